@@ -1,0 +1,2 @@
+"""semcache."""
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Cache: plan templates found by template text, by schema, and by meaning."""

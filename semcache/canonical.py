@@ -1,0 +1,142 @@
+"""JSON values and their one canonical form: what is hashed, compared and stored."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from semcache.errors import InvalidJson
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+"""Any JSON value."""
+JsonObject: TypeAlias = dict[str, Json]
+"""A JSON object."""
+Pointer: TypeAlias = tuple[str | int, ...]
+"""Where a value stands in a JSON document: keys and list positions from the root."""
+
+MAX_DEPTH = 100  # levels of nesting; deeper is a mistake or an attack, and json recurses
+
+
+def plain(value: object, *, what: str = "value") -> Json:
+    """Return a deep copy of `value` as plain JSON: dict, list, str, int, float, bool, None.
+
+    Mappings become dicts and tuples become lists; nothing else is converted. `what` names the
+    value in errors.
+
+    Raises:
+        InvalidJson: NaN or infinity, a cycle, a key that is not text, a lone surrogate, more than
+            100 levels, or a type that JSON does not have.
+    """
+    return _plain(value, what, (), frozenset())
+
+
+def _plain(value: object, what: str, at: Pointer, above: frozenset[int]) -> Json:
+    match value:
+        case None | bool() | int():
+            return value
+        case str():
+            return _text(value, what, at)
+        case float():
+            if math.isfinite(value):
+                return value
+            raise InvalidJson(f"{_place(what, at)} is {value!r}; JSON has only finite numbers")
+        case Mapping() | list() | tuple():
+            return _container(value, what, at, above)
+        case _:
+            raise InvalidJson(
+                f"{_place(what, at)} is a {type(value).__name__}; "
+                "expected an object, a list, text, a number, a boolean or null"
+            )
+
+
+def _container(
+    value: "Mapping[object, object] | list[object] | tuple[object, ...]",
+    what: str,
+    at: Pointer,
+    above: frozenset[int],
+) -> Json:
+    if id(value) in above:
+        raise InvalidJson(f"{_place(what, at)} contains itself; JSON has no cycles")
+    if len(at) >= MAX_DEPTH:
+        raise InvalidJson(f"{_place(what, at[:3])} is nested deeper than {MAX_DEPTH} levels")
+    inner = above | {id(value)}
+    if not isinstance(value, Mapping):
+        return [_plain(item, what, (*at, i), inner) for i, item in enumerate(value)]
+    plain_object: JsonObject = {}
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise InvalidJson(f"{_place(what, at)} has the key {key!r}; keys must be text")
+        plain_object[_text(key, what, at)] = _plain(item, what, (*at, key), inner)
+    return plain_object
+
+
+def _text(value: str, what: str, at: Pointer) -> str:
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidJson(
+            f"{_place(what, at)} holds a lone surrogate; expected valid Unicode text"
+        ) from error
+    return str(value)
+
+
+def _place(what: str, at: Pointer) -> str:
+    return f"{what} at {pointer_text(at)!r}" if at else what
+
+
+def dumps(value: Json) -> str:
+    """Return the canonical text of `value`: sorted keys, no spaces, finite numbers only."""
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+
+
+def loads(text: str, *, what: str = "text") -> Json:
+    """Return the JSON value that `text` spells.
+
+    Raises:
+        InvalidJson: `text` is not JSON, or spells NaN or infinity.
+    """
+    try:
+        value: Json = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise InvalidJson(f"{what} is not JSON: {error}") from error
+    return value
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def digest(value: Json) -> str:
+    """Return the SHA-256 of the canonical text of `value`, as 64 lower-case hex digits."""
+    return hashlib.sha256(dumps(value).encode()).hexdigest()
+
+
+def same(left: Json, right: Json) -> bool:
+    """Return whether two values are equal as JSON: `1` is `1.0`, but `1` is neither `"1"` nor `true`."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return left == right
+
+
+def leaves(value: Json, at: Pointer = ()) -> Iterator[tuple[Pointer, Json]]:
+    """Yield each scalar and each empty container of `value` with its pointer, in document order."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from leaves(item, (*at, key))
+    elif isinstance(value, list) and value:
+        for i, item in enumerate(value):
+            yield from leaves(item, (*at, i))
+    else:
+        yield at, value
+
+
+def pointer_text(pointer: Pointer) -> str:
+    """Return `pointer` as text, by RFC 6901 (`/call/input/args/0`; the root is the empty text)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in pointer)

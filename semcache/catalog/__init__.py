@@ -1,0 +1,1 @@
+"""Catalog: what a plan may call. Pure: no I/O."""

@@ -1,0 +1,43 @@
+"""An operation: something that a plan may call."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from semcache.canonical import Json, JsonObject, digest
+
+Effect = Literal["read", "write"]
+"""What calling an operation does to the world: nothing (`read`) or something (`write`)."""
+
+Call = Callable[[JsonObject], object]
+"""The code behind an operation: validated input in, a value that is JSON out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A named call with a schema for what goes in and what comes out."""
+
+    name: str
+    """Unique in its catalog."""
+    summary: str
+    """What the operation does, for people and planners."""
+    input_schema: JsonObject
+    """JSON Schema (2020-12) of the input object."""
+    output_schema: JsonObject = field(default_factory=dict)
+    """JSON Schema of the output; empty if unknown."""
+    effect: Effect = "write"
+    """Unknown effects are taken for writes."""
+    call: Call | None = field(default=None, compare=False, repr=False)
+    """The code behind it; None for a catalog that only describes."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 hex over name, summary, schemas and effect; the code is not part of it."""
+        described: Json = [
+            self.name,
+            self.summary,
+            self.input_schema,
+            self.output_schema,
+            self.effect,
+        ]
+        return digest(described)

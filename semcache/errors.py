@@ -1,0 +1,195 @@
+"""Every error that semcache raises.
+
+    SemCacheError
+    ├── InvalidInput (ValueError)     what the caller handed in cannot be used
+    │   ├── InvalidPrompt             not text, blank, too long, NUL, lone surrogates
+    │   ├── InvalidParameter          a parameter without a name, or whose value is not JSON
+    │   ├── InvalidJson               NaN, a cycle, a key that is not text, too deep
+    │   ├── InvalidPlan               a plan that no engine could run; carries all findings
+    │   ├── InvalidOperation          a function or schema that cannot become an operation
+    │   ├── InvalidSettings           a setting out of range, unknown, or of the wrong type
+    │   └── InvalidVector             wrong dimension, wrong dtype, not finite
+    ├── UnknownOperation              a catalog has no operation of that name
+    ├── NormalizationError            no valid schema after all attempts
+    ├── PlanningError                 no valid plan after all attempts
+    │   ├── NotActionable             the planner says that the catalog cannot do this
+    │   └── PlanSuspended             the plan failed lately; it is tried again after a delay
+    ├── BindingError                  a plan template cannot take these values
+    ├── ExecutionError                a plan stopped; carries the node
+    │   ├── OperationFailed           the operation raised (the cause is kept)
+    │   ├── OperationRefused          input or output breaks its schema, or a write without leave
+    │   ├── ExpressionError           a path or condition that cannot be read
+    │   ├── StepLimitExceeded         more steps than the budget
+    │   ├── DeadlineExceeded          no answer before the deadline
+    │   └── OutputTooLarge            a result over the output bound
+    ├── StoreError                    the store cannot be read or written
+    │   ├── StoreUnavailable          locked, full, read-only, gone
+    │   ├── StoreCorrupt              bytes that are not what was written
+    │   ├── ForeignDirectory          a directory that is not ours
+    │   └── NewerFormat               written by a later semcache
+    ├── IndexCorrupt                  a vector index file that cannot be trusted
+    ├── EmbeddingError                an embedder that cannot answer
+    │   └── WeightsUnavailable        weights not installed, or not the ones expected
+    ├── ModelError                    a model that cannot answer
+    │   ├── ModelUnavailable          unreachable, overloaded, too late: another try may work
+    │   └── ModelRejected             the request or its credentials are not accepted
+    └── MissingExtra (ImportError)    an optional package is not installed
+"""
+
+from collections.abc import Sequence
+
+
+class SemCacheError(Exception):
+    """Root of everything that semcache raises on purpose."""
+
+
+class InvalidInput(SemCacheError, ValueError):
+    """What the caller handed in cannot be used; nothing was changed."""
+
+
+class InvalidPrompt(InvalidInput):
+    """The prompt is not text, blank, too long, or holds characters that cannot be stored."""
+
+
+class InvalidParameter(InvalidInput):
+    """A parameter without a name, given twice, or whose value is not JSON."""
+
+
+class InvalidJson(InvalidInput):
+    """A value that is not JSON: NaN, a cycle, a key that is not text, too deep."""
+
+
+class InvalidPlan(InvalidInput):
+    """A plan that no engine could run."""
+
+    def __init__(self, message: str, findings: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.findings = tuple(findings)
+        """Everything that is wrong with the plan, each as `path: what`."""
+
+
+class InvalidOperation(InvalidInput):
+    """A function or schema that cannot become an operation."""
+
+
+class InvalidSettings(InvalidInput):
+    """A setting that is out of range, unknown, or of the wrong type."""
+
+
+class InvalidVector(InvalidInput):
+    """A vector of the wrong dimension or dtype, or with values that are not finite."""
+
+
+class UnknownOperation(SemCacheError):
+    """A catalog has no operation of that name."""
+
+
+class NormalizationError(SemCacheError):
+    """No valid schema came out of all attempts."""
+
+    def __init__(self, message: str, *, answer: str = "") -> None:
+        super().__init__(message)
+        self.answer = answer
+        """The last answer of the model, as it came; empty if there was none."""
+
+
+class PlanningError(SemCacheError):
+    """No valid plan came out of all attempts."""
+
+
+class NotActionable(PlanningError):
+    """The planner says that the catalog cannot do what was asked."""
+
+
+class PlanSuspended(PlanningError):
+    """The plan for this prompt failed lately and is not tried again yet."""
+
+    def __init__(self, message: str, *, retry_at_s: float) -> None:
+        super().__init__(message)
+        self.retry_at_s = retry_at_s
+        """Epoch seconds after which the plan is tried again."""
+
+
+class BindingError(SemCacheError):
+    """A plan template cannot take these values."""
+
+
+class ExecutionError(SemCacheError):
+    """A plan stopped before it had an answer."""
+
+    def __init__(self, message: str, *, node: str = "") -> None:
+        super().__init__(message)
+        self.node = node
+        """Id of the node that was being executed; empty before the first."""
+
+
+class OperationFailed(ExecutionError):
+    """The operation raised; the cause is kept."""
+
+
+class OperationRefused(ExecutionError):
+    """The operation was not called: its input breaks its schema, or it writes without leave."""
+
+
+class ExpressionError(ExecutionError):
+    """A path or condition of the plan cannot be read."""
+
+
+class StepLimitExceeded(ExecutionError):
+    """The plan took more steps than its budget."""
+
+
+class DeadlineExceeded(ExecutionError):
+    """The plan had no answer before its deadline."""
+
+
+class OutputTooLarge(ExecutionError):
+    """A result is over the output bound."""
+
+
+class StoreError(SemCacheError):
+    """The store cannot be read or written."""
+
+
+class StoreUnavailable(StoreError):
+    """The store is locked, full, read-only or gone; another try may work."""
+
+
+class StoreCorrupt(StoreError):
+    """Bytes in the store are not what was written."""
+
+
+class ForeignDirectory(StoreError):
+    """A directory that holds something that semcache did not write."""
+
+
+class NewerFormat(StoreError):
+    """A directory that a later version of semcache wrote."""
+
+
+class IndexCorrupt(SemCacheError):
+    """A vector index file that cannot be trusted; it is rebuilt from the store."""
+
+
+class EmbeddingError(SemCacheError):
+    """The embedder cannot answer."""
+
+
+class WeightsUnavailable(EmbeddingError):
+    """Weights are not installed, or are not the ones expected."""
+
+
+class ModelError(SemCacheError):
+    """The model cannot answer."""
+
+
+class ModelUnavailable(ModelError):
+    """The model is unreachable, overloaded or too late; another try may work."""
+
+
+class ModelRejected(ModelError):
+    """The model does not accept the request or its credentials; another try will not work."""
+
+
+class MissingExtra(SemCacheError, ImportError):
+    """An optional package is not installed; the message names the extra that brings it."""

@@ -1,0 +1,1 @@
+"""Execution: one call, its scope, and one engine a plan format."""

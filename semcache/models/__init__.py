@@ -1,0 +1,1 @@
+"""Models: adapters to language models and embedders."""

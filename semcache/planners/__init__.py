@@ -1,0 +1,1 @@
+"""Planners: from a prompt to a schema, and from a schema to a plan."""

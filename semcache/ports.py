@@ -1,0 +1,359 @@
+"""Every Protocol on one page: what semcache needs from the world, and the values that cross."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semcache.canonical import Json, JsonObject
+from semcache.catalog.catalog import Catalog
+from semcache.events import Event
+from semcache.plans.plan import ExecutionPlan
+from semcache.prompts.parameter import Parameter
+from semcache.prompts.schema import PromptSchema
+
+Vector = NDArray[np.float32]
+"""Shape `(dim,)`, float32, L2-normalized."""
+Vectors = NDArray[np.float32]
+"""Shape `(rows, dim)`, float32, rows L2-normalized."""
+
+
+class Clock(Protocol):
+    """Time, so that tests own it."""
+
+    def now(self) -> float:
+        """Return epoch seconds."""
+
+    def monotonic(self) -> float:
+        """Return seconds that never run backwards, for durations and deadlines."""
+
+    def sleep(self, seconds: float) -> None:
+        """Return after `seconds`."""
+
+
+class Observer(Protocol):
+    """Takes every event. May be called from several threads; what it raises is logged, never passed on."""
+
+    def __call__(self, event: Event, /) -> None:
+        """Take one event; return at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message to a model."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model answered."""
+
+    text: str
+    model: str = ""
+    """The model that answered, as it names itself."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Model(Protocol):
+    """A language model. Safe from several threads."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Provider, model and sampling settings; equal fingerprints answer alike."""
+
+    def complete(self, messages: Sequence[Message]) -> Completion:
+        """Return the model's answer.
+
+        Raises:
+            ModelUnavailable: unreachable, overloaded or too late, after the adapter's own retries.
+            ModelRejected: the request or its credentials are not accepted.
+        """
+
+
+class Embedder(Protocol):
+    """Texts to vectors. Safe from several threads; loads nothing before the first `embed`."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Names weights, precision and pooling; vectors of two fingerprints are never compared."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one L2-normalized float32 row a text, in order; shape `(len(texts), dim)`.
+
+        Raises:
+            EmbeddingError: the embedder cannot answer.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """A stored vector near the one asked about."""
+
+    id: str
+    similarity: float
+    """Cosine, in [-1, 1]; higher is nearer."""
+
+
+class VectorIndex(Protocol):
+    """Nearest vectors by cosine, for one tenant and one embedder. Exact. Safe from several threads."""
+
+    def add(self, id: str, vector: Vector) -> None:  # noqa: A002 - the word of the record
+        """Keep `vector` under `id`, replacing what was there.
+
+        Raises:
+            InvalidVector: wrong dimension or not finite.
+        """
+
+    def remove(self, id: str) -> bool:  # noqa: A002 - the word of the record
+        """Forget `id`; return whether it was there."""
+
+    def search(self, vector: Vector, count: int) -> Sequence[Neighbor]:
+        """Return at most `count` neighbors, nearest first, ties by ascending id; `[]` when empty.
+
+        Raises:
+            InvalidVector: wrong dimension or not finite.
+        """
+
+    def __len__(self) -> int:
+        """Return how many vectors are kept."""
+
+    def save(self, path: str, *, change: int) -> None:
+        """Write a snapshot aside, checksum it and rename it to `path`; `change` is kept with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An entry as a store keeps it: opaque JSON text under exact keys, and its vector."""
+
+    tenant: str
+    id: str
+    """Unique in its tenant; the same id again replaces the record."""
+    keys: tuple[str, ...]
+    """Exact keys that it answers to: `template:<digest>`, `schema:<digest>`."""
+    labels: tuple[str, ...]
+    """What it can be invalidated by: `tag:<tag>`, `operation:<name>`, `key:<psk>`."""
+    body: str
+    """JSON text; the store never looks inside."""
+    vector: Vector | None
+    """None where nothing was embedded."""
+    embedder: str
+    """Fingerprint of the embedder of `vector`; empty without one."""
+    created_s: float
+    """Epoch seconds; the order of eviction."""
+    expires_s: float | None
+    """Epoch seconds after which it is never served; None: never expires."""
+    change: int = 0
+    """Number of the change that wrote it; given by the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change to a store."""
+
+    number: int
+    """Grows by one with each change of the whole store."""
+    tenant: str
+    id: str
+    kind: Literal["put", "remove"]
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """What writing a record did."""
+
+    change: int
+    """Number of the last change that it made."""
+    replaced: bool
+    evicted: tuple[str, ...]
+    """Ids that made room for it, oldest first."""
+
+
+class PlanStore(Protocol):
+    """Records, durable or not. Safe from several threads (and processes, where it is shared).
+
+    Each method is one transaction: it happened whole, or it raised and nothing happened.
+    Tenants are hard partitions: no call sees another tenant's records.
+    Every method may raise `StoreUnavailable` (locked, full, read-only, gone).
+    """
+
+    def put(self, record: Record, *, max_entries: int | None = None) -> Put:
+        """Write `record`, replacing its id; then evict the tenant's oldest over `max_entries`."""
+
+    def get(self, tenant: str, id: str) -> Record | None:  # noqa: A002 - the word of the record
+        """Return the record, or None.
+
+        Raises:
+            StoreCorrupt: the bytes are not what was written; the record is set aside.
+        """
+
+    def find(self, tenant: str, key: str) -> Sequence[Record]:
+        """Return the records that answer to `key`, newest change first; `[]` if none."""
+
+    def remove(self, tenant: str, ids: Sequence[str]) -> int:
+        """Remove records; return how many were there."""
+
+    def scan(self, tenant: str) -> Sequence[Record]:
+        """Return every readable record of the tenant, oldest change first. Cost: all of them."""
+
+    def labelled(self, tenant: str, label: str) -> Sequence[str]:
+        """Return the ids of the records that carry `label`, sorted."""
+
+    def count(self, tenant: str) -> int:
+        """Return how many records the tenant has."""
+
+    def tenants(self) -> Sequence[str]:
+        """Return the tenants that have records, sorted."""
+
+    def last_change(self) -> int:
+        """Return the number of the latest change; 0 for a store that never changed. Cheap."""
+
+    def changes(self, since: int) -> Sequence[Change] | None:
+        """Return the changes after number `since`, in order; None if some of them are forgotten."""
+
+    def get_note(self, tenant: str, name: str) -> str | None:
+        """Return a small JSON text kept beside the records (counters, failures, evidence), or None."""
+
+    def put_note(self, tenant: str, name: str, text: str | None) -> None:
+        """Keep `text` under `name`, or forget it (None)."""
+
+    def update_note(self, tenant: str, name: str, change: Callable[[str | None], str | None]) -> None:
+        """Replace a note by `change(note)` in one transaction, so that no other update is lost."""
+
+    def clear(self, tenant: str | None = None) -> int:
+        """Remove all records and notes of the tenant, or of every tenant (None); return how many records."""
+
+    def close(self) -> None:
+        """Release files and connections; calling it twice is fine."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What a planner is asked."""
+
+    prompt: str
+    schema: PromptSchema | None
+    """None if no normalizer could tell."""
+    catalog: Catalog
+    params: tuple[Parameter, ...] = ()
+    """What is known of the prompt's values: from the caller, else from the schema."""
+    failure: str = ""
+    """What went wrong with the last plan for this prompt; empty the first time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a planner answers."""
+
+    plan: ExecutionPlan
+    """May hold literal values of the prompt, or `{{params.x}}` placeholders, or both."""
+    params: tuple[Parameter, ...]
+    """The parameters that the plan depends on."""
+    planner: str
+    """Which planner made it, and by which version of its prompt."""
+
+
+class Normalizer(Protocol):
+    """From a prompt to a schema, in the catalog's words. Safe from several threads."""
+
+    def normalize(
+        self, prompt: str, *, catalog: Catalog, params: Sequence[Parameter] = ()
+    ) -> PromptSchema:
+        """Return the schema of `prompt`; partial if some of its words stay unexplained.
+
+        `params` are values that the caller holds already.
+
+        Raises:
+            NormalizationError: no valid schema after all attempts.
+            ModelError: the model behind it cannot answer.
+        """
+
+
+class Planner(Protocol):
+    """From a prompt and its schema to a plan. Safe from several threads."""
+
+    def plan(self, request: PlanRequest) -> Planned:
+        """Return a plan that passes `plans.checks` against the catalog.
+
+        Raises:
+            NotActionable: the catalog cannot do what was asked; asking again will not help.
+            PlanningError: no valid plan after all attempts.
+            ModelError: the model behind it cannot answer.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one execution may use."""
+
+    max_steps: int = 100
+    """Nodes visited, each visit counted."""
+    timeout_s: float = 60.0
+    """Seconds from start to answer."""
+    call_timeout_s: float = 30.0
+    """Seconds that one operation may take."""
+    max_output_bytes: int = 10 * 2**20
+    """Bytes of canonical JSON that one result may have."""
+    allow_writes: bool = True
+    """Whether operations with effect `write` may be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResult:
+    """What one node of a plan did."""
+
+    node: str
+    operation: str
+    """Empty for a node that calls nothing."""
+    seconds: float
+    input: Json = None
+    output: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What executing a plan gave."""
+
+    value: Json
+    """The result of the plan."""
+    text: str
+    """The result as text for a person."""
+    nodes: tuple[NodeResult, ...] = field(default=())
+    """The nodes in the order of their execution."""
+
+
+class Engine(Protocol):
+    """Runs plans of one format. Holds no state between runs; safe from several threads."""
+
+    def execute(
+        self,
+        plan: ExecutionPlan,
+        *,
+        catalog: Catalog,
+        limits: Limits,
+        clock: Clock,
+        observer: Observer,
+        run: str = "",
+    ) -> Outcome:
+        """Run a plan with its values already bound, and return what came out.
+
+        Raises:
+            InvalidPlan: the plan is malformed.
+            ExecutionError: an operation failed or was refused, or a limit was reached.
+        """
+
+
+class SingleFlight(Protocol):
+    """Lets one caller do the work that several want."""
+
+    def flight(self, key: str) -> AbstractContextManager[bool]:
+        """Enter when no other holder of `key` is inside; give whether somebody else held it before."""
+
+
+Closed = Mapping[str, Sequence[str]]
+"""Field → the values that it can have, as a catalog declares them."""

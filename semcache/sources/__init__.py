@@ -1,0 +1,1 @@
+"""Sources: where operations come from."""

@@ -1,0 +1,1 @@
+"""Stores: where records and vectors are kept."""
