@@ -1,2 +1,75 @@
-"""semcache."""
+"""semcache makes an execution plan once and reuses it for every prompt that means the same.
+
+The names below are the public surface; they load when first used, so that `import semcache` costs
+next to nothing and loads no model, index or client.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from semcache.aio import AsyncPlanCache, AsyncSemCache
+    from semcache.cache.found import Found, Hit, Miss
+    from semcache.cache.plan_cache import PlanCache, Stored
+    from semcache.catalog.catalog import Catalog
+    from semcache.catalog.operation import Operation
+    from semcache.errors import SemCacheError
+    from semcache.prompts.parameter import Parameter
+    from semcache.prompts.schema import PromptSchema
+    from semcache.semcache import Answer, SemCache
+    from semcache.settings import Settings
+    from semcache.sources.functions import catalog_from, operation
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Answer": "semcache.semcache",
+    "AsyncPlanCache": "semcache.aio",
+    "AsyncSemCache": "semcache.aio",
+    "Catalog": "semcache.catalog.catalog",
+    "Found": "semcache.cache.found",
+    "Hit": "semcache.cache.found",
+    "Miss": "semcache.cache.found",
+    "Operation": "semcache.catalog.operation",
+    "Parameter": "semcache.prompts.parameter",
+    "PlanCache": "semcache.cache.plan_cache",
+    "PromptSchema": "semcache.prompts.schema",
+    "SemCache": "semcache.semcache",
+    "SemCacheError": "semcache.errors",
+    "Settings": "semcache.settings",
+    "Stored": "semcache.cache.plan_cache",
+    "catalog_from": "semcache.sources.functions",
+    "operation": "semcache.sources.functions",
+}
+
+__all__ = [
+    "Answer",
+    "AsyncPlanCache",
+    "AsyncSemCache",
+    "Catalog",
+    "Found",
+    "Hit",
+    "Miss",
+    "Operation",
+    "Parameter",
+    "PlanCache",
+    "PromptSchema",
+    "SemCache",
+    "SemCacheError",
+    "Settings",
+    "Stored",
+    "catalog_from",
+    "operation",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'semcache' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

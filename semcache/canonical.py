@@ -15,6 +15,7 @@ JsonObject: TypeAlias = dict[str, Json]
 Pointer: TypeAlias = tuple[str | int, ...]
 """Where a value stands in a JSON document: keys and list positions from the root."""
 
+MAX_BITS = 4096  # of an integer
 MAX_DEPTH = 100  # levels of nesting; deeper is a mistake or an attack, and json recurses
 
 
@@ -33,8 +34,10 @@ def plain(value: object, *, what: str = "value") -> Json:
 
 def _plain(value: object, what: str, at: Pointer, above: frozenset[int]) -> Json:
     match value:
-        case None | bool() | int():
+        case None | bool():
             return value
+        case int():
+            return _integer(value, what, at)
         case str():
             return _text(value, what, at)
         case float():
@@ -69,6 +72,15 @@ def _container(
             raise InvalidJson(f"{_place(what, at)} has the key {key!r}; keys must be text")
         plain_object[_text(key, what, at)] = _plain(item, what, (*at, key), inner)
     return plain_object
+
+
+def _integer(value: int, what: str, at: Pointer) -> int:
+    # Beyond this Python itself refuses to write the digits down, and no schema means such a number.
+    if value.bit_length() > MAX_BITS:
+        raise InvalidJson(
+            f"{_place(what, at)} is an integer of {value.bit_length()} bits; at most {MAX_BITS}"
+        )
+    return int(value)
 
 
 def _text(value: str, what: str, at: Pointer) -> str:
@@ -115,7 +127,7 @@ def digest(value: Json) -> str:
 
 
 def same(left: Json, right: Json) -> bool:
-    """Return whether two values are equal as JSON: `1` is `1.0`, but `1` is neither `"1"` nor `true`."""
+    """Return whether two values are equal as JSON: `1` is `1.0`, but neither `"1"` nor `true`."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):

@@ -1,39 +1,39 @@
 """Every error that semcache raises.
 
-    SemCacheError
-    ├── InvalidInput (ValueError)     what the caller handed in cannot be used
-    │   ├── InvalidPrompt             not text, blank, too long, NUL, lone surrogates
-    │   ├── InvalidParameter          a parameter without a name, or whose value is not JSON
-    │   ├── InvalidJson               NaN, a cycle, a key that is not text, too deep
-    │   ├── InvalidPlan               a plan that no engine could run; carries all findings
-    │   ├── InvalidOperation          a function or schema that cannot become an operation
-    │   ├── InvalidSettings           a setting out of range, unknown, or of the wrong type
-    │   └── InvalidVector             wrong dimension, wrong dtype, not finite
-    ├── UnknownOperation              a catalog has no operation of that name
-    ├── NormalizationError            no valid schema after all attempts
-    ├── PlanningError                 no valid plan after all attempts
-    │   ├── NotActionable             the planner says that the catalog cannot do this
-    │   └── PlanSuspended             the plan failed lately; it is tried again after a delay
-    ├── BindingError                  a plan template cannot take these values
-    ├── ExecutionError                a plan stopped; carries the node
-    │   ├── OperationFailed           the operation raised (the cause is kept)
-    │   ├── OperationRefused          input or output breaks its schema, or a write without leave
-    │   ├── ExpressionError           a path or condition that cannot be read
-    │   ├── StepLimitExceeded         more steps than the budget
-    │   ├── DeadlineExceeded          no answer before the deadline
-    │   └── OutputTooLarge            a result over the output bound
-    ├── StoreError                    the store cannot be read or written
-    │   ├── StoreUnavailable          locked, full, read-only, gone
-    │   ├── StoreCorrupt              bytes that are not what was written
-    │   ├── ForeignDirectory          a directory that is not ours
-    │   └── NewerFormat               written by a later semcache
-    ├── IndexCorrupt                  a vector index file that cannot be trusted
-    ├── EmbeddingError                an embedder that cannot answer
-    │   └── WeightsUnavailable        weights not installed, or not the ones expected
-    ├── ModelError                    a model that cannot answer
-    │   ├── ModelUnavailable          unreachable, overloaded, too late: another try may work
-    │   └── ModelRejected             the request or its credentials are not accepted
-    └── MissingExtra (ImportError)    an optional package is not installed
+SemCacheError
+├── InvalidInput (ValueError)     what the caller handed in cannot be used
+│   ├── InvalidPrompt             not text, blank, too long, NUL, lone surrogates
+│   ├── InvalidParameter          a parameter without a name, or whose value is not JSON
+│   ├── InvalidJson               NaN, a cycle, a key that is not text, too deep
+│   ├── InvalidPlan               a plan that no engine could run; carries all findings
+│   ├── InvalidOperation          a function or schema that cannot become an operation
+│   ├── InvalidSettings           a setting out of range, unknown, or of the wrong type
+│   └── InvalidVector             wrong dimension, wrong dtype, not finite
+├── UnknownOperation              a catalog has no operation of that name
+├── NormalizationError            no valid schema after all attempts
+├── PlanningError                 no valid plan after all attempts
+│   ├── NotActionable             the planner says that the catalog cannot do this
+│   └── PlanSuspended             the plan failed lately; it is tried again after a delay
+├── BindingError                  a plan template cannot take these values
+├── ExecutionError                a plan stopped; carries the node
+│   ├── OperationFailed           the operation raised (the cause is kept)
+│   ├── OperationRefused          input or output breaks its schema, or a write without leave
+│   ├── ExpressionError           a path or condition that cannot be read
+│   ├── StepLimitExceeded         more steps than the budget
+│   ├── DeadlineExceeded          no answer before the deadline
+│   └── OutputTooLarge            a result over the output bound
+├── StoreError                    the store cannot be read or written
+│   ├── StoreUnavailable          locked, full, read-only, gone
+│   ├── StoreCorrupt              bytes that are not what was written
+│   ├── ForeignDirectory          a directory that is not ours
+│   └── NewerFormat               written by a later semcache
+├── IndexCorrupt                  a vector index file that cannot be trusted
+├── EmbeddingError                an embedder that cannot answer
+│   └── WeightsUnavailable        weights not installed, or not the ones expected
+├── ModelError                    a model that cannot answer
+│   ├── ModelUnavailable          unreachable, overloaded, too late: another try may work
+│   └── ModelRejected             the request or its credentials are not accepted
+└── MissingExtra (ImportError)    an optional package is not installed
 """
 
 from collections.abc import Sequence
@@ -112,6 +112,11 @@ class PlanSuspended(PlanningError):
 
 class BindingError(SemCacheError):
     """A plan template cannot take these values."""
+
+    def __init__(self, message: str, *, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
+        """Code for what stood in the way: `missing`, `pinned`, `type`… (see `binding.bind`)."""
 
 
 class ExecutionError(SemCacheError):

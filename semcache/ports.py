@@ -222,7 +222,9 @@ class PlanStore(Protocol):
     def put_note(self, tenant: str, name: str, text: str | None) -> None:
         """Keep `text` under `name`, or forget it (None)."""
 
-    def update_note(self, tenant: str, name: str, change: Callable[[str | None], str | None]) -> None:
+    def update_note(
+        self, tenant: str, name: str, change: Callable[[str | None], str | None]
+    ) -> None:
         """Replace a note by `change(note)` in one transaction, so that no other update is lost."""
 
     def clear(self, tenant: str | None = None) -> int:

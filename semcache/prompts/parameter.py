@@ -20,7 +20,8 @@ class Parameter:
     """The words of the prompt that carry the value; None if it is not there word for word."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
+        name: object = self.name  # callers are not all type-checked
+        if not isinstance(name, str) or not name.strip():
             raise InvalidParameter(f"a parameter is named {self.name!r}; expected non-empty text")
         try:
             object.__setattr__(self, "value", plain(self.value, what=f"parameter {self.name!r}"))
@@ -33,6 +34,7 @@ class Parameter:
             )
 
 
+_OPERAND = re.compile(r"\.operand(?:\.\d+)?$")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -42,7 +44,12 @@ def name_key(name: str) -> str:
 
 
 def type_key(name: str) -> str:
-    """Return the slot type that a parameter's name stands for: `city_name0` and `cityName` are `city_name`."""
+    """Return the slot type that a parameter's name stands for.
+
+    `city_name0` and `cityName` are `city_name`. The operand of a comparison is a value of its
+    field: `amount.operand` is `amount`.
+    """
+    name = _OPERAND.sub("", name)
     return "_".join(p for p in name_key(name).split("_") if not p.isdigit()) or name_key(name)
 
 

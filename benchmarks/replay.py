@@ -1,0 +1,509 @@
+"""Replay streams of prompts against a cold cache, with a perfect planner behind it, and score every decision.
+
+    python benchmarks/replay.py STREAM.jsonl ... [--json OUT]
+
+A stream has one JSON object a line: `{"id", "scope", "text", "params": [{"name", "value", "text"}],
+"plan": {...} | null}`. `scope` is the tenant; `plan` is what a perfect planner returns for that
+prompt, null where no cached plan may be served. Rows are replayed in file order; each is looked up,
+and after a miss its plan is stored.
+
+right     served what the perfect planner would have returned (as JSON: numbers by value, text without case)
+wrong     served anything else, a row whose plan is null included
+ceiling   rows whose plan was stored before, so that a perfect matcher could have served them
+
+Beside semcache run, in the same process and with the same embedder, the rules of its relatives, restated:
+`response-0.80/0.95` serves what was stored for the nearest prompt (GPTCache, RedisVL), `orra-0.95` the
+nearest action text and parameter names with values substituted by equality (given the parameters).
+"""
+
+import argparse
+import contextlib
+import copy
+import json
+import math
+import platform
+import random
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from tqdm import tqdm
+
+from semcache import Hit, Parameter, PlanCache, __version__
+from semcache.errors import InvalidInput, InvalidPrompt
+from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.ports import Embedder
+
+Plan = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One prompt of a stream and what a perfect planner makes of it."""
+
+    id: str
+    scope: str
+    text: str
+    params: tuple[Parameter, ...]
+    plan: Plan | None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Name → value, as a caller with structured values gives them."""
+        return {p.name: p.value for p in self.params}
+
+    @property
+    def shape(self) -> str | None:
+        """What its plan shares with plans for other values."""
+        if self.plan is None:
+            return None
+        return f"{self.scope}\0{canonical(shape(self.plan, self.params))}"
+
+
+class Rule(Protocol):
+    """A cache under test."""
+
+    def lookup(self, row: Row, *, given: bool) -> tuple[Plan | None, str, float]:
+        """Return the plan served or None, the tier, and the seconds spent embedding."""
+
+    def store(self, row: Row, *, given: bool) -> None:
+        """Take the row's plan after a miss."""
+
+
+# Reading -------------------------------------------------------------------------------------
+
+
+class BadStream(SystemExit):
+    """A stream that cannot be replayed."""
+
+
+def read(path: Path, limit: int | None) -> list[Row]:
+    """Return the rows of a stream, at most `limit`."""
+    rows = []
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                rows.append(_row(path, number, line))
+            if limit and len(rows) >= limit:
+                break
+    if not rows:
+        raise BadStream(f"{path}: no rows")
+    return rows
+
+
+def _row(path: Path, number: int, line: str) -> Row:
+    try:
+        doc = json.loads(line)
+        params = tuple(Parameter(p["name"], p["value"], mention=p["text"]) for p in doc["params"])
+        plan = doc["plan"]
+        if plan is not None and not isinstance(plan, dict):
+            raise TypeError(f"plan is a {type(plan).__name__}")
+        return Row(str(doc["id"]), str(doc["scope"]), doc["text"], params, plan)
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadStream(
+            f"{path}:{number}: {error!r}; see the format in this script's head"
+        ) from error
+
+
+def canonical(value: Any) -> str:  # noqa: ANN401 - any JSON
+    """Return text that is equal for plans that are the same: numbers by value, text without case."""
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if isinstance(value, int | float):
+        return f"{value:g}"
+    if isinstance(value, str):
+        return json.dumps(value.strip().lower())
+    if isinstance(value, list):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    return "{" + ",".join(f"{json.dumps(k)}:{canonical(v)}" for k, v in sorted(value.items())) + "}"
+
+
+def shape(plan: Any, params: Sequence[Parameter]) -> Any:  # noqa: ANN401 - any JSON
+    """Return `plan` with each value that is a parameter's replaced by the parameter's name."""
+    names = {canonical(p.value): p.name for p in reversed(params)}
+
+    def walk(value: Any, key: str) -> Any:  # noqa: ANN401 - any JSON
+        if isinstance(value, dict):
+            return {k: walk(v, k) for k, v in value.items()}
+        if isinstance(value, list):
+            return [walk(v, key) for v in value]
+        same_name = next(
+            (p.name for p in params if p.name == key and canonical(p.value) == canonical(value)),
+            None,
+        )
+        return (
+            {"param": same_name or names[canonical(value)]} if canonical(value) in names else value
+        )
+
+    return walk(plan, "")
+
+
+# Caches --------------------------------------------------------------------------------------
+
+
+class Timed:
+    """An embedder that remembers every text and adds up the seconds of the ones it had to embed."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self.inner = inner
+        self.fingerprint = inner.fingerprint
+        self.seconds = 0.0
+        self._memo: dict[str, np.ndarray] = {}
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Return one row a text."""
+        start = time.perf_counter()
+        for text in texts:
+            if text not in self._memo:
+                self._memo[text] = self.inner.embed([text])[0]
+        self.seconds += time.perf_counter() - start
+        return np.stack([self._memo[text] for text in texts])
+
+    def warm(self, texts: Sequence[str]) -> None:
+        """Embed many at once."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._memo]
+        for start in range(0, len(new), 256):
+            part = new[start : start + 256]
+            self._memo.update(zip(part, self.inner.embed(part), strict=True))
+
+
+class Semcache:
+    """This package."""
+
+    def __init__(self, embedder: Timed, **options: Any) -> None:
+        self._embedder = embedder
+        self._cache = PlanCache.open(embedder=embedder, ttl_s=None, max_entries=None, **options)
+
+    def lookup(self, row: Row, *, given: bool) -> tuple[Plan | None, str, float]:
+        """Look the row's prompt up."""
+        before = self._embedder.seconds
+        params = row.values if given else None
+        try:
+            found = self._cache.lookup(row.text, tenant=row.scope, params=params)
+        except (
+            InvalidInput
+        ) as error:  # a stream may hold a blank prompt; nothing can be served for it
+            return None, f"refused:{type(error).__name__}", self._embedder.seconds - before
+        embedding = self._embedder.seconds - before
+        if isinstance(found, Hit):
+            return found.plan.to_dict(), found.tier, embedding
+        return None, f"miss:{found.reason}", embedding
+
+    def store(self, row: Row, *, given: bool) -> None:
+        """Store the row's plan."""
+        del given  # what a planner tells on a miss is the same
+        with contextlib.suppress(InvalidPrompt):
+            self._cache.store(row.text, row.plan, params=row.params, tenant=row.scope)
+
+
+class Nearest:
+    """Vectors of one scope after another, searched exhaustively."""
+
+    def __init__(self, embedder: Timed) -> None:
+        self._embedder = embedder
+        self._scopes: dict[str, tuple[list[np.ndarray], list[Any]]] = {}
+
+    def best(self, scope: str, text: str) -> tuple[Any, float, float]:
+        """Return the nearest item, its cosine, and the seconds spent embedding."""
+        before = self._embedder.seconds
+        vector = self._embedder.embed([text])[0]
+        embedding = self._embedder.seconds - before
+        vectors, items = self._scopes.get(scope, ([], []))
+        if not items:
+            return None, -1.0, embedding
+        scores = np.stack(vectors) @ vector
+        at = int(scores.argmax())
+        return items[at], float(scores[at]), embedding
+
+    def add(self, scope: str, text: str, item: object) -> None:
+        """Keep an item under its text."""
+        vectors, items = self._scopes.setdefault(scope, ([], []))
+        vectors.append(self._embedder.embed([text])[0])
+        items.append(item)
+
+
+class Response:
+    """Serves what was stored for the nearest prompt: GPTCache, RedisVL's SemanticCache, LangChain."""
+
+    def __init__(self, embedder: Timed, threshold: float) -> None:
+        self._near, self._threshold = Nearest(embedder), threshold
+
+    def lookup(self, row: Row, *, given: bool) -> tuple[Plan | None, str, float]:
+        """Serve the nearest, values and all."""
+        del given
+        plan, score, embedding = self._near.best(row.scope, row.text)
+        return (plan if score >= self._threshold else None), "nearest", embedding
+
+    def store(self, row: Row, *, given: bool) -> None:
+        """Keep the plan as it is."""
+        del given
+        self._near.add(row.scope, row.text, row.plan)
+
+
+class Orra:
+    """Nearest action text and parameter names over 0.95, all names mapped, values substituted by equality."""
+
+    def __init__(self, embedder: Timed) -> None:
+        self._near = Nearest(embedder)
+
+    def lookup(self, row: Row, *, given: bool) -> tuple[Plan | None, str, float]:
+        """Serve the nearest with the caller's values in the fields that had the old ones."""
+        values = row.values if given else {}
+        item, score, embedding = self._near.best(row.scope, self._action(row.text, values))
+        if item is None or score <= 0.95 or set(item["map"].values()) != set(values):
+            return None, "nearest", embedding
+        plan = copy.deepcopy(item["plan"])
+        for pointer, name in item["map"].items():
+            put(plan, pointer, values[name])
+        return plan, "nearest", embedding
+
+    def store(self, row: Row, *, given: bool) -> None:
+        """Map each field whose value is a parameter's to that parameter; the last of equal ones wins."""
+        values = row.values if given else {}
+        by_value = {json.dumps(value, sort_keys=True): name for name, value in values.items()}
+        mapped = {
+            pointer: by_value[json.dumps(value, sort_keys=True)]
+            for pointer, value in leaves(row.plan)
+            if json.dumps(value, sort_keys=True) in by_value
+        }
+        self._near.add(row.scope, self._action(row.text, values), {"plan": row.plan, "map": mapped})
+
+    @staticmethod
+    def _action(text: str, values: dict[str, Any]) -> str:
+        return text + ":::" + "::".join(values)
+
+
+def leaves(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:  # noqa: ANN401 - any JSON
+    """Yield each scalar with the keys that lead to it."""
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else None
+    )
+    if items is None:
+        yield at, value
+        return
+    for key, inner in items:
+        yield from leaves(inner, (*at, key))
+
+
+def put(plan: Any, pointer: tuple[Any, ...], value: Any) -> None:  # noqa: ANN401 - any JSON
+    """Replace what stands at `pointer`."""
+    for key in pointer[:-1]:
+        plan = plan[key]
+    plan[pointer[-1]] = value
+
+
+# Scoring -------------------------------------------------------------------------------------
+
+
+def wilson(k: int, n: int, z: float = 1.645) -> float:
+    """Return the upper end of the one-sided 95 % Wilson interval of k of n (Wilson 1927)."""
+    if not n:
+        return 0.0
+    p, d = k / n, 1 + z * z / n
+    return (p + z * z / (2 * n) + z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))) / d
+
+
+@dataclass
+class Score:
+    """What one cache did on one stream."""
+
+    stream: str
+    cache: str
+    given: bool
+    rows: int = 0
+    hits: int = 0
+    wrong: int = 0
+    ceiling: int = 0
+    tiers: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    mistakes: list[dict[str, Any]] = field(default_factory=list)
+
+    def take(
+        self, row: Row, served: Plan | None, tier: str, seconds: float, embedding: float
+    ) -> bool:
+        """Count one lookup; return whether it was a hit."""
+        self.rows += 1
+        self.tiers[tier] = self.tiers.get(tier, 0) + 1
+        name = tier if served is not None else "miss"
+        self.seconds.setdefault(name, []).append(seconds - embedding)
+        if served is None:
+            return False
+        self.hits += 1
+        if row.plan is None or canonical(served) != canonical(row.plan):
+            self.wrong += 1
+            self.mistakes.append(
+                {"id": row.id, "text": row.text, "tier": tier, "served": served, "wanted": row.plan}
+            )
+        return True
+
+    def summary(self) -> dict[str, Any]:
+        """Return shares and percentiles."""
+        out = {k: v for k, v in asdict(self).items() if k not in {"seconds", "mistakes"}}
+        right = self.hits - self.wrong
+        out |= {
+            "hit": self.hits / max(1, self.rows),
+            "right": right / max(1, self.rows),
+            "right_of_ceiling": right / max(1, self.ceiling),
+            "wrong_share": self.wrong / max(1, self.hits),
+            "wrong_upper95": wilson(self.wrong, self.hits),
+            "ceiling_share": self.ceiling / max(1, self.rows),
+            "milliseconds_without_embedding": {
+                t: percentiles(s) for t, s in sorted(self.seconds.items())
+            },
+        }
+        return out
+
+
+def percentiles(seconds: Sequence[float]) -> dict[str, float]:
+    """Return p50, p90, p99 in milliseconds."""
+    return {f"p{q}": round(float(np.percentile(seconds, q)) * 1000, 4) for q in (50, 90, 99)}
+
+
+def replay(cache: Rule, rows: Sequence[Row], score: Score, *, bar: bool) -> Score:
+    """Replay `rows` against a cold cache."""
+    seen: set[str] = set()
+    for row in tqdm(rows, desc=f"{score.stream} {score.cache}", disable=not bar, leave=False):
+        score.ceiling += row.shape is not None and row.shape in seen
+        start = time.perf_counter()
+        served, tier, embedding = cache.lookup(row, given=score.given)
+        hit = score.take(row, served, tier, time.perf_counter() - start, embedding)
+        if not hit and row.plan is not None:
+            cache.store(row, given=score.given)
+            seen.add(row.shape or "")
+    return score
+
+
+# The command ---------------------------------------------------------------------------------
+
+
+def caches(
+    embedder: Timed, options: dict[str, Any], names: Sequence[str], *, given: bool
+) -> Iterator[tuple[str, Rule]]:
+    """Yield cold caches by name."""
+    if "semcache" in names:
+        yield "semcache", Semcache(embedder, **options)
+    if "response" in names and not given:
+        yield "response-0.80", Response(embedder, 0.80)
+        yield "response-0.95", Response(embedder, 0.95)
+    if "orra" in names and given:
+        yield "orra-0.95", Orra(embedder)
+
+
+def line(s: dict[str, Any]) -> str:
+    """Return one row of the table."""
+    mode = "params" if s["given"] else "text"
+    return (
+        f"{s['stream']:14s} {s['cache']:14s} {mode:7s} {s['rows']:6d} {s['hit']:6.3f} {s['right']:6.3f} "
+        f"{s['ceiling_share']:7.3f} {s['right_of_ceiling']:10.3f} {s['wrong']:6d} {s['wrong_share']:7.4f} "
+        f"{s['wrong_upper95']:7.4f}"
+    )
+
+
+HEAD = f"{'stream':14s} {'cache':14s} {'mode':7s} {'rows':>6s} {'hit':>6s} {'right':>6s} {'ceiling':>7s} {'of ceiling':>10s} {'wrong':>6s} {'w/hit':>7s} {'<=95%':>7s}"
+
+
+def pooled(scores: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row a cache and mode: shares pooled over streams, `right_of_ceiling` as their mean."""
+    out = []
+    for cache, given in dict.fromkeys((s["cache"], s["given"]) for s in scores):
+        group = [s for s in scores if (s["cache"], s["given"]) == (cache, given)]
+        total = {k: sum(s[k] for s in group) for k in ("rows", "hits", "wrong", "ceiling")}
+        out.append(
+            total
+            | {
+                "stream": f"all {len(group)}",
+                "cache": cache,
+                "given": given,
+                "hit": total["hits"] / total["rows"],
+                "right": (total["hits"] - total["wrong"]) / total["rows"],
+                "ceiling_share": total["ceiling"] / total["rows"],
+                "right_of_ceiling": sum(s["right_of_ceiling"] for s in group) / len(group),
+                "wrong_share": total["wrong"] / max(1, total["hits"]),
+                "wrong_upper95": wilson(total["wrong"], total["hits"]),
+            }
+        )
+    return out
+
+
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the parsed command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("streams", nargs="+", type=Path, metavar="STREAM.jsonl")
+    parser.add_argument(
+        "--json", type=Path, metavar="OUT", help="write scores, setup and mistakes as JSON"
+    )
+    parser.add_argument("--rows", type=int, help="replay at most this many rows of each stream")
+    parser.add_argument(
+        "--seed", type=int, help="shuffle the rows with this seed; default: file order"
+    )
+    parser.add_argument("--mode", choices=("text", "params", "both"), default="both")
+    parser.add_argument(
+        "--caches",
+        nargs="+",
+        choices=("semcache", "response", "orra"),
+        default=["semcache", "response", "orra"],
+    )
+    parser.add_argument(
+        "--threshold", type=float, default=0.95, help="cosine of semcache's semantic tier"
+    )
+    parser.add_argument(
+        "--max-wrong", type=float, help="highest share of wrong hits that semcache may have"
+    )
+    return parser.parse_args(argv)
+
+
+def setup(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what the figures depend on."""
+    packages = ("numpy", "torch", "sentence-transformers", "faiss-cpu")
+    return {
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "semcache": __version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "versions": {p: version(p) for p in packages},
+        "threshold": args.threshold,
+        "max_wrong": args.max_wrong,
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; return the exit status."""
+    args = arguments(argv)
+    embedder = Timed(SentenceTransformersEmbedder())
+    options = {"threshold": args.threshold, "max_wrong": args.max_wrong}
+    scores: list[Score] = []
+    print(HEAD, flush=True)
+    for path in args.streams:
+        rows = read(path, args.rows)
+        if args.seed is not None:
+            random.Random(args.seed).shuffle(rows)  # noqa: S311 - an order, not a secret
+        if {"response", "orra"} & set(args.caches):
+            embedder.warm([r.text for r in rows])
+        for given in {"text": (False,), "params": (True,), "both": (False, True)}[args.mode]:
+            for name, cache in caches(embedder, options, args.caches, given=given):
+                score = Score(stream=path.stem, cache=name, given=given)
+                scores.append(replay(cache, rows, score, bar=sys.stderr.isatty()))
+                print(line(score.summary()), flush=True)
+    summaries = [score.summary() for score in scores]
+    if len(args.streams) > 1:
+        print(*[line(s) for s in pooled(summaries)], sep="\n")
+    if args.json:
+        out = {"setup": setup(args), "streams": summaries, "pooled": pooled(summaries)}
+        out["mistakes"] = {
+            f"{s.stream} {s.cache} {'params' if s.given else 'text'}": s.mistakes for s in scores
+        }
+        args.json.write_text(json.dumps(out, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

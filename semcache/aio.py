@@ -1,0 +1,205 @@
+"""The same surface for async callers: calls run in worker threads and never block the loop."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from types import TracebackType
+from typing import ParamSpec, Self, TypeVar
+
+from semcache.cache.found import Found
+from semcache.cache.plan_cache import PlanCache, Stored
+from semcache.plans.plan import ExecutionPlan
+from semcache.ports import Outcome, Planned
+from semcache.prompts.parameter import Parameter
+from semcache.prompts.schema import PromptSchema
+from semcache.semcache import Answer, SemCache
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+WORKERS = 16
+"""Threads of one pool; calls beyond that wait their turn without blocking the loop."""
+
+
+class _Pool:
+    """A pool of its own, so that a burst here cannot starve the loop's default one."""
+
+    def __init__(self, workers: int) -> None:
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="semcache")
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what `function` returns, run in a worker with the caller's context variables."""
+        bound = partial(copy_context().run, function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, bound)
+
+    def close(self) -> None:
+        """Wait for what runs, and take no more."""
+        self._pool.shutdown(wait=True)
+
+
+class AsyncPlanCache:
+    """A `PlanCache` for async callers. Closing it closes the cache."""
+
+    def __init__(self, cache: PlanCache, *, workers: int = WORKERS) -> None:
+        self.cache = cache
+        """The cache behind it."""
+        self._pool = _Pool(workers)
+
+    async def lookup(
+        self,
+        prompt: str,
+        *,
+        tenant: str = "default",
+        params: Mapping[str, object] | None = None,
+        schema: PromptSchema | None = None,
+        grounding: str = "",
+        threshold: float | None = None,
+    ) -> Found:
+        """Return a hit or a miss; see `PlanCache.lookup`."""
+        return await self._pool.call(
+            self.cache.lookup,
+            prompt,
+            tenant=tenant,
+            params=params,
+            schema=schema,
+            grounding=grounding,
+            threshold=threshold,
+        )
+
+    async def store(
+        self,
+        prompt: str,
+        plan: Mapping[str, object] | str | ExecutionPlan,
+        *,
+        params: Mapping[str, object] | Sequence[Parameter] = (),
+        tenant: str = "default",
+        schema: PromptSchema | None = None,
+        grounding: str = "",
+        tags: Sequence[str] = (),
+        planner: str = "",
+    ) -> Stored:
+        """Keep a plan; see `PlanCache.store`."""
+        return await self._pool.call(
+            self.cache.store,
+            prompt,
+            plan,
+            params=params,
+            tenant=tenant,
+            schema=schema,
+            grounding=grounding,
+            tags=tags,
+            planner=planner,
+        )
+
+    async def feedback(self, found: Found, *, right: bool) -> None:
+        """Take a caller's word on a hit; see `PlanCache.feedback`."""
+        await self._pool.call(self.cache.feedback, found, right=right)
+
+    async def close(self) -> None:
+        """Flush and release; calling it twice is fine."""
+        self._pool.close()
+        self.cache.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+class AsyncSemCache:
+    """A `SemCache` for async callers. Closing it closes the cache."""
+
+    def __init__(self, semcache: SemCache, *, workers: int = WORKERS) -> None:
+        self.semcache = semcache
+        """The SemCache behind it."""
+        self._pool = _Pool(workers)
+
+    async def normalize(
+        self, prompt: str, *, params: Mapping[str, object] | None = None
+    ) -> PromptSchema | None:
+        """Return the schema of a prompt; see `SemCache.normalize`."""
+        return await self._pool.call(self.semcache.normalize, prompt, params=params)
+
+    async def lookup(
+        self,
+        prompt: str,
+        *,
+        tenant: str = "default",
+        params: Mapping[str, object] | None = None,
+        schema: PromptSchema | None = None,
+    ) -> Found:
+        """Return a hit or a miss; see `SemCache.lookup`."""
+        return await self._pool.call(
+            self.semcache.lookup, prompt, tenant=tenant, params=params, schema=schema
+        )
+
+    async def create(
+        self,
+        prompt: str,
+        schema: PromptSchema | None = None,
+        *,
+        params: Mapping[str, object] | None = None,
+        failure: str = "",
+    ) -> Planned:
+        """Return a new plan; see `SemCache.create`."""
+        return await self._pool.call(
+            self.semcache.create, prompt, schema, params=params, failure=failure
+        )
+
+    async def store(
+        self,
+        prompt: str,
+        planned: Planned,
+        *,
+        tenant: str = "default",
+        schema: PromptSchema | None = None,
+    ) -> Stored:
+        """Keep a new plan; see `SemCache.store`."""
+        return await self._pool.call(
+            self.semcache.store, prompt, planned, tenant=tenant, schema=schema
+        )
+
+    async def execute(
+        self, plan: ExecutionPlan, *, run: str = "", allow_writes: bool = True
+    ) -> Outcome:
+        """Run a bound plan; see `SemCache.execute`."""
+        return await self._pool.call(
+            self.semcache.execute, plan, run=run, allow_writes=allow_writes
+        )
+
+    async def run(
+        self,
+        prompt: str,
+        *,
+        tenant: str = "default",
+        params: Mapping[str, object] | None = None,
+        allow_writes: bool | None = None,
+    ) -> Answer:
+        """Answer a prompt; see `SemCache.run`."""
+        return await self._pool.call(
+            self.semcache.run, prompt, tenant=tenant, params=params, allow_writes=allow_writes
+        )
+
+    async def close(self) -> None:
+        """Flush and release; calling it twice is fine."""
+        self._pool.close()
+        self.semcache.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()

@@ -1,0 +1,254 @@
+"""Codecs: how a parameter's value becomes the value that a plan has; lossless, or an error."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+from typing import TypeAlias
+
+from semcache.canonical import Json, dumps, same
+from semcache.errors import BindingError
+
+Codec: TypeAlias = Callable[[Json], Json]
+"""Gives the value as the plan has it. Raises BindingError where something would be lost."""
+
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,20})?")  # "01234" is a code, not 1234
+
+
+_DAY = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])")
+_MONTH = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])")
+
+
+@dataclass(frozen=True, slots=True)
+class Codecs:
+    """An open registry of codecs by name; a template stores the names."""
+
+    named: Mapping[str, Codec]
+
+    def with_(self, name: str, codec: Codec) -> "Codecs":
+        """Return these codecs with `codec` under `name`, replacing what was there."""
+        return Codecs(MappingProxyType({**self.named, name: codec}))
+
+    def __getitem__(self, name: str) -> Codec:
+        """Return the codec of that name.
+
+        Raises:
+            BindingError: there is none.
+        """
+        try:
+            return self.named[name]
+        except KeyError as error:
+            raise BindingError(
+                f"no codec is named {name!r}; there are {', '.join(sorted(self.named))}",
+                reason="codec",
+            ) from error
+
+
+def number(value: Json) -> Json:
+    """Return a number as it is, and text that spells one exactly as that number."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return _spelled(value)
+    raise _wrong(value, "a number, or text that spells one exactly")
+
+
+def _spelled(value: str) -> int | float:
+    if "." not in value:
+        return int(value)
+    if Decimal(value) != Decimal(repr(float(value))):
+        raise _wrong(value, "a number that a float holds exactly as spelled")
+    return float(value)
+
+
+def integer(value: Json) -> Json:
+    """Return a whole number; `5.0` and `"5"` are 5."""
+    found = number(value)
+    if isinstance(found, float):
+        if not found.is_integer():
+            raise _wrong(value, "a whole number")
+        return int(found)
+    return found
+
+
+def text(value: Json) -> Json:
+    """Return text as it is, and a number as the digits that spell it; a boolean has no spelling."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _wrong(value, "text or a number")
+    spelled = str(int(value)) if value == int(value) and abs(value) < 10**15 else repr(value)
+    if "e" in spelled:
+        raise _wrong(value, "a number with one plain spelling")
+    return spelled
+
+
+def day(value: Json) -> Json:
+    """Return a day written `2024-03-11`; what "03/11/2024" means depends on the country."""
+    if isinstance(value, str) and _DAY.fullmatch(value):
+        return value
+    raise _wrong(value, "a day written as 2024-03-11")
+
+
+def month(value: Json) -> Json:
+    """Return a month written `2024-03`."""
+    if isinstance(value, str) and _MONTH.fullmatch(value):
+        return value
+    raise _wrong(value, "a month written as 2024-03")
+
+
+def boolean(value: Json) -> Json:
+    """Return true or false; nothing else is taken for one."""
+    if isinstance(value, bool):
+        return value
+    raise _wrong(value, "true or false")
+
+
+def array(value: Json) -> Json:
+    """Return an array as it is."""
+    if isinstance(value, list):
+        return value
+    raise _wrong(value, "an array")
+
+
+def object_(value: Json) -> Json:
+    """Return an object as it is."""
+    if isinstance(value, dict):
+        return value
+    raise _wrong(value, "an object")
+
+
+def any_(value: Json) -> Json:
+    """Return the value as it is, whatever its type."""
+    return value
+
+
+def lower(value: Json) -> Json:
+    """Return text in lower case."""
+    return _only_text(value).lower()
+
+
+def upper(value: Json) -> Json:
+    """Return text in upper case."""
+    return _only_text(value).upper()
+
+
+def title(value: Json) -> Json:
+    """Return each word of lower-case text with a capital; text with capitals keeps them."""
+    words = _only_text(value)
+    if words != words.lower():
+        return words
+    # str.title() would write "O'Neill'S": only plain words have a title case that is sure.
+    if not all(word.isalpha() for word in words.split(" ")):
+        raise _wrong(value, "words of letters, whose capitals are known")
+    return words.title()
+
+
+def inline(value: Json) -> Json:
+    """Return the text of a value that goes inside longer text; a container has no text form."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return text(value)
+
+
+def _only_text(value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    raise _wrong(value, "text")
+
+
+def _wrong(value: Json, expected: str) -> BindingError:
+    shown = repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:77]}..."
+    return BindingError(f"the value is {shown}; the plan takes {expected}", reason="type")
+
+
+DEFAULT_CODECS = Codecs(
+    MappingProxyType(
+        {
+            "any": any_,
+            "array": array,
+            "boolean": boolean,
+            "day": day,
+            "inline": inline,
+            "integer": integer,
+            "lower": lower,
+            "month": month,
+            "number": number,
+            "object": object_,
+            "text": text,
+            "title": title,
+            "upper": upper,
+        }
+    )
+)
+"""The codecs that every template may use."""
+
+
+def codec_between(value: Json, leaf: Json, *, any_case: bool = False) -> str | None:
+    """Return the name of the codec that makes `leaf` of `value`, or None.
+
+    `any_case` also tries a change of case, for text.
+    """
+    name = codec_of(leaf)
+    if same(value, leaf):
+        return name
+    if {type(value), type(leaf)} <= {str, int, float}:
+        return _respelled(value, leaf, name, any_case=any_case)
+    return None
+
+
+def _respelled(value: Json, leaf: Json, name: str, *, any_case: bool) -> str | None:
+    both_text = isinstance(value, str) and isinstance(leaf, str)
+    tried = ("lower", "upper", "title") if both_text and any_case else (name,)
+    for codec in tried:
+        try:
+            if same(DEFAULT_CODECS[codec](value), leaf):
+                return codec
+        except BindingError:
+            continue
+    return None
+
+
+_FORMS = (("day", _DAY), ("month", _MONTH))
+
+
+def codec_of(leaf: Json) -> str:
+    """Return the name of the codec that keeps the JSON type of `leaf`, and the form of its text."""
+    match leaf:
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return next((name for name, form in _FORMS if form.fullmatch(leaf)), "text")
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case None:
+            return "any"
+
+
+def alike(left: Json, right: Json) -> bool:
+    """Return whether two values are equal but for text and number: `5` is `"5"`, but not `"05"`."""
+    return same(left, right) or codec_between(left, right) is not None
+
+
+def spelling(value: Json) -> str:
+    """Return one text for values that a codec could turn into each other."""
+    match value:
+        case bool() | None | list() | dict():
+            return f"json:{dumps(value)}"
+        case str():
+            return value.casefold()
+        case _:
+            return number_text(value)
+
+
+def number_text(value: float) -> str:
+    """Return the digits of a number as a plan or prompt would spell it."""
+    try:
+        return str(text(value))
+    except BindingError:
+        return repr(value)

@@ -1,0 +1,173 @@
+"""Generalize: a plan and the values it was made for become a plan template.
+
+orra maps values to one task by equality and serves the rest as it was. Here every leaf of the plan
+counts, and what cannot be told apart from chance is pinned: the plan then serves only that value.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from semcache.binding.codecs import alike
+from semcache.binding.echoes import echoing
+from semcache.binding.lasting import lasting
+from semcache.binding.leaves import Leaf, format_of, survey
+from semcache.binding.leftovers import Unbound
+from semcache.binding.offers import Offer, below, offers
+from semcache.binding.owners import Owned, owners
+from semcache.binding.parties import EXACT, parties_of
+from semcache.binding.pieces import Binding, Pin
+from semcache.binding.placeholders import fill
+from semcache.binding.settle import Settled, settle
+from semcache.binding.template import PlanTemplate, shared_words
+from semcache.binding.tied import makers
+from semcache.binding.types import Schemas
+from semcache.canonical import Json, JsonObject, Pointer, plain
+from semcache.errors import BindingError, InvalidJson, InvalidPlan
+from semcache.prompts.mentions import Mention
+from semcache.prompts.parameter import Parameter, by_name
+
+
+def generalize(
+    plan: Mapping[str, Json],
+    params: Sequence[Parameter] | Mapping[str, Json] = (),
+    mentions: Sequence[Mention] = (),
+    *,
+    schemas: Schemas | None = None,
+) -> PlanTemplate:
+    """Return `plan` with every place bound that takes a value of `params` or of another mention.
+
+    `mentions` are all mentions of the prompt, in order. `schemas` (operation name → schema of its
+    input) decide the type of a place that a placeholder fills.
+
+    Source: orra's cache service (mapping by value), OneMCP's hydration (`{{params.x}}`); the rules
+    that make both safe are in `settle` and `leftovers`.
+
+    Raises:
+        InvalidPlan: the plan is not a JSON object.
+        InvalidParameter: a value is not JSON, or two names differ only in spelling.
+        BindingError: a placeholder names no parameter or stands where nothing may be filled in
+            (`placeholder`), or a value of the prompt would be evaluated (`reference`).
+    """
+    document, given = _document(plan), by_name(params)
+    owned = owners(mentions, given)
+    leaves = list(survey(document))
+    said = [p.value for p in given if isinstance(p.value, str)]
+    said += [mention.text for mention in mentions]
+    filled = fill(document, leaves, given, said, schemas or {})
+    parties, shapes = parties_of(given, owned, leaves, filled)
+    settled = settle(parties, offers(parties, leaves, {b.at for b in filled}))
+    _refuse_evaluated(document, settled)
+    bindings = _in_order(leaves, filled, settled)
+    unbound = Unbound(leaves, bindings, parties)
+    for party in parties:
+        if unbound.has(party):
+            settled.pin(party, "left")
+    params_ = _params(given, owned, settled)
+    _tell_apart(given, params_, settled)
+    for param in makers(params_, owned.carriers, shared_words(params_, owned.carriers)):
+        settled.pinned.setdefault((param.name, ()), Pin(param.name, param.value, "kin"))
+    lasts = lasting(mentions, owned, params_, bindings, unbound)
+    return PlanTemplate(
+        plan=document,
+        bindings=bindings,
+        params=params_,
+        pinned=(*shapes, *echoing(_pinned(settled, params_), params_)),
+        equal=tuple(sorted(settled.equal, key=sorted)),
+        format=format_of(document),
+        carriers=owned.carriers,
+        refusal=lasts.refusal,
+        perishable=lasts.perishable,
+    )
+
+
+def _document(plan: Mapping[str, Json]) -> JsonObject:
+    try:
+        document = plain(plan, what="the plan")
+    except InvalidJson as error:
+        raise InvalidPlan(str(error), [str(error)]) from error
+    if not isinstance(document, dict):
+        raise InvalidPlan(f"the plan is a {type(plan).__name__}; expected a JSON object")
+    return document
+
+
+def _refuse_evaluated(plan: JsonObject, settled: Settled) -> None:
+    """Refuse a value that is also a path into the plan: as data or as path it may be wrong."""
+    for offer in settled.taken.values():
+        if offer.leaf.role == "reference" and offer.nearness < EXACT and _reads(plan, offer):
+            raise BindingError(
+                f"the value {offer.form!r} of {offer.party.param!r} is also a path of the plan; "
+                f"write `{{{{params.{offer.party.param}}}}}` where the value is meant",
+                reason="reference",
+            )
+
+
+def _reads(plan: JsonObject, offer: Offer) -> bool:
+    steps = re.findall(r"\w+", str(offer.leaf.value))
+    tasks = plan.get("tasks")
+    ids = (
+        {str(t.get("id")) for t in tasks if isinstance(t, dict)}
+        if isinstance(tasks, list)
+        else set()
+    )
+    return bool(steps) and (steps[0] in plan or steps[0] in ids | {"_gstt", "_lstt"})
+
+
+def _in_order(
+    leaves: Sequence[Leaf], filled: Sequence[Binding], settled: Settled
+) -> tuple[Binding, ...]:
+    places: dict[Pointer, list[Binding]] = defaultdict(list)
+    for binding in filled:
+        places[binding.at].append(binding)
+    for at, offer in settled.taken.items():
+        places[at] = [Binding(at, offer.party.param, offer.codec, offer.party.path)]
+    # A container that is bound as a whole covers what is in it.
+    covered = frozenset(at for at in places)
+    kept = [leaf.at for leaf in leaves if leaf.at in places and not below(leaf.at[:-1], covered)]
+    return tuple(binding for at in kept for binding in places[at])
+
+
+def _params(given: Sequence[Parameter], owned: Owned, settled: Settled) -> tuple[Parameter, ...]:
+    found = {name: mention.text for name, mention in owned.by_param.items()}
+    said = [replace(p, mention=found.get(p.name, p.mention)) for p in given]
+    forms = {o.party.param: o.form for o in settled.taken.values() if not o.party.declared}
+    own = [
+        Parameter(name, forms.get(name, _value(mention)), mention.text)
+        for name, mention in owned.own.items()
+    ]
+    return (*said, *own)
+
+
+def _pinned(settled: Settled, params: Sequence[Parameter]) -> list[Pin]:
+    """Return the pins; one on a mention has the form of its value that the parameter has."""
+    values = {p.name: p.value for p in params}
+    return [
+        pin if pin.path else replace(pin, value=values[pin.param])
+        for pin in settled.pinned.values()
+    ]
+
+
+def _tell_apart(given: Sequence[Parameter], params: Sequence[Parameter], settled: Settled) -> None:
+    """Hold parameters together that the same words carry: which is which, nobody can tell.
+
+    In "3 rooms in a 3 star hotel" either 3 may be the stars.
+    """
+    groups: dict[str, list[Parameter]] = defaultdict(list)
+    for param in params:
+        if param.mention is not None:
+            groups[param.mention.casefold()].append(param)
+    declared = {param.name for param in given}
+    for group in groups.values():
+        if len(group) == 1 or not any(param.name in declared for param in group):
+            continue
+        if all(alike(group[0].value, param.value) for param in group):
+            settled.equal.add(frozenset(param.name for param in group))
+        else:
+            for param in group:
+                pin = Pin(param.name, param.value, "ambiguous")
+                settled.pinned.setdefault((param.name, ()), pin)
+
+
+def _value(mention: Mention) -> Json:
+    return mention.text if mention.relative or mention.value is None else mention.value

@@ -1,0 +1,51 @@
+"""Pieces of a plan template: where a value goes, and which value must stay."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from semcache.canonical import Json, Pointer
+
+Why: TypeAlias = Literal[
+    "unbound", "repeated", "ambiguous", "left", "unknown", "echo", "shape", "kin"
+]
+"""Why a value is pinned. `unbound`: it stands nowhere in the plan. `repeated`: it stands where it
+may be there by chance. `ambiguous`: more than one value may have made it. `left`: it also stands
+inside longer text. `unknown`: words of the prompt that no parameter explains. `echo`: such words,
+around the words of parameters. `kin`: a value that nobody said may come from it. `shape`: an object
+or array that was taken apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A place in a plan, and the parameter whose value goes there."""
+
+    at: Pointer
+    """Where the value goes."""
+    param: str
+    """Name of the parameter."""
+    codec: str
+    """Name of the codec that makes the plan's value of the parameter's."""
+    path: Pointer = ()
+    """Which part of the parameter's value; empty for the whole."""
+    inline: bool = False
+    """Whether the value is part of longer text; such bindings of one place follow each other."""
+    before: str = ""
+    """The text before the value, if `inline`."""
+    after: str = ""
+    """The text after the value, if `inline` and last of its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A value that must stay what it was: the plan serves no other."""
+
+    param: str
+    """Name of the parameter."""
+    value: Json
+    """The value it must have."""
+    why: Why
+    path: Pointer = ()
+    """Which part of the parameter's value is pinned; empty for the whole."""
+    echo: tuple[str, ...] = ()
+    """For `echo`: text and names of parameters by turns, text first and last; with their values in
+    place the text is the value that is wanted ("Update on ", `customer`, "")."""

@@ -1,0 +1,144 @@
+"""Placeholders: `{{params.a.b}}` in a plan, written by a planner to say where a value goes."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from semcache.binding.leaves import Leaf
+from semcache.binding.pieces import Binding
+from semcache.binding.types import Schemas, codec_at
+from semcache.canonical import Json, JsonObject, Pointer, pointer_text
+from semcache.errors import BindingError
+from semcache.prompts.parameter import Parameter, name_key
+
+_PLACEHOLDER = re.compile(r"\{\{\s*params\.([^{}]*?)\s*\}\}")
+_STEP = re.compile(r"\[(\d+)\]")
+_PATH = re.compile(r"[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """One placeholder in a text."""
+
+    before: str
+    """The text between the previous placeholder, or the start, and this one."""
+    written: str
+    """What it names, as written: `amount.operand`."""
+
+
+def placeholders(text: str) -> tuple[tuple[Placeholder, ...], str]:
+    """Return the placeholders of `text` in order, and the text after the last."""
+    if "{{" not in text:
+        return (), text
+    pieces = _PLACEHOLDER.split(text)
+    found = zip(pieces[:-1:2], pieces[1::2], strict=True)
+    return tuple(Placeholder(before, written) for before, written in found), pieces[-1]
+
+
+def resolve(written: str, params: Mapping[str, Parameter]) -> tuple[str, Pointer]:
+    """Return the parameter that a placeholder names, and the path into its value.
+
+    The exact flat name comes first (`amount.operand`), then the longest name that leads into an
+    object. `params` is by `name_key`.
+
+    Raises:
+        BindingError: no parameter is named so, or its value has no such part.
+    """
+    if _PATH.fullmatch(written):
+        parts = _parts(written)
+        for size in range(len(parts), 0, -1):
+            name = name_key(".".join(map(str, parts[:size])))
+            if name in params and _has(params[name].value, parts[size:]):
+                return params[name].name, parts[size:]
+    known = ", ".join(repr(p.name) for p in params.values()) or "none"
+    raise BindingError(
+        f"the plan has the placeholder {{{{params.{written}}}}}; the parameters are {known}",
+        reason="placeholder",
+    )
+
+
+def _parts(written: str) -> Pointer:
+    parts: list[str | int] = []
+    for piece in written.split("."):
+        parts.append(_STEP.sub("", piece))
+        parts += map(int, _STEP.findall(piece))
+    return tuple(parts)
+
+
+def _has(value: Json, path: Pointer) -> bool:
+    for step in path:
+        if isinstance(value, dict) and step in value:
+            value = value[str(step)]
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return False
+    return True
+
+
+def fill(
+    plan: JsonObject,
+    leaves: Sequence[Leaf],
+    params: Sequence[Parameter],
+    said: Sequence[str],
+    schemas: Schemas,
+) -> list[Binding]:
+    """Return a binding for each placeholder of a plan.
+
+    `said` is what the prompt's user wrote: text of theirs that looks like a placeholder is data.
+
+    Raises:
+        BindingError: a placeholder names no parameter, stands in a key, a path or a condition, or
+        may be
+            the user's own text.
+    """
+    known = {name_key(p.name): p for p in params}
+    own = {text for text in said if _PLACEHOLDER.search(text)}
+    bindings: list[Binding] = []
+    for leaf in leaves:
+        _check_key(leaf)
+        found, after = placeholders(leaf.value) if isinstance(leaf.value, str) else ((), "")
+        if not found or _is_own(leaf, own, params):
+            continue
+        if leaf.role != "data" or own:
+            raise BindingError(
+                f"a placeholder stands in {leaf.value!r} at {pointer_text(leaf.at)}, where "
+                + ("the prompt's own text has one" if own else "its value would be evaluated"),
+                reason="placeholder",
+            )
+        codec = codec_at(plan, leaf.at, schemas) or "any"
+        named = [resolve(placeholder.written, known) for placeholder in found]
+        bindings += _bindings(leaf.at, found, named, after=after, codec=codec)
+    return bindings
+
+
+def _check_key(leaf: Leaf) -> None:
+    key = leaf.at[-1]
+    if isinstance(key, str) and _PLACEHOLDER.search(key):
+        raise BindingError(
+            f"the key {key!r} at {pointer_text(leaf.at)} has a placeholder; keys are never filled",
+            reason="placeholder",
+        )
+
+
+def _is_own(leaf: Leaf, own: set[str], params: Sequence[Parameter]) -> bool:
+    if leaf.value not in own:
+        return False
+    return any(p.value == leaf.value and name_key(p.name) in leaf.names for p in params)
+
+
+def _bindings(
+    at: Pointer,
+    found: Sequence[Placeholder],
+    named: Sequence[tuple[str, Pointer]],
+    *,
+    after: str,
+    codec: str,
+) -> list[Binding]:
+    if len(found) == 1 and not (found[0].before or after):
+        return [Binding(at, named[0][0], codec, named[0][1])]
+    tails = [""] * (len(found) - 1) + [after]
+    return [
+        Binding(at, param, "inline", path, inline=True, before=placeholder.before, after=tail)
+        for placeholder, (param, path), tail in zip(found, named, tails, strict=True)
+    ]

@@ -1,0 +1,166 @@
+"""A plan template: a plan, and where the values of a prompt go in it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from semcache.binding.pieces import Binding, Pin, Why
+from semcache.binding.recipe import Recipe
+from semcache.canonical import Json, JsonObject, Pointer
+from semcache.errors import BindingError
+from semcache.prompts.parameter import Parameter
+
+__all__ = ["VERSION", "Binding", "Pin", "PlanTemplate", "Why"]
+
+VERSION = 1  # of the JSON form
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTemplate:
+    """A plan with its bindings: what the cache stores. Immutable; equal by content."""
+
+    plan: JsonObject
+    """The plan that it was made from. Shared with the plans bound from it: never change it."""
+    bindings: tuple[Binding, ...]
+    """In document order."""
+    params: tuple[Parameter, ...]
+    """What the plan depends on, with the source prompt's values: the caller's first, then one for
+    each other mention of the prompt (`number1`, `date1`). `bind` wants a value for each."""
+    pinned: tuple[Pin, ...] = ()
+    """Values that must stay what they were."""
+    equal: tuple[frozenset[str], ...] = ()
+    """Names of parameters that must have equal values, as they had in the source prompt."""
+    format: str = "document"
+    """Format of the plan: `routes`, `tasks` or `document`."""
+    carriers: tuple[str, ...] = ()
+    """For each mention that `generalize` was given, in order: the parameter it carries."""
+    refusal: str = ""
+    """Why this template must not be stored at all; empty if it may be."""
+    perishable: str = ""
+    """The words whose meaning changes with the day ("yesterday") and may be frozen in the plan, so
+    that it must not be served on another day; empty if it may be served at any time."""
+    _recipe: Recipe | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def recipe(self) -> Recipe:
+        """How to bind it quickly; made once."""
+        recipe = self._recipe
+        if recipe is None:
+            recipe = Recipe.of(self.params, self.bindings, self.pinned, self.equal, self.follows)
+            object.__setattr__(self, "_recipe", recipe)
+        return recipe
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """Names of the parameters that no words of the source prompt carry.
+
+        Their values cannot be read from another prompt: they must be given, or the words of the
+        prompt must be the same and mean the same at any time.
+        """
+        return tuple(p.name for p in self.params if p.mention is None)
+
+    @property
+    def follows(self) -> Mapping[str, str]:
+        """Parameters that no mention carries because another one with the same words has it.
+
+        In "since 8 months ago", once the 8 of `ago1`, it may be that of `ago2` too. Both are in one
+        group of `equal`; `bind` takes the value of the other where this one has none.
+        """
+        return shared_words(self.params, self.carriers)
+
+    def to_json(self) -> JsonObject:
+        """Return the template as JSON.
+
+        Raises:
+            BindingError: the template has a `refusal`; it must not be kept.
+        """
+        if self.refusal:
+            raise BindingError(f"this plan cannot be reused: {self.refusal}", reason="refused")
+        return {
+            "version": VERSION,
+            "format": self.format,
+            "plan": self.plan,
+            "params": [[p.name, p.value, p.mention] for p in self.params],
+            "bindings": [_binding_to_json(b) for b in self.bindings],
+            "pinned": [[p.param, list(p.path), p.value, p.why, *p.echo] for p in self.pinned],
+            "equal": [cast("list[Json]", sorted(group)) for group in self.equal],
+            "carriers": list(self.carriers),
+            "perishable": self.perishable,
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Json]) -> "PlanTemplate":
+        """Return the template that `to_json` wrote.
+
+        Raises:
+            BindingError: the record is not one, or a later version wrote it.
+        """
+        if record.get("version") != VERSION:
+            raise BindingError(
+                f"the plan template has version {record.get('version')!r}; expected {VERSION}",
+                reason="format",
+            )
+        try:
+            return _from_json(record)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BindingError(
+                f"the plan template cannot be read: {error!r}", reason="format"
+            ) from error
+
+
+def shared_words(params: Sequence[Parameter], carriers: Sequence[str]) -> dict[str, str]:
+    """Return, for each parameter that no mention carries, the one that has its words, if any."""
+    said = [(p.name, p.mention.casefold()) for p in params if p.mention is not None]
+    carried = {words: name for name, words in said if name in carriers}
+    return {n: carried[w] for n, w in said if n not in carriers and w in carried}
+
+
+def _binding_to_json(binding: Binding) -> Json:
+    row: list[Json] = [list(binding.at), binding.param, binding.codec, list(binding.path)]
+    return [*row, binding.before, binding.after] if binding.inline else row
+
+
+def _from_json(record: Mapping[str, Json]) -> PlanTemplate:
+    rows = cast("dict[str, list[list[Json]]]", record)
+    return PlanTemplate(
+        plan=cast(JsonObject, dict(cast(JsonObject, record["plan"]))),
+        bindings=tuple(_binding_from_json(row) for row in rows["bindings"]),
+        params=tuple(
+            Parameter(cast(str, name), value, cast("str | None", mention))
+            for name, value, mention in rows["params"]
+        ),
+        pinned=tuple(_pin_from_json(row) for row in rows["pinned"]),
+        equal=tuple(frozenset(cast("list[str]", group)) for group in rows["equal"]),
+        format=str(record["format"]),
+        carriers=tuple(cast("list[str]", record["carriers"])),
+        perishable=str(record["perishable"]),
+    )
+
+
+def _binding_from_json(row: list[Json]) -> Binding:
+    at, param, codec, path, *around = row
+    before, after = cast("list[str]", around) if around else ("", "")
+    return Binding(
+        at=_pointer(at),
+        param=cast(str, param),
+        codec=cast(str, codec),
+        path=_pointer(path),
+        inline=bool(around),
+        before=before,
+        after=after,
+    )
+
+
+def _pin_from_json(row: list[Json]) -> Pin:
+    param, path, value, why, *echo = row
+    return Pin(
+        param=cast(str, param),
+        value=value,
+        why=cast(Why, why),
+        path=_pointer(path),
+        echo=cast("tuple[str, ...]", tuple(echo)),
+    )
+
+
+def _pointer(value: Json) -> Pointer:
+    return tuple(cast("list[str | int]", value))

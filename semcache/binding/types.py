@@ -1,0 +1,111 @@
+"""Types: which JSON type a place in a plan takes, by the schema of the operation called there."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from semcache.canonical import Json, JsonObject, Pointer
+
+Schemas: TypeAlias = Mapping[str, JsonObject]
+"""Operation name → JSON Schema of its input."""
+
+_CODECS = {
+    "array": "array",
+    "boolean": "boolean",
+    "integer": "integer",
+    "number": "number",
+    "object": "object",
+    "string": "text",
+}
+
+
+def codec_at(plan: JsonObject, at: Pointer, schemas: Schemas) -> str | None:
+    """Return the codec for the type that the schema gives the place `at`; None if it gives none.
+
+    A place that takes several types (but for null) has none.
+    """
+    name, inside = _called(plan, at)
+    schema = schemas.get(name)
+    if schema is None:
+        return None
+    kinds = _types(_below(schema, inside, schema), schema) - {"null"}
+    return _CODECS.get(kinds.pop()) if len(kinds) == 1 else None
+
+
+def _called(plan: JsonObject, at: Pointer) -> tuple[str, Pointer]:
+    """Return the operation whose input holds `at`, and where in the input."""
+    tasks = plan.get("tasks")
+    if isinstance(tasks, list) and len(at) > 3 and at[0] == "tasks":
+        task = tasks[int(at[1])]
+        return _text(task, "service"), at[3:]
+    if len(at) > 2 and at[1] == "input":
+        return _text(plan[str(at[0])], "operation"), at[2:]
+    return "", ()
+
+
+def _text(holder: Json, key: str) -> str:
+    found = holder.get(key) if isinstance(holder, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _below(schema: Json, inside: Pointer, root: JsonObject) -> Json:
+    for step in inside:
+        schema = next((s for s in map(_step(step), _choices(schema, root)) if s is not None), None)
+    return schema
+
+
+def _step(step: str | int) -> "_Step":
+    return _Step(step)
+
+
+class _Step:
+    def __init__(self, step: str | int) -> None:
+        self._step = step
+
+    def __call__(self, schema: JsonObject) -> Json:
+        if isinstance(self._step, int):
+            return schema.get("items")
+        properties = schema.get("properties")
+        if isinstance(properties, dict) and self._step in properties:
+            return properties[self._step]
+        return schema.get("additionalProperties")
+
+
+def _choices(schema: Json, root: JsonObject, depth: int = 8) -> list[JsonObject]:
+    """Return what `schema` may be: itself, what it refers to, its alternatives."""
+    if not isinstance(schema, dict) or not depth:
+        return []
+    found = [schema]
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/"):
+        target: Json = root
+        for part in reference[2:].split("/"):
+            target = target.get(part) if isinstance(target, dict) else None
+        found += _choices(target, root, depth - 1)
+    for key in ("anyOf", "oneOf", "allOf"):
+        branches = schema.get(key)
+        for branch in branches if isinstance(branches, list) else ():
+            found += _choices(branch, root, depth - 1)
+    return found
+
+
+def _types(schema: Json, root: JsonObject) -> set[str]:
+    found: set[str] = set()
+    for choice in _choices(schema, root):
+        declared = choice.get("type")
+        found |= {declared} if isinstance(declared, str) else set()
+        found |= (
+            {t for t in declared if isinstance(t, str)} if isinstance(declared, list) else set()
+        )
+        found |= {_name(value) for value in _enumerated(choice)}
+    return found
+
+
+def _enumerated(schema: JsonObject) -> list[Json]:
+    values = schema.get("enum")
+    listed = values if isinstance(values, list) else []
+    return [*listed, schema["const"]] if "const" in schema else listed
+
+
+def _name(value: Json) -> str:
+    names = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
+    return "null" if value is None else names.get(type(value), "object")

@@ -1,0 +1,102 @@
+"""Wording: how the words of a prompt carry a parameter's value, and how to read it from other words."""
+
+import re
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from semcache.canonical import Json, same
+from semcache.errors import BindingError
+from semcache.prompts.mentions import Mention
+
+Wording: TypeAlias = Literal[
+    "verbatim", "lower", "upper", "title", "recognized", "recognized_text", "known", "absent"
+]
+"""`verbatim`: the words are the value. `lower`, `upper`, `title`: but for case. `recognized`: what a
+recognizer or a closed set reads from them. `recognized_text`: the same, as text. `known`: only a
+translation seen before tells. `absent`: no words carry it."""
+
+_CASES: dict[Wording, Callable[[str], str]] = {
+    "lower": str.lower,
+    "upper": str.upper,
+    "title": str.title,
+}
+
+
+def wording(value: Json, mention: Mention | None) -> Wording:
+    """Return how `mention` carries `value`; what no rule explains is `known`."""
+    if mention is None:
+        return "absent"
+    if not mention.relative and same(value, mention.value) and not isinstance(value, str):
+        return "recognized"
+    if _is_number(mention.value) and value == _as_text(mention.value):
+        return "recognized_text"
+    if value == mention.text:
+        return "verbatim"
+    if not mention.relative and isinstance(value, str) and value == _as_text(mention.value):
+        return "recognized_text"
+    if isinstance(value, str) and mention.text.islower():
+        for name, change in _CASES.items():
+            if change(mention.text) == value:
+                return name
+    return "known"
+
+
+def read(how: Wording, mention: Mention, *, source: str) -> Json:
+    """Return the value that `mention` carries in the wording `how`; `source` are the words stored with it.
+
+    Raises:
+        BindingError: only a translation could tell (`known`), there are no words (`absent`), the
+            recognizer read nothing from these words, or a date is written otherwise than the one
+            that the plan took as it was.
+    """
+    match how:
+        case "verbatim":
+            return _verbatim(mention, source)
+        case "lower" | "upper" | "title":
+            return _CASES[how](mention.text) if mention.text.islower() else mention.text
+        case "recognized" | "recognized_text":
+            return _recognized(how, mention)
+        case _:
+            raise BindingError(
+                f"no known translation of {mention.text!r} for a {mention.kind} "
+                "whose stored values were not the prompt's own words"
+            )
+
+
+_WRITTEN = frozenset({"date", "time", "money", "percent", "number", "year", "ordinal"})
+"""Kinds that can be written in several ways; a plan that took one way as it was knows no other."""
+_RUN = re.compile(r"[0-9]+|[^\W\d_]+")
+
+
+def _verbatim(mention: Mention, source: str) -> str:
+    if mention.kind in _WRITTEN and _pattern(mention.text) != _pattern(source):
+        raise BindingError(
+            f"{mention.text!r} is written otherwise than {source!r}, which the plan took as it was"
+        )
+    return mention.text
+
+
+def _pattern(text: str) -> str:
+    """Return how `text` is written: digits as `0`, letters as `a`, signs as they are."""
+    return _RUN.sub(lambda run: "0" if run[0].isdigit() else "a", text)
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _recognized(how: Wording, mention: Mention) -> Json:
+    if mention.relative or mention.value is None:
+        raise BindingError(f"{mention.text!r} depends on when it is read; it cannot be bound")
+    return mention.value if how == "recognized" else _as_text(mention.value)
+
+
+def _as_text(value: Json) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else str(value)
+
+
+def deterministic(how: Wording) -> bool:
+    """Return whether the words alone tell the value, with no translation seen before."""
+    return how not in {"known", "absent"}

@@ -1,0 +1,116 @@
+"""Admission: a prompt and its plan become an entry, or a reason why they must not."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from semcache.binding.generalize import generalize
+from semcache.binding.wording import Wording, wording
+from semcache.cache.asked import Asked
+from semcache.cache.entry import Entry
+from semcache.catalog.catalog import Catalog
+from semcache.errors import InvalidPlan, NotActionable
+from semcache.plans.checks import check
+from semcache.plans.codec import decode, not_actionable
+from semcache.plans.plan import ExecutionPlan
+from semcache.prompts.key import identity, psk
+from semcache.prompts.mentions import Mention
+from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.schema import PromptSchema
+
+DAY_S = 86_400.0
+
+
+def readable(
+    plan: Mapping[str, object] | str | ExecutionPlan, catalog: Catalog | None
+) -> ExecutionPlan:
+    """Return `plan` as a plan that could run.
+
+    Raises:
+        InvalidPlan: it is not JSON, or `plans.checks` finds something wrong; carries all findings.
+        NotActionable: the plan says that the request cannot be met.
+    """
+    decoded = decode(plan)
+    why = not_actionable(decoded)
+    if why is not None:
+        raise NotActionable(f"the plan says that this cannot be done: {why}")
+    findings = [f"{finding.path}: {finding.what}" for finding in check(decoded, catalog)]
+    if findings:
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        raise InvalidPlan(f"the plan cannot be stored: {findings[0]}{more}", findings)
+    return decoded
+
+
+def admit(
+    asked: Asked,
+    plan: ExecutionPlan,
+    params: Sequence[Parameter],
+    *,
+    catalog: Catalog | None,
+    schema: PromptSchema | None,
+    now: float,
+    ttl_s: float | None,
+    tags: Sequence[str] = (),
+    planner: str = "",
+) -> Entry:
+    """Return the entry for a prompt and its plan.
+
+    Raises:
+        BindingError: a placeholder names a parameter that is not there, or the plan cannot be
+            generalized safely.
+    """
+    schemas = {} if catalog is None else {op.name: op.input_schema for op in catalog}
+    template = generalize(plan.to_dict(), params, asked.mentions, schemas=schemas)
+    complete = schema is not None and not schema.partial
+    return Entry(
+        tenant=asked.tenant,
+        prompt=asked.text,
+        template=asked.template,
+        plan=template,
+        named=tuple(parameter.name for parameter in params),
+        wordings=_wordings(template.params, template.carriers, asked.mentions),
+        key=psk(cast(PromptSchema, schema)) if complete else "",
+        schema=identity(cast(PromptSchema, schema)) if complete else "",
+        catalog=asked.catalog,
+        operations=plan.operations(),
+        writes=_writes(plan, catalog),
+        grounding=asked.grounding,
+        tags=tuple(tags),
+        planner=planner,
+        created_s=now,
+        expires_s=_expiry(asked.mentions, now, ttl_s),
+        examples=(said(params, asked.mentions),),
+    )
+
+
+def said(params: Sequence[Parameter], mentions: Sequence[Mention]) -> tuple[Parameter, ...]:
+    """Return `params` with the words that were found to carry them."""
+    found = {name_key(m.name): m.text for m in mentions if m.source == "given" and m.name}
+    return tuple(
+        Parameter(p.name, p.value, mention=found.get(name_key(p.name), p.mention)) for p in params
+    )
+
+
+def _wordings(
+    params: Sequence[Parameter], carriers: Sequence[str], mentions: Sequence[Mention]
+) -> dict[str, Wording]:
+    carried = dict(zip(reversed(carriers), reversed(mentions), strict=True))
+    return {p.name: wording(p.value, carried.get(p.name)) for p in params}
+
+
+def _writes(plan: ExecutionPlan, catalog: Catalog | None) -> bool:
+    """Return whether the plan may write; without a catalog nobody knows, and nobody executes."""
+    if catalog is None:
+        return False
+    return any(catalog.get(name).effect == "write" for name in plan.operations())
+
+
+def _expiry(mentions: Sequence[Mention], now: float, ttl_s: float | None) -> float | None:
+    """Return when the entry ends: after its TTL, and with the (UTC) day if it says "yesterday".
+
+    What a relative date stands for changes at midnight, and a plan made today must not be served
+    with today's meaning tomorrow.
+    """
+    ends = [now + ttl_s] if ttl_s is not None else []
+    if any(mention.relative for mention in mentions):
+        ends.append((now // DAY_S + 1) * DAY_S)
+    return min(ends, default=None)

@@ -1,0 +1,64 @@
+"""A prompt as the tiers see it: its text, mentions, template text, and what the caller gave."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from semcache.matching.pair import Side
+from semcache.prompts.learned import LearnedValues
+from semcache.prompts.mentions import Mention, find_mentions
+from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.schema import PromptSchema
+from semcache.prompts.template import TemplateText, mask
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One prompt on its way through the tiers."""
+
+    tenant: str
+    text: str
+    given: Mapping[str, Parameter]
+    """Spelling-free name → what the caller gave."""
+    mentions: tuple[Mention, ...]
+    """In the order of the text; one for each slot of the template."""
+    template: TemplateText
+    catalog: str
+    """Fingerprint of the catalog in force; empty without one."""
+    grounding: str
+    schema: PromptSchema | None = None
+
+    def side(self) -> Side:
+        """Return the prompt's side of a pair."""
+        return Side(
+            template=self.template,
+            names=frozenset(self.given),
+            catalog=self.catalog,
+            grounding=self.grounding,
+        )
+
+    def aligned(self, mentions: Sequence[Mention]) -> "Asked":
+        """Return the same prompt read with other mentions."""
+        return replace(self, mentions=tuple(mentions), template=mask(self.text, mentions))
+
+
+def ask(
+    text: str,
+    *,
+    tenant: str,
+    given: Sequence[Parameter],
+    closed: Mapping[str, Sequence[str]],
+    learned: LearnedValues | None,
+    catalog: str = "",
+    grounding: str = "",
+) -> Asked:
+    """Return `text` with its mentions found and masked."""
+    mentions = find_mentions(text, given=given, closed=closed, learned=learned)
+    return Asked(
+        tenant=tenant,
+        text=text,
+        given={name_key(parameter.name): parameter for parameter in given},
+        mentions=mentions,
+        template=mask(text, mentions),
+        catalog=catalog,
+        grounding=grounding,
+    )

@@ -1,0 +1,247 @@
+"""An entry: a plan template, what it was made from, and when it may be served."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast, get_args
+
+from semcache.binding.template import PlanTemplate
+from semcache.binding.wording import Wording
+from semcache.canonical import Json, JsonObject, digest, dumps, loads
+from semcache.errors import StoreCorrupt
+from semcache.matching.pair import Side
+from semcache.ports import Record, Vector
+from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.template import Slot, TemplateText
+
+FORMAT = 1
+"""Version of the JSON of an entry; a reader refuses later ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the cache keeps of one planned prompt."""
+
+    tenant: str
+    prompt: str
+    """The prompt that it was planned for."""
+    template: TemplateText
+    """Template text and slots of that prompt."""
+    plan: PlanTemplate
+    """Its `carriers` name, for each slot of the template, the parameter that the slot carries."""
+    named: tuple[str, ...]
+    """Names of the parameters that came with the plan; the others were read from the prompt."""
+    wordings: Mapping[str, Wording]
+    """Parameter name → how its words carry its value."""
+    key: str = ""
+    """Prompt Schema Key, for people; empty without a complete schema."""
+    schema: str = ""
+    """Digest of the schema's identity; empty without a complete schema."""
+    catalog: str = ""
+    """Fingerprint of the catalog that it was planned against; empty without one."""
+    operations: tuple[str, ...] = ()
+    """Names of the operations that the plan may call."""
+    writes: bool = False
+    """Whether one of them has effect `write`, as far as the catalog told."""
+    grounding: str = ""
+    """Which grounding was in force."""
+    tags: tuple[str, ...] = ()
+    planner: str = ""
+    """Which planner made the plan."""
+    created_s: float = 0.0
+    """Epoch seconds."""
+    expires_s: float | None = None
+    """Epoch seconds after which it is never served; None: never expires."""
+    examples: tuple[tuple[Parameter, ...], ...] = field(default=())
+    """Parameters of the prompts that were planned into this entry, newest last; bounded."""
+
+    @property
+    def id(self) -> str:
+        """Hex digest of what tells entries apart: template text, fixed values, fingerprints."""
+        fixed: list[Json] = [[p.param, list(p.path), p.value] for p in self.plan.pinned]
+        names: list[Json] = [*sorted(name_key(name) for name in self.named)]
+        identity: Json = [self.template.text, fixed, names, self.catalog, self.grounding]
+        return digest(identity)[:32]
+
+    @property
+    def fixed_slots(self) -> tuple[int, ...]:
+        """Positions of the slots whose words must stay what they were."""
+        pinned = {pin.param for pin in self.plan.pinned}
+        return tuple(i for i, name in enumerate(self.plan.carriers) if name in pinned)
+
+    @property
+    def label(self) -> str:
+        """The readable key: the Prompt Schema Key, else the template text."""
+        return self.key or self.template.text
+
+    def side(self) -> Side:
+        """Return the entry's side of a pair."""
+        return Side(
+            template=self.template,
+            names=frozenset(name_key(name) for name in self.named),
+            catalog=self.catalog,
+            grounding=self.grounding,
+        )
+
+    def record(self, vector: Vector | None, embedder: str) -> Record:
+        """Return the entry as a store keeps it."""
+        keys = [template_key(self.template, self.fixed_slots)]
+        labels = [f"tag:{tag}" for tag in self.tags]
+        labels += [f"operation:{name}" for name in self.operations]
+        if self.schema:
+            keys.append(f"schema:{self.schema}")
+            labels.append(f"key:{self.key}")
+        return Record(
+            tenant=self.tenant,
+            id=self.id,
+            keys=tuple(keys),
+            labels=tuple(labels),
+            body=dumps(self.to_json()),
+            vector=vector,
+            embedder=embedder if vector is not None else "",
+            created_s=self.created_s,
+            expires_s=self.expires_s,
+        )
+
+    def to_json(self) -> JsonObject:
+        """Return the entry as JSON."""
+        return {
+            "format": FORMAT,
+            "prompt": self.prompt,
+            "template": _template_json(self.template),
+            "plan": self.plan.to_json(),
+            "named": list(self.named),
+            "wordings": dict(self.wordings),
+            "key": self.key,
+            "schema": self.schema,
+            "catalog": self.catalog,
+            "operations": list(self.operations),
+            "writes": self.writes,
+            "grounding": self.grounding,
+            "tags": list(self.tags),
+            "planner": self.planner,
+            "created_s": self.created_s,
+            "expires_s": self.expires_s,
+            "examples": [[_parameter_json(p) for p in group] for group in self.examples],
+        }
+
+
+def template_key(template: TemplateText, fixed: Sequence[int]) -> str:
+    """Return the exact key of a template text whose slots at `fixed` keep their words.
+
+    Those words are part of the key: a template that pins its order number has one entry an order,
+    and a lookup must not try them all.
+    """
+    if not fixed:
+        return f"template:{template.digest}"
+    words: list[Json] = [template.slots[i].mention_text.casefold() for i in fixed]
+    return f"template:{template.digest}:{digest([[*fixed], words])[:16]}"
+
+
+def from_record(record: Record) -> Entry:
+    """Return the entry that a record holds.
+
+    Raises:
+        StoreCorrupt: the body is not an entry of a version that we know.
+    """
+    try:
+        return from_json(record.tenant, loads(record.body, what=f"entry {record.id!r}"))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreCorrupt(f"entry {record.id!r} cannot be read: {error!r}; remove it") from error
+
+
+def from_json(tenant: str, body: Json) -> Entry:
+    """Return the entry that `body` describes; what is malformed raises as dict access does."""
+    doc = cast("dict[str, Any]", body)
+    if doc["format"] != FORMAT:
+        raise ValueError(f"format {doc['format']!r}; this version reads {FORMAT}")
+    wordings = doc["wordings"]
+    if not set(wordings.values()) <= set(get_args(Wording)):
+        raise ValueError(f"wordings {wordings!r}")
+    return Entry(
+        tenant=tenant,
+        prompt=doc["prompt"],
+        template=_template(doc["template"]),
+        plan=PlanTemplate.from_json(doc["plan"]),
+        named=tuple(doc["named"]),
+        wordings=wordings,
+        key=doc["key"],
+        schema=doc["schema"],
+        catalog=doc["catalog"],
+        operations=tuple(doc["operations"]),
+        writes=doc["writes"],
+        grounding=doc["grounding"],
+        tags=tuple(doc["tags"]),
+        planner=doc["planner"],
+        created_s=doc["created_s"],
+        expires_s=doc["expires_s"],
+        examples=tuple(tuple(_parameter(p) for p in group) for group in doc["examples"]),
+    )
+
+
+class Decoded:
+    """Entries decoded lately, so that a hit parses its record once a change. Thread-safe."""
+
+    def __init__(self, keep: int = 2048) -> None:
+        self._keep = keep
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[tuple[str, str], tuple[Record, Entry]] = OrderedDict()
+
+    def entry(self, record: Record) -> Entry:
+        """Return the entry of `record`, decoded anew if the record changed.
+
+        Raises:
+            StoreCorrupt: the body is not an entry of a version that we know.
+        """
+        key = (record.tenant, record.id)
+        known = self._entries.get(key)
+        if known is not None and known[0].change == record.change and known[0].body == record.body:
+            return known[1]
+        entry = from_record(record)
+        with self._lock:
+            self._entries[key] = (record, entry)
+            if len(self._entries) > self._keep:
+                self._entries.popitem(last=False)
+        return entry
+
+
+def merged(
+    examples: Sequence[tuple[Parameter, ...]], keep: int
+) -> tuple[tuple[Parameter, ...], ...]:
+    """Return the last `keep` different examples, oldest first."""
+    different: dict[str, tuple[Parameter, ...]] = {}
+    for group in examples:
+        key = dumps([_parameter_json(parameter) for parameter in group])
+        different.pop(key, None)
+        different[key] = group
+    return tuple(different.values())[-keep:]
+
+
+def _template_json(template: TemplateText) -> JsonObject:
+    return {
+        "text": template.text,
+        "slots": [
+            {
+                "kind": s.kind,
+                "name": s.name,
+                "before": s.before,
+                "mention_text": s.mention_text,
+                "value": s.value,
+                "relative": s.relative,
+            }
+            for s in template.slots
+        ],
+    }
+
+
+def _template(doc: dict[str, Any]) -> TemplateText:
+    return TemplateText(text=doc["text"], slots=tuple(Slot(**slot) for slot in doc["slots"]))
+
+
+def _parameter_json(parameter: Parameter) -> JsonObject:
+    return {"name": parameter.name, "value": parameter.value, "mention": parameter.mention}
+
+
+def _parameter(doc: dict[str, Any]) -> Parameter:
+    return Parameter(doc["name"], doc["value"], mention=doc["mention"])

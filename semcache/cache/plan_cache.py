@@ -1,0 +1,540 @@
+"""PlanCache: plans made once, found again by template text, by schema and by meaning."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self
+
+from semcache.cache.admission import admit, readable
+from semcache.cache.asked import Asked, ask
+from semcache.cache.entry import Decoded, Entry, from_record, merged
+from semcache.cache.found import Found, Hit, Miss, Trace
+from semcache.cache.statistics import Counters, Statistics, statistics
+from semcache.cache.tiers import Lookup, Parts
+from semcache.cache.transfer import read_entries, write_entries
+from semcache.cache.vetoes import Vetoes
+from semcache.cache.view import View, Views
+from semcache.catalog.catalog import Catalog
+from semcache.errors import (
+    EmbeddingError,
+    InvalidInput,
+    InvalidSettings,
+    StoreCorrupt,
+    StoreError,
+)
+from semcache.events import (
+    EntriesRemoved,
+    EntryStored,
+    Event,
+    LookupFinished,
+    PhaseFinished,
+    TierFailed,
+)
+from semcache.matching.content import embedded_text
+from semcache.matching.gates import default_gates, exact_gates
+from semcache.plans.plan import ExecutionPlan
+from semcache.ports import Clock, Embedder, Normalizer, Observer, PlanStore, Vector, VectorIndex
+from semcache.prompts.parameter import Parameter, by_name
+from semcache.prompts.schema import PromptSchema
+from semcache.prompts.text import check_prompt
+
+if TYPE_CHECKING:
+    from semcache.settings import Settings
+
+log = logging.getLogger(__name__)
+
+EXAMPLES = 16
+"""Parameter sets that an entry remembers of the prompts planned into it."""
+
+Why = Literal["invalidated", "expired", "evicted", "cleared", "feedback", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What storing a plan did."""
+
+    id: str
+    """Id of the entry; empty if nothing was stored."""
+    replaced: bool = False
+    """Whether an entry of the same template and fixed values was there."""
+    reason: str = ""
+    """Why nothing was stored, or why it is found by exact keys only; empty if all went well."""
+
+    def __bool__(self) -> bool:
+        return bool(self.id)
+
+
+class PlanCache:
+    """Plans made once, served again with each prompt's own values. Safe from several threads.
+
+    Needs no catalog, model or engine; given a catalog it also finds plans by schema and checks
+    every bound plan against the operations. Trouble with store, index or embedder is a miss, an
+    event and one warning; it is never raised to a caller.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: PlanStore,
+        embedder: Embedder,
+        clock: Clock,
+        make_index: Callable[[], VectorIndex],
+        observer: Observer,
+        settings: "Settings",
+        catalog: Catalog | None = None,
+        normalizer: Normalizer | None = None,
+    ) -> None:
+        self.catalog = catalog
+        """What plans may call; None if nobody said."""
+        self.settings = settings
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+        self._observer = observer
+        self._normalizer = normalizer
+        self._views = Views(store, make_index=make_index, embedder=embedder.fingerprint)
+        self._counters = Counters(store)
+        self._vetoes = Vetoes(store)
+        self._decoded = Decoded()
+        self._failing: set[str] = set()
+
+    @classmethod
+    def open(
+        cls,
+        directory: str | Path | None = None,
+        *,
+        threshold: float = 0.95,
+        max_wrong: float | None = None,
+        catalog: Catalog | None = None,
+        embedder: Embedder | None = None,
+        clock: Clock | None = None,
+        observer: Observer | None = None,
+        ttl_s: float | None = 30 * 24 * 3600.0,
+        max_entries: int | None = 10_000,
+    ) -> "PlanCache":
+        """Return a cache kept in `directory`, or in memory (None). Loads no model.
+
+        `threshold`: cosine in [-1, 1] that a semantic candidate must exceed. `max_wrong`: highest
+        share of hits that may be wrong, in (0, 1); None sets no bound beyond threshold and gates.
+        `ttl_s`: seconds from storing to expiry, None for never. `max_entries`: bound a tenant.
+
+        Raises:
+            InvalidSettings: a value is out of range.
+            ForeignDirectory, NewerFormat, StoreUnavailable, StoreCorrupt: the directory cannot be
+                used; nothing in it was changed.
+        """
+        from semcache.wiring import open_plan_cache  # noqa: PLC0415 - wiring stands right of us
+
+        return open_plan_cache(
+            directory=None if directory is None else Path(directory),
+            threshold=threshold,
+            max_wrong=max_wrong,
+            catalog=catalog,
+            embedder=embedder,
+            clock=clock,
+            observer=observer,
+            ttl_s=ttl_s,
+            max_entries=max_entries,
+        )
+
+    # Lookup --------------------------------------------------------------------------------
+
+    def lookup(
+        self,
+        prompt: str,
+        *,
+        tenant: str = "default",
+        params: Mapping[str, object] | None = None,
+        schema: PromptSchema | None = None,
+        grounding: str = "",
+        threshold: float | None = None,
+        run: str = "",
+    ) -> Found:
+        """Return a hit with this prompt's own values, or a miss that says why.
+
+        `params`: values that the caller holds already, by name; then the plan must depend on
+        exactly these. `schema`: what a normalizer said, if one was asked. `grounding`: which
+        grounding is in force. `threshold`: a stricter threshold for this prompt.
+
+        Raises:
+            InvalidPrompt, InvalidParameter: the prompt or the values cannot be used.
+            InvalidSettings: `threshold` is under the configured one.
+        """
+        text = check_prompt(prompt, max_chars=self.settings.max_prompt_chars)
+        given = by_name(params)
+        _check_tenant(tenant)
+        above = self._stricter(threshold)
+        start = self._clock.monotonic()
+        try:
+            view = self._views.current(tenant)
+            asked = self._asked(text, tenant, given, grounding, view, schema)
+            lookup = Lookup(self._parts(above), view, asked)
+            found = lookup.find()
+        except StoreError as error:
+            self._failed(tenant, "store", error)
+            found = Miss("store_failed", None, Trace(prompt=text, tenant=tenant, template=""))
+        else:
+            self._failing.discard("store")
+        self._report(found, tenant, run, self._clock.monotonic() - start)
+        return found
+
+    def _asked(
+        self,
+        text: str,
+        tenant: str,
+        given: Sequence[Parameter],
+        grounding: str,
+        view: View | None,
+        schema: PromptSchema | None,
+    ) -> Asked:
+        asked = ask(
+            text,
+            tenant=tenant,
+            given=given,
+            closed={} if self.catalog is None else self.catalog.closed,
+            learned=None if view is None else view.learned,
+            catalog="" if self.catalog is None else self.catalog.fingerprint,
+            grounding=grounding,
+        )
+        if schema is None and self._normalizer is not None and self.catalog is not None:
+            schema = self._normalizer.normalize(text, catalog=self.catalog, params=given)
+        return replace(asked, schema=schema) if schema is not None else asked
+
+    def _parts(self, above: float) -> Parts:
+        return Parts(
+            store=self._store,
+            decoded=self._decoded,
+            embedder=self._embedder,
+            clock=self._clock,
+            catalog=self.catalog,
+            neighbors=self.settings.neighbors,
+            exact=exact_gates(),
+            near=default_gates(above),
+            vetoed=self._vetoed,
+            failed=self._failed,
+        )
+
+    def _stricter(self, threshold: float | None) -> float:
+        floor = self.settings.threshold
+        if threshold is None:
+            return floor
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+            raise InvalidSettings(f"threshold is {threshold!r}; expected a cosine in [-1, 1]")
+        if not floor <= threshold <= 1:
+            raise InvalidSettings(
+                f"threshold is {threshold!r}; one prompt may ask for {floor:g} (the cache's own) to 1"
+            )
+        return float(threshold)
+
+    def _view(self, tenant: str) -> View | None:
+        try:
+            return self._views.current(tenant)
+        except StoreError as error:
+            self._failed(tenant, "store", error)
+            return None
+
+    def _vetoed(self, asked: Asked, entry: str) -> bool:
+        return self._vetoes.stands(asked.tenant, asked.template.digest, entry)
+
+    def _report(self, found: Found, tenant: str, run: str, seconds: float) -> None:
+        if isinstance(found, Hit):
+            log.info("HIT %s %s (%.1f ms)", found.tier, found.key, seconds * 1000)
+            counted = f"hit:{found.tier}"
+        else:
+            log.info("MISS %s (%s)", found.trace.key or found.trace.template, found.reason)
+            counted = f"miss:{found.reason}"
+        self.emit(_finished(found, tenant, run, seconds))
+        for phase, took in found.trace.seconds.items():
+            self.emit(PhaseFinished(tenant=tenant, run=run, phase=phase, seconds=took))
+        self._count(tenant, counted)
+
+    # Store ---------------------------------------------------------------------------------
+
+    def store(
+        self,
+        prompt: str,
+        plan: Mapping[str, object] | str | ExecutionPlan,
+        *,
+        params: Mapping[str, object] | Sequence[Parameter] = (),
+        tenant: str = "default",
+        schema: PromptSchema | None = None,
+        grounding: str = "",
+        tags: Sequence[str] = (),
+        planner: str = "",
+    ) -> Stored:
+        """Keep `plan`, made for `prompt`, with its values generalized; return what was done.
+
+        `plan`: a JSON object or a plan of any format. `params`: the values it depends on. A plan
+        for the same template, fixed values and fingerprints replaces the one before.
+
+        Raises:
+            InvalidPrompt, InvalidParameter, InvalidPlan, NotActionable, BindingError: what is
+                handed in cannot be stored; nothing was changed.
+        """
+        text = check_prompt(prompt, max_chars=self.settings.max_prompt_chars)
+        given = by_name(params)
+        _check_tenant(tenant)
+        decoded = readable(plan, self.catalog)
+        view = self._view(tenant)
+        asked = self._asked(text, tenant, given, grounding, view, schema)
+        entry = admit(
+            asked,
+            decoded,
+            given,
+            catalog=self.catalog,
+            schema=asked.schema,
+            now=self._clock.now(),
+            ttl_s=self.settings.ttl_s,
+            tags=tags,
+            planner=planner,
+        )
+        if entry.plan.refusal:
+            return Stored("", reason=entry.plan.refusal)
+        return self._put(entry)
+
+    def _put(self, entry: Entry) -> Stored:
+        vector, trouble = self._vector(entry)
+        try:
+            old = self._old(entry)
+            if old is not None:
+                entry = replace(entry, examples=merged((*old.examples, *entry.examples), EXAMPLES))
+            record = entry.record(vector, self._embedder.fingerprint)
+            put = self._store.put(record, max_entries=self.settings.max_entries)
+        except StoreError as error:
+            self._failed(entry.tenant, "store", error)
+            return Stored("", reason=f"the store failed: {error}")
+        self._failing.discard("store")
+        stored = EntryStored(
+            tenant=entry.tenant, entry=entry.id, replaced=put.replaced, evicted=len(put.evicted)
+        )
+        self.emit(stored)
+        if put.evicted:
+            self._removed(entry.tenant, len(put.evicted), "evicted")
+        self._count(entry.tenant, "stored")
+        return Stored(entry.id, replaced=put.replaced, reason=trouble)
+
+    def _vector(self, entry: Entry) -> tuple[Vector | None, str]:
+        try:
+            vector = self._embedder.embed([embedded_text(entry.template)])[0]
+        except EmbeddingError as error:
+            self._failed(entry.tenant, "embedder", error)
+            return None, f"not embedded: {error}"
+        self._failing.discard("embedder")
+        return vector, ""
+
+    def _old(self, entry: Entry) -> Entry | None:
+        try:
+            record = self._store.get(entry.tenant, entry.id)
+            return from_record(record) if record else None
+        except StoreCorrupt as error:
+            self._failed(entry.tenant, "store", error)
+            return None
+
+    # Feedback and removal ------------------------------------------------------------------
+
+    def feedback(self, found: Found, *, right: bool) -> None:
+        """Take a caller's word that a hit was right or wrong.
+
+        A wrong semantic hit is never served to that template again. A wrong template or schema hit
+        says that the plan itself is wrong: its entry is removed.
+
+        Raises:
+            InvalidInput: `found` is a miss; there is nothing to judge.
+        """
+        if not isinstance(found, Hit):
+            raise InvalidInput(
+                "feedback is about a hit; a miss served nothing that could be judged"
+            )
+        tenant = found.trace.tenant
+        self._count(tenant, "right" if right else "wrong")
+        if right:
+            return
+        with self.guarded(tenant):
+            if found.tier == "semantic":
+                view = self._views.current(tenant)
+                digest = self._asked(found.trace.prompt, tenant, (), "", view, None).template.digest
+                self._vetoes.add(tenant, digest, found.entry)
+            elif self._store.remove(tenant, [found.entry]):
+                self._removed(tenant, 1, "feedback")
+
+    def invalidate(
+        self,
+        *,
+        tenant: str = "default",
+        id: str | None = None,  # noqa: A002 - the word of the entry
+        tag: str | None = None,
+        operation: str | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Remove the tenant's entries with that id, tag, operation or Prompt Schema Key; return how many.
+
+        Several of them remove what any of them names.
+
+        Raises:
+            InvalidInput: nothing is named; `clear` removes all.
+        """
+        labels = {"tag": tag, "operation": operation, "key": key}
+        wanted = [f"{name}:{value}" for name, value in labels.items() if value is not None]
+        if not wanted and id is None:
+            raise InvalidInput("name an id, a tag, an operation or a key; `clear` removes all")
+        removed = 0
+        with self.guarded(tenant):
+            ids = {id} if id is not None else set()
+            for label in wanted:
+                ids.update(self._store.labelled(tenant, label))
+            removed = self._store.remove(tenant, sorted(ids))
+            if removed:
+                self._removed(tenant, removed, "invalidated")
+        return removed
+
+    def remove_expired(self, *, tenant: str = "default") -> int:
+        """Remove the tenant's expired entries, which are never served anyway; return how many."""
+        removed = 0
+        with self.guarded(tenant):
+            now = self._clock.now()
+            old = [r.id for r in self._store.scan(tenant) if r.expires_s and r.expires_s <= now]
+            removed = self._store.remove(tenant, old)
+            if removed:
+                self._removed(tenant, removed, "expired")
+        return removed
+
+    def clear(self, *, tenant: str | None = None) -> int:
+        """Remove everything of the tenant, or of every tenant (None); return how many entries."""
+        removed = 0
+        with self.guarded(tenant or ""):
+            removed = self._store.clear(tenant)
+            self._counters.forget(tenant)
+            self._vetoes.forget(tenant)
+            self._removed(tenant or "", removed, "cleared")
+        return removed
+
+    # Looking around ------------------------------------------------------------------------
+
+    def entries(self, *, tenant: str = "default") -> tuple[Entry, ...]:
+        """Return the tenant's readable entries, oldest first.
+
+        Raises:
+            StoreUnavailable: the store cannot be read.
+        """
+        found = []
+        for record in self._store.scan(tenant):
+            try:
+                found.append(from_record(record))
+            except StoreCorrupt as error:
+                self._failed(tenant, "store", error)
+        return tuple(found)
+
+    def tenants(self) -> tuple[str, ...]:
+        """Return the tenants that have entries, sorted."""
+        return tuple(self._store.tenants())
+
+    def stats(self, *, tenant: str = "default") -> Statistics:
+        """Return the tenant's counts since its first lookup, over all processes.
+
+        Raises:
+            StoreUnavailable: the store cannot be read.
+        """
+        return statistics(self._counters.read(tenant), self._store.count(tenant))
+
+    def export(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Write the tenant's entries to a file that `import_` reads; return how many.
+
+        Raises:
+            StoreUnavailable: the store cannot be read or the file cannot be written.
+        """
+        entries = self.entries(tenant=tenant)
+        write_entries(Path(path), entries)
+        return len(entries)
+
+    def import_(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Keep the entries of an exported file as the tenant's own; return how many were kept.
+
+        Those that have expired since are left out. Import only what you trust: a plan decides
+        which operations are called. Cost: one embedding an entry.
+
+        Raises:
+            StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing was kept.
+        """
+        _check_tenant(tenant)
+        now = self._clock.now()
+        entries = read_entries(Path(path), tenant=tenant)
+        fresh = [e for e in entries if e.expires_s is None or e.expires_s > now]
+        return sum(bool(self._put(entry)) for entry in fresh)
+
+    def flush(self) -> None:
+        """Write counts that are kept in memory; plans are written when stored."""
+        with self.guarded(""):
+            self._counters.flush()
+
+    def close(self) -> None:
+        """Flush and release files; calling it twice is fine."""
+        self.flush()
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Trouble -------------------------------------------------------------------------------
+
+    def emit(self, event: Event) -> None:
+        """Hand `event` to the observer."""
+        self._observer(event)
+
+    @contextlib.contextmanager
+    def guarded(self, tenant: str) -> Iterator[None]:
+        """Turn store trouble inside into an event and one warning."""
+        try:
+            yield
+        except StoreError as error:
+            self._failed(tenant, "store", error)
+
+    def _failed(self, tenant: str, part: str, error: Exception) -> None:
+        self.emit(TierFailed(tenant=tenant, part=part, error=f"{type(error).__name__}: {error}"))
+        if part not in self._failing:
+            self._failing.add(part)
+            log.warning("%s failed and is passed over until it works again: %s", part, error)
+
+    def _removed(self, tenant: str, count: int, why: Why) -> None:
+        self.emit(EntriesRemoved(tenant=tenant, count=count, why=why))
+
+    def _count(self, tenant: str, name: str) -> None:
+        if self._counters.add(tenant, name):
+            self.flush()
+
+
+def _finished(found: Found, tenant: str, run: str, seconds: float) -> LookupFinished:
+    if isinstance(found, Hit):
+        return LookupFinished(
+            tenant=tenant,
+            run=run,
+            key=found.key,
+            tier=found.tier,
+            reason="",
+            score=found.score,
+            seconds=seconds,
+        )
+    return LookupFinished(
+        tenant=tenant,
+        run=run,
+        key=found.trace.key,
+        tier=None,
+        reason=found.reason,
+        score=found.nearest.score if found.nearest else None,
+        seconds=seconds,
+    )
+
+
+def _check_tenant(tenant: object) -> None:
+    if not isinstance(tenant, str) or not tenant or not tenant.isprintable() or len(tenant) > 256:
+        raise InvalidInput(f"tenant is {tenant!r}; expected printable text of 1 to 256 characters")

@@ -1,0 +1,1 @@
+"""A sales service over a real database, and prompts whose answers are checked against SQL."""

@@ -1,0 +1,380 @@
+"""The operations of the demo: typed reads over the sales database.
+
+Values travel as SQL parameters and field names are looked up in a table, so nothing that a plan
+carries ever becomes SQL.
+"""
+
+import re
+import sqlite3
+import threading
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from semcache.catalog.catalog import Catalog
+from semcache.demo.sales import (
+    CATEGORIES,
+    CHANNELS,
+    CITIES,
+    PAYMENT_METHODS,
+    PRODUCTS,
+    STATES,
+    STATUSES,
+)
+from semcache.sources.functions import catalog_from, operation
+
+Scalar = str | int | float
+Row = dict[str, Scalar | None]
+"""Column → value."""
+
+Field = Literal[
+    "order_id", "date", "year", "quarter", "month", "customer", "email", "state", "city",
+    "product", "category", "price", "quantity", "amount", "channel", "payment_method", "status",
+]  # fmt: skip
+Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "not_in", "between"]
+Function = Literal["sum", "avg", "min", "max", "count"]
+
+_EXPRESSIONS: dict[str, str] = {
+    "order_id": "o.id",
+    "date": "o.date",
+    "year": "CAST(substr(o.date, 1, 4) AS INTEGER)",
+    "quarter": "(CAST(substr(o.date, 6, 2) AS INTEGER) + 2) / 3",
+    "month": "CAST(substr(o.date, 6, 2) AS INTEGER)",
+    "customer": "c.name",
+    "email": "c.email",
+    "state": "c.state",
+    "city": "c.city",
+    "product": "p.name",
+    "category": "p.category",
+    "price": "p.price",
+    "quantity": "o.quantity",
+    "amount": "o.amount",
+    "channel": "o.channel",
+    "payment_method": "o.payment_method",
+    "status": "o.status",
+}
+_NUMERIC = {"year", "quarter", "month", "price", "quantity", "amount"}
+_SOURCE = "orders o JOIN customers c ON c.id = o.customer_id JOIN products p ON p.id = o.product_id"
+_DAY = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
+
+
+class Filter(BaseModel):
+    """A condition that every counted order meets."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    field: Field
+    operator: Operator = "="
+    value: Scalar | list[Scalar]
+    """One value; a list for `in` and `not_in`; the two ends, both included, for `between`."""
+
+
+class Aggregate(BaseModel):
+    """A figure over the orders of each group; its column is named `sum_amount`, or `count`."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    field: Field = "amount"
+    """What is summed, averaged, compared; `count` counts orders whatever the field."""
+    function: Function
+
+
+class Sort(BaseModel):
+    """What the rows are sorted by."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    field: Field
+    """A field that is grouped by or aggregated; then by its figure."""
+    direction: Literal["asc", "desc"] = "asc"
+
+
+@dataclass(frozen=True, slots=True)
+class SalesResult:
+    """Rows of sales."""
+
+    data: list[Row]
+    """Fields for listed orders; what is grouped by and the figures otherwise."""
+    total_records: int
+    """How many rows there are without the limit."""
+    has_more: bool
+    """Whether the limit cut rows off."""
+
+
+@dataclass(frozen=True, slots=True)
+class YearComparison:
+    """Sales of two years side by side, in dollars."""
+
+    first_year: int
+    first_amount: float
+    second_year: int
+    second_amount: float
+    change: float
+    """The second amount minus the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class SalesService:
+    """Reads of one sales database. Safe from several threads."""
+
+    database: sqlite3.Connection | Path
+    """A connection opened with `check_same_thread=False`, or a file, opened for each read."""
+    _one_at_a_time: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def query_sales(
+        self,
+        *,
+        filters: Sequence[Filter] = (),
+        aggregates: Sequence[Aggregate] = (),
+        group_by: Sequence[Field] = (),
+        order_by: Sequence[Sort] = (),
+        limit: int | None = None,
+    ) -> SalesResult:
+        """Query sales: filter orders, then list them or aggregate them by group.
+
+        Args:
+            filters: Conditions that all hold for each order that counts.
+            aggregates: Figures for each group, or for all orders; without any, orders are listed.
+            group_by: Fields that make a group; one row for each combination.
+            order_by: Fields to sort by, the first one first.
+            limit: At most so many rows.
+        """
+        where, values = _where(filters)
+        columns = _columns(aggregates, group_by)
+        sql = f"SELECT {_select(columns)} FROM {_SOURCE}{where}{_grouped(group_by)}"  # noqa: S608 - only names out of _EXPRESSIONS
+        sql += _sorted(order_by, aggregates, columns)
+        rows = self._rows(sql, values)
+        kept = rows if limit is None else rows[: max(limit, 0)]
+        return SalesResult(kept, total_records=len(rows), has_more=len(kept) < len(rows))
+
+    def compare_sales(self, *, first_year: int, second_year: int) -> YearComparison:
+        """Compare sales of two years: the amounts, and the change from the first to the second.
+
+        Args:
+            first_year: The year to start from.
+            second_year: The year to compare it with.
+        """
+        first, second = self._amount(first_year), self._amount(second_year)
+        return YearComparison(first_year, first, second_year, second, round(second - first, 2))
+
+    def get_order(self, *, order_id: str) -> Row | None:
+        """Get one order by its id; null if there is none.
+
+        Args:
+            order_id: Id of the order, such as ORD1001.
+        """
+        columns = _select(_columns((), ()))
+        sql = f"SELECT {columns} FROM {_SOURCE} WHERE o.id = ?"  # noqa: S608 - only names out of _EXPRESSIONS
+        return next(iter(self._rows(sql, [order_id])), None)
+
+    def get_customer(self, *, email: str) -> Row | None:
+        """Get one customer by e-mail address; null if there is none.
+
+        Args:
+            email: E-mail address of the customer.
+        """
+        sql = "SELECT name, email, city, state, since FROM customers WHERE email = ?"
+        return next(iter(self._rows(sql, [email])), None)
+
+    def list_products(
+        self,
+        *,
+        category: str | None = None,
+        min_price: float | None = None,
+        max_price: float | None = None,
+    ) -> list[Row]:
+        """List products, by name.
+
+        Args:
+            category: Only products of this category.
+            min_price: Only products that cost at least so many dollars.
+            max_price: Only products that cost at most so many dollars.
+        """
+        return self._rows(
+            "SELECT name, category, price FROM products WHERE category = ifnull(?, category)"
+            " AND price >= ifnull(?, price) AND price <= ifnull(?, price) ORDER BY name",
+            [category, min_price, max_price],
+        )
+
+    def list_customers(
+        self, *, state: str | None = None, city: str | None = None, since: str | None = None
+    ) -> list[Row]:
+        """List customers, by name.
+
+        Args:
+            state: Only customers in this state, by its two-letter code.
+            city: Only customers in this city.
+            since: Only customers who joined in this year (2024), month (2024-03) or on this day
+                (2024-03-11), or later.
+        """
+        if since is not None and not _DAY.fullmatch(since):
+            raise ValueError(f"since is {since!r}; expected 2024, 2024-03 or 2024-03-11")
+        return self._rows(
+            "SELECT name, email, city, state, since FROM customers WHERE state = ifnull(?, state)"
+            " AND city = ifnull(?, city) AND since >= ifnull(?, since) ORDER BY name",
+            [state, city, since],
+        )
+
+    def _amount(self, year: int) -> float:
+        filters = [Filter(field="year", value=year)]
+        aggregates = [Aggregate(field="amount", function="sum")]
+        amount = self.query_sales(filters=filters, aggregates=aggregates).data[0]["sum_amount"]
+        return float(amount or 0)
+
+    def _rows(self, sql: str, values: Sequence[Scalar | None]) -> list[Row]:
+        if isinstance(self.database, sqlite3.Connection):
+            with self._one_at_a_time:
+                return _fetched(self.database, sql, values)
+        address = f"{self.database.resolve().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            return _fetched(connection, sql, values)
+
+
+def catalog(database: sqlite3.Connection | Path) -> Catalog:
+    """Return the operations over `database`, with the values and words of its domain.
+
+    A connection must have been opened with `check_same_thread=False`, as `sales.memory` does, since
+    operations run on worker threads.
+    """
+    service = SalesService(database)
+    reads = (
+        service.query_sales,
+        service.compare_sales,
+        service.get_order,
+        service.get_customer,
+        service.list_products,
+        service.list_customers,
+    )
+    described = catalog_from(*(operation(read, effect="read") for read in reads))
+    return Catalog(described, closed=_CLOSED, synonyms=_SYNONYMS)
+
+
+_CLOSED: dict[str, Sequence[str]] = {
+    "category": CATEGORIES,
+    "channel": CHANNELS,
+    "city": [city for cities in CITIES.values() for city in cities],
+    "payment_method": PAYMENT_METHODS,
+    "product": [product for products in PRODUCTS.values() for product in products],
+    "state": tuple(STATES),
+    "status": STATUSES,
+}
+
+_SYNONYMS: dict[str, str] = {
+    **{name: code for code, name in STATES.items()},
+    "buyer": "customer",
+    "item": "product",
+    "orders": "sale",
+    "purchase": "sale",
+    "returns": "returned",
+    "cancellations": "cancelled",
+    "canceled": "cancelled",
+    "customer state": "state",
+    "revenue": "amount",
+    "sales": "amount",  # "total sales" adds amounts up; "total transactions" would count
+    "transaction": "sale",
+    "turnover": "amount",
+    "units": "quantity",
+    "web": "online",
+}
+
+
+def _columns(aggregates: Sequence[Aggregate], group_by: Sequence[Field]) -> dict[str, str]:
+    """Return column → SQL expression; every field where nothing is grouped or aggregated."""
+    if not aggregates and not group_by:
+        return dict(_EXPRESSIONS)
+    columns: dict[str, str] = {name: _EXPRESSIONS[name] for name in group_by}
+    for aggregate in aggregates:
+        columns[_column(aggregate)] = _figure(aggregate)
+    return columns
+
+
+def _column(aggregate: Aggregate) -> str:
+    return "count" if aggregate.function == "count" else f"{aggregate.function}_{aggregate.field}"
+
+
+def _figure(aggregate: Aggregate) -> str:
+    if aggregate.function == "count":
+        return "count(*)"
+    figure = f"{aggregate.function}({_EXPRESSIONS[aggregate.field]})"
+    # Cents: sums of floats differ in the last digits with the order of the rows.
+    exact = aggregate.function in {"min", "max"} or figure == "sum(o.quantity)"
+    return figure if exact else f"round({figure}, 2)"
+
+
+def _select(columns: dict[str, str]) -> str:
+    return ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
+
+
+def _where(filters: Sequence[Filter]) -> tuple[str, list[Scalar]]:
+    conditions, values = [], []
+    for condition in filters:
+        operands = _operands(condition)
+        conditions.append(_condition(condition, len(operands)))
+        values += operands
+    return (" WHERE " + " AND ".join(conditions) if conditions else ""), values
+
+
+def _condition(condition: Filter, count: int) -> str:
+    expression = _EXPRESSIONS[condition.field]
+    match condition.operator:
+        case "in" | "not_in" as word:
+            return f"{expression} {word.replace('_', ' ')} ({', '.join('?' * count)})"
+        case "between":
+            return f"{expression} BETWEEN ? AND ?"
+        case comparison:
+            return f"{expression} {comparison} ?"
+
+
+def _operands(condition: Filter) -> list[Scalar]:
+    many = condition.operator in {"in", "not_in", "between"}
+    if isinstance(condition.value, list) != many:
+        expected = "a list of values" if many else "one value"
+        raise ValueError(
+            f"operator {condition.operator!r} on {condition.field!r} got {condition.value!r}; "
+            f"expected {expected}"
+        )
+    values = condition.value if isinstance(condition.value, list) else [condition.value]
+    if condition.operator == "between" and len(values) != 2:
+        raise ValueError(f"'between' got {len(values)} values; expected the two ends")
+    return [_typed(condition.field, value) for value in values]
+
+
+def _typed(name: str, value: Scalar) -> Scalar:
+    """Return `value` in the type of its column: SQLite finds no text equal to a number."""
+    if name not in _NUMERIC:
+        return str(value)
+    try:
+        return float(value)
+    except ValueError as error:
+        raise ValueError(f"{name!r} is compared with {value!r}; expected a number") from error
+
+
+def _grouped(group_by: Sequence[Field]) -> str:
+    return " GROUP BY " + ", ".join(_EXPRESSIONS[name] for name in group_by) if group_by else ""
+
+
+def _sorted(
+    order_by: Sequence[Sort], aggregates: Sequence[Aggregate], columns: dict[str, str]
+) -> str:
+    figures = {aggregate.field: _column(aggregate) for aggregate in aggregates}
+    wanted = [(figures.get(sort.field, sort.field), sort.direction) for sort in order_by]
+    for name, _ in wanted:
+        if name not in columns:
+            raise ValueError(f"rows have no {name!r} to sort by; they have {', '.join(columns)}")
+    # Ties in an order that is the same every time: by what is grouped, else by date and id.
+    ties = [name for name in columns if name in _EXPRESSIONS]
+    ties = ["date", "order_id"] if len(ties) == len(_EXPRESSIONS) else ties
+    keys = [f"{name} {direction}" for name, direction in wanted] + ties
+    return f" ORDER BY {', '.join(keys)}" if keys else ""
+
+
+def _fetched(
+    connection: sqlite3.Connection, sql: str, values: Sequence[Scalar | None]
+) -> list[Row]:
+    cursor = connection.execute(sql, values)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]

@@ -1,0 +1,168 @@
+"""The engine of the routes format: one node after the other, from the start to an end."""
+
+from semcache.canonical import Json, JsonObject
+from semcache.catalog.catalog import Catalog
+from semcache.errors import (
+    DeadlineExceeded,
+    ExecutionError,
+    InvalidJson,
+    InvalidPlan,
+    SemCacheError,
+    StepLimitExceeded,
+)
+from semcache.events import NodeFinished
+from semcache.execution.call import bounded, call
+from semcache.execution.result import to_text
+from semcache.execution.scope import Scope
+from semcache.plans.checks import refuse
+from semcache.plans.plan import ExecutionPlan
+from semcache.plans.route_checks import broken_routes
+from semcache.plans.routes import START, RoutePlan, is_end, route_of
+from semcache.ports import Clock, Limits, NodeResult, Observer, Outcome
+
+
+class RoutesEngine:
+    """Runs plans in the routes format. Holds no state between runs; safe from several threads."""
+
+    def execute(
+        self,
+        plan: ExecutionPlan,
+        *,
+        catalog: Catalog,
+        limits: Limits,
+        clock: Clock,
+        observer: Observer,
+        run: str = "",
+    ) -> Outcome:
+        """Run a plan with its values already bound, and return what its end gives.
+
+        Nothing is called if the plan is malformed, calls an unknown operation, or has an unbound
+        placeholder. A node that runs again overwrites its result. Every node is reported, the one
+        that failed with the class of its error.
+
+        Raises:
+            InvalidPlan: the plan is malformed; it carries all findings.
+            ExecutionError: an operation failed or was refused, or a limit was reached; the error
+                names the node.
+        """
+        if not isinstance(plan, RoutePlan):
+            raise InvalidPlan(
+                f"the plan has the format {plan.format!r}; this engine runs {RoutePlan.format!r}"
+            )
+        refuse(broken_routes(plan, catalog))
+        execution = _Run(
+            plan, catalog=catalog, limits=limits, clock=clock, observer=observer, run=run
+        )
+        return execution.outcome()
+
+
+class _Run:
+    """One execution of one plan."""
+
+    def __init__(
+        self,
+        plan: RoutePlan,
+        *,
+        catalog: Catalog,
+        limits: Limits,
+        clock: Clock,
+        observer: Observer,
+        run: str,
+    ) -> None:
+        self.plan = plan
+        self.catalog = catalog
+        self.limits = limits
+        self.clock = clock
+        self.observer = observer
+        self.run = run
+        self.deadline_s = clock.monotonic() + limits.timeout_s
+        self.scope = Scope(plan.data)
+        self.nodes: list[NodeResult] = []
+
+    def outcome(self) -> Outcome:
+        name = START
+        while name:
+            self.check_budget(name)
+            name = self.visit(name)
+        value = self.nodes[-1].output
+        return Outcome(value, to_text(value), tuple(self.nodes))
+
+    def check_budget(self, name: str) -> None:
+        if len(self.nodes) >= self.limits.max_steps:
+            raise StepLimitExceeded(
+                f"the plan took {self.limits.max_steps} steps and reached no end; before {name!r}",
+                node=name,
+            )
+        if self.left_s() <= 0:
+            raise DeadlineExceeded(
+                f"the plan had no answer after {self.limits.timeout_s:g} s; before {name!r}",
+                node=name,
+            )
+
+    def left_s(self) -> float:
+        return self.deadline_s - self.clock.monotonic()
+
+    def visit(self, name: str) -> str:
+        """Run one node and return the one that it leads to; empty after an end."""
+        node = _object(self.plan.body[name])
+        operation = "" if name == START or is_end(node) else str(node["operation"])
+        started = self.clock.monotonic()
+        try:
+            given, result = self.performed(name, node, operation)
+            following = self.following(name, node, result)
+        except SemCacheError as error:
+            self.report(name, operation, started, type(error).__name__)
+            raise
+        seconds = self.report(name, operation, started)
+        self.nodes.append(NodeResult(name, operation, seconds, given, result))
+        return following
+
+    def performed(self, name: str, node: JsonObject, operation: str) -> tuple[Json, Json]:
+        """Return what goes into a node and what comes out."""
+        if not operation:
+            return None, self.variables(name, node)
+        given = self.scope.resolved(node.get("input") or {}, (name, "input"))
+        result = call(
+            self.catalog.get(operation),
+            given,
+            catalog=self.catalog,
+            limits=self.limits,
+            timeout_s=min(self.limits.call_timeout_s, self.left_s()),
+            node=name,
+        )
+        return given, result
+
+    def variables(self, name: str, node: JsonObject) -> Json:
+        values = self.scope.resolved(node.get("vars") or {}, (name, "vars"))
+        try:
+            return bounded(values, self.limits, what=f"the `vars` of {name!r}", node=name)
+        except InvalidJson as error:
+            raise ExecutionError(str(error), node=name) from error
+
+    def following(self, name: str, node: JsonObject, result: Json) -> str:
+        """Keep the result of a node and return where it leads."""
+        self.scope.keep(name, result)
+        route = route_of(node)
+        for branch in route.branches:
+            if self.scope.holds(branch.condition, name):
+                return branch.node
+        return route.otherwise
+
+    def report(self, name: str, operation: str, started: float, error: str = "") -> float:
+        """Report the end of a node; return how many seconds it took."""
+        seconds = self.clock.monotonic() - started
+        self.observer(
+            NodeFinished(
+                run=self.run,
+                node=name,
+                operation=operation,
+                step=len(self.nodes) + 1,
+                seconds=seconds,
+                error=error,
+            )
+        )
+        return seconds
+
+
+def _object(node: Json) -> JsonObject:
+    return node if isinstance(node, dict) else {}

@@ -1,0 +1,113 @@
+"""Content: what of a template text must be the same for two prompts to share a plan.
+
+Words that only dress a request (courtesy, articles, "show me", "what is") are left out, forms of one
+word are folded, and what remains must be equal word for word and in order. Order matters: "the
+population of the capital of the largest state" and "the capital of the state with the largest
+population" have the same words.
+"""
+
+from collections import Counter
+from functools import lru_cache
+
+from semcache.prompts.template import TemplateText
+from semcache.prompts.words import ARTICLES, CLOSED_CLASS, POLITENESS, REQUESTS, singular, tokens
+
+_DRESSING = (
+    ARTICLES
+    | POLITENESS
+    | REQUESTS
+    | frozenset("i me we us you your it there here what which and".split())
+    | frozenset(
+        "is are am be been being do does can could would will shall have has let lets".split()
+    )
+) - frozenset("and".split())
+"""Words that may stand on one side only. `and` is not one of them: it joins conditions."""
+
+_PAST = frozenset("was were did had".split())
+"""All say "then"; they fold into one word that the other side must say too."""
+
+_LOOSE = frozenset("of in on at for about".split())
+"""Prepositions that say nothing beyond the noun that follows; before a value they say its role."""
+
+_PLACE = {"in": "at", "on": "at", "at": "at"}
+"""Before a value, `in`, `on` and `at` follow the noun's habit (in March, on Monday), not a meaning."""
+
+_FOLDS: dict[tuple[str, ...], str] = {
+    ("how", "many"): "count",
+    ("number", "of"): "count",
+    ("count", "of"): "count",
+}
+"""Pairs of words that ask for a count."""
+
+
+def _is_slot(word: str) -> bool:
+    return word.startswith("<")
+
+
+@lru_cache(maxsize=50_000)
+def content(text: str) -> tuple[str, ...]:
+    """Return the words of a template text that matter, folded, in order."""
+    words = tokens(text)
+    kept: list[str] = []
+    i = 0
+    while i < len(words):
+        folded = _FOLDS.get(words[i : i + 2])
+        if folded:
+            kept.append(folded)
+            i += 2
+            continue
+        word = _kept(words[i], words[i + 1] if i + 1 < len(words) else "")
+        if word:
+            kept.append(word)
+        i += 1
+    return tuple(kept)
+
+
+def _kept(word: str, following: str) -> str:
+    if _is_slot(word):
+        return word
+    if word in _LOOSE:
+        return _PLACE.get(word, word) if _is_slot(following) else ""
+    if word in _DRESSING:
+        return ""
+    return "<past>" if word in _PAST else singular(word)
+
+
+def embedded_text(template: TemplateText) -> str:
+    """Return what is embedded of a template text: its content, or all of it if that is nothing.
+
+    Courtesy and lead-ins move a sentence's vector about as much as a condition does ("please show me
+    the sales by state" is at 0.92 of "sales by state"), so they are left out before comparing.
+    """
+    return " ".join(content(template.text)) or template.text
+
+
+def is_telling(template: TemplateText) -> bool:
+    """Return whether a template's own words say what its slots hold.
+
+    "What does <airline_code> mean" fits any code there is; only a template with two or more content
+    words may teach a value that was never seen.
+    """
+    literals = [word for word in content(template.text) if not _is_slot(word)]
+    return sum(word not in CLOSED_CLASS for word in literals) >= TELLING
+
+
+TELLING = 2
+"""Content words that a template needs before an unseen value is read from it."""
+
+
+def difference(query: TemplateText, candidate: TemplateText) -> str:
+    """Return why the two do not ask the same; empty if nothing that matters differs."""
+    mine, its = content(query.text), content(candidate.text)
+    if mine == its:
+        return ""
+    extra, missing = Counter(mine) - Counter(its), Counter(its) - Counter(mine)
+    if not extra and not missing:
+        return "the same words in another order"
+    said = [f"only here: {_names(extra)}"] if extra else []
+    said += [f"only there: {_names(missing)}"] if missing else []
+    return "; ".join(said)
+
+
+def _names(words: Counter[str]) -> str:
+    return ", ".join(repr(word) for word in sorted(words))

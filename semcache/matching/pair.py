@@ -1,0 +1,39 @@
+"""A pair: a prompt and a candidate for it, as the gates see them."""
+
+from dataclasses import dataclass
+
+from semcache.prompts.template import TemplateText
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one side of a pair brings."""
+
+    template: TemplateText
+    """Template text and slots."""
+    names: frozenset[str]
+    """Spelling-free names of the parameters that the caller gives, or that the entry needs given."""
+    catalog: str = ""
+    """Fingerprint of the catalog in force; empty without one."""
+    grounding: str = ""
+    """Which grounding is in force; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A prompt and a candidate for it."""
+
+    query: Side
+    candidate: Side
+    score: float
+    """Cosine of the template texts, in [-1, 1]; higher is nearer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a gate says of a pair."""
+
+    gate: str
+    passed: bool
+    reason: str = ""
+    """Why not; empty if it passed."""

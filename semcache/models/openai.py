@@ -1,0 +1,367 @@
+"""Chat answers and embeddings from any server that speaks the OpenAI protocol."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from semcache.canonical import Json, JsonObject, dumps, loads
+from semcache.errors import (
+    EmbeddingError,
+    InvalidJson,
+    InvalidSettings,
+    ModelError,
+    ModelRejected,
+    ModelUnavailable,
+)
+from semcache.models.memo import VectorMemo
+from semcache.ports import Completion, Message, Vectors
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+    from openai.types.chat import ChatCompletionMessageParam
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+
+class OpenAIModel:
+    """A chat model behind `/chat/completions`. Safe from several threads.
+
+    429, 408, 409, 5xx and broken connections are tried again by the `openai` client, with growing
+    delays or those that `Retry-After` asks for.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout_s: float = 60,
+        max_retries: int = 3,
+        temperature: float | None = 0,
+    ) -> None:
+        """Keep what is asked for; nothing is imported or connected before the first `complete`.
+
+        Args:
+            model: Name of the model, as the server knows it.
+            api_key: Needed by OpenAI itself; a compatible server may do without.
+            base_url: Up to and with `/v1`; None: OpenAI itself.
+            timeout_s: Seconds without a byte of answer before a try is given up.
+            max_retries: Tries after the first.
+            temperature: 0 for the likeliest answer; None for models that take no temperature.
+
+        Raises:
+            InvalidSettings: no model name, `base_url` is no http address, a number out of range.
+        """
+        self._model = _named(model)
+        self._temperature = temperature
+        self._server = _Server(
+            api_key=api_key, base_url=base_url, timeout_s=timeout_s, max_retries=max_retries
+        )
+
+    def __repr__(self) -> str:
+        return f"OpenAIModel({self._model!r}, base_url={self._server.address!r})"
+
+    @property
+    def fingerprint(self) -> str:
+        """Server, model and temperature; equal fingerprints answer alike."""
+        return f"openai/{self._server.address}/{self._model}/temperature={self._temperature}"
+
+    def complete(self, messages: Sequence[Message]) -> Completion:
+        """Return the model's answer.
+
+        Raises:
+            ModelUnavailable: unreachable, overloaded, too late or not understood, after all tries.
+            ModelRejected: the request or its key is not accepted, the model refuses, or the answer
+                was cut off.
+        """
+        from openai import omit  # noqa: PLC0415 - takes half a second
+
+        sent = [_message(message) for message in messages]
+        temperature = omit if self._temperature is None else self._temperature
+        with self._server.client() as client:
+            answer = client.chat.completions.with_raw_response.create(
+                model=self._model, messages=sent, temperature=temperature
+            )
+        return _completion(_object(answer.text, self), self)
+
+    def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        self._server.close()
+
+
+class OpenAIEmbedder:
+    """Embeds behind `/embeddings`; remembers the vectors of the latest texts.
+
+    Safe from several threads. Retries as `OpenAIModel` does.
+    """
+
+    def __init__(
+        self,
+        model: str = "text-embedding-3-small",
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        dimensions: int | None = None,
+        timeout_s: float = 60,
+        max_retries: int = 3,
+        memo: int = 10_000,
+        batch_size: int = 256,
+    ) -> None:
+        """Keep what is asked for; nothing is imported or connected before the first `embed`.
+
+        Args:
+            model: Name of the model, as the server knows it.
+            api_key: Needed by OpenAI itself; a compatible server may do without.
+            base_url: Up to and with `/v1`; None: OpenAI itself.
+            dimensions: Length to shorten vectors to, for models that can; None: as they are.
+            timeout_s: Seconds without a byte of answer before a try is given up.
+            max_retries: Tries after the first.
+            memo: How many texts keep their vector; 0 switches the memo off.
+            batch_size: Texts in one request; OpenAI takes at most 2048.
+
+        Raises:
+            InvalidSettings: no model name, `base_url` is no http address, a number out of range.
+        """
+        if batch_size < 1 or memo < 0:
+            raise InvalidSettings(
+                f"batch_size is {batch_size!r} and memo is {memo!r}; expected at least 1 and 0"
+            )
+        self._model = _named(model)
+        self._dimensions = dimensions
+        self._batch_size = batch_size
+        self._memo = VectorMemo(memo)
+        self._server = _Server(
+            api_key=api_key, base_url=base_url, timeout_s=timeout_s, max_retries=max_retries
+        )
+
+    def __repr__(self) -> str:
+        return f"OpenAIEmbedder({self._model!r}, base_url={self._server.address!r})"
+
+    @property
+    def fingerprint(self) -> str:
+        """Server, model and dimensions; vectors of two fingerprints are never compared."""
+        return (
+            f"openai/{self._server.address}/{self._model}/{self._dimensions or 'full'}/normalized"
+        )
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one L2-normalized float32 row a text, in order; shape `(len(texts), dim)`.
+
+        No texts give shape `(0, 0)` and ask nobody.
+
+        Raises:
+            EmbeddingError: the server does not answer, refuses, or its answer cannot be used.
+        """
+        return self._memo.embed(texts, self._encode)
+
+    def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        self._server.close()
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        if not texts:
+            return np.empty((0, 0), dtype=np.float32)
+        batches = range(0, len(texts), self._batch_size)
+        try:
+            rows = [self._request(texts[at : at + self._batch_size]) for at in batches]
+        except ModelError as error:
+            raise EmbeddingError(f"{self!r} cannot embed: {error}") from error
+        if len({part.shape[1] for part in rows}) > 1:
+            raise EmbeddingError(f"{self!r} gave vectors of several lengths")
+        return np.concatenate(rows)
+
+    def _request(self, texts: list[str]) -> Vectors:
+        from openai import omit  # noqa: PLC0415 - takes half a second
+
+        with self._server.client() as client:
+            answer = client.embeddings.with_raw_response.create(
+                model=self._model,
+                input=texts,
+                dimensions=omit if self._dimensions is None else self._dimensions,
+                # The client's default, base64, is not understood by every compatible server.
+                encoding_format="float",
+            )
+        return _vectors(_object(answer.text, self), len(texts), self)
+
+
+class _Server:
+    """Where requests go: the `openai` client, made at the first use, and its errors as ours."""
+
+    def __init__(
+        self, *, api_key: str | None, base_url: str | None, timeout_s: float, max_retries: int
+    ) -> None:
+        if timeout_s <= 0 or max_retries < 0:
+            raise InvalidSettings(
+                f"timeout_s is {timeout_s!r} and max_retries is {max_retries!r}; "
+                "expected more than 0 and at least 0"
+            )
+        self._base_url = base_url or DEFAULT_BASE_URL
+        self.address = _address(self._base_url)
+        self._api_key = api_key
+        self._key_needed = not base_url
+        self._timeout_s = timeout_s
+        self._max_retries = max_retries
+        self._lock = threading.Lock()
+        self._client: OpenAI | None = None
+
+    @contextmanager
+    def client(self) -> Iterator["OpenAI"]:
+        """Lend the client; its errors leave as `ModelUnavailable` or `ModelRejected`."""
+        import openai  # noqa: PLC0415 - takes half a second
+
+        client = self._connected(openai.OpenAI)
+        try:
+            yield client
+        except openai.OpenAIError as error:
+            # The words come from the server, which may repeat what it was sent.
+            text = self._redacted(str(error))
+            cause = error if text == str(error) else None
+            raise _kind(error)(f"{self.address!r}: {text}") from cause
+
+    def close(self) -> None:
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _connected(self, make: "Callable[..., OpenAI]") -> "OpenAI":
+        if self._key_needed and not self._api_key:
+            raise ModelRejected(
+                f"there is no API key for {self.address!r}; expected `api_key`, "
+                "or the `base_url` of a compatible server"
+            )
+        with self._lock:
+            if self._client is None:
+                # Both are always given, for the client would look for them in the environment.
+                self._client = make(
+                    api_key=self._api_key or "none",
+                    base_url=self._base_url,
+                    timeout=self._timeout_s,
+                    max_retries=self._max_retries,
+                )
+            return self._client
+
+    def _redacted(self, text: str) -> str:
+        return text.replace(self._api_key, "<api key>") if self._api_key else text
+
+
+def _kind(error: Exception) -> type[ModelError]:
+    """Return what an error of the client is to us: whether another try may work."""
+    import openai  # noqa: PLC0415 - loaded by whoever raised
+
+    match error:
+        case openai.RateLimitError(code="insufficient_quota"):
+            return ModelRejected
+        case openai.APIConnectionError() | openai.RateLimitError() | openai.InternalServerError():
+            return ModelUnavailable
+        case openai.ConflictError() | openai.APIStatusError(status_code=408):
+            return ModelUnavailable
+        case openai.APIResponseValidationError():
+            return ModelUnavailable
+        case _:
+            return ModelRejected
+
+
+def _message(message: Message) -> "ChatCompletionMessageParam":
+    match message.role:
+        case "system":
+            return {"role": "system", "content": message.content}
+        case "user":
+            return {"role": "user", "content": message.content}
+        case "assistant":
+            return {"role": "assistant", "content": message.content}
+
+
+# The client builds its objects without checking what came: anything can be missing in them. So the
+# text of the answer is read here, only for what is needed, as compatible servers leave out much.
+def _object(text: str, asked: object) -> JsonObject:
+    try:
+        answer = loads(text, what="the answer")
+    except InvalidJson as error:
+        raise ModelUnavailable(f"{asked!r} broke off or is no such server: {error}") from error
+    if not isinstance(answer, dict):
+        raise _unexpected(answer, asked)
+    return answer
+
+
+def _completion(answer: JsonObject, asked: OpenAIModel) -> Completion:
+    match answer:
+        case {"choices": [{"message": {"refusal": str(words)}}, *_]} if words:
+            raise ModelRejected(f"{asked!r} refuses: {words!r}")
+        case {"choices": [{"finish_reason": ("length" | "content_filter") as why}, *_]}:
+            raise ModelRejected(
+                f"the answer of {asked!r} was cut off ({why!r}); expected a whole one: "
+                "ask for less, or use a model with a longer output"
+            )
+        case {"choices": [{"message": {"content": str(text)}}, *_]}:
+            name = answer.get("model")
+            return Completion(
+                text=text,
+                model=name if isinstance(name, str) else "",
+                prompt_tokens=_tokens(answer, "prompt_tokens"),
+                completion_tokens=_tokens(answer, "completion_tokens"),
+            )
+        case _:
+            raise _unexpected(answer, asked)
+
+
+def _tokens(answer: JsonObject, name: str) -> int:
+    usage = answer.get("usage")
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return count if isinstance(count, int) else 0
+
+
+def _vectors(answer: JsonObject, count: int, asked: OpenAIEmbedder) -> Vectors:
+    data = answer.get("data")
+    rows: dict[int, list[Json]] = {}
+    for item in data if isinstance(data, list) else ():
+        match item:
+            case {"index": int(index), "embedding": list(numbers)}:
+                rows[index] = numbers
+    if sorted(rows) != list(range(count)):
+        raise _unexpected(answer, asked)
+    return _normalized([rows[i] for i in range(count)], asked)
+
+
+def _normalized(rows: list[list[Json]], asked: OpenAIEmbedder) -> Vectors:
+    try:
+        vectors = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise EmbeddingError(f"{asked!r} gave what are not vectors: {error}") from error
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    if vectors.ndim != 2 or not np.isfinite(lengths).all() or not lengths.all():
+        raise EmbeddingError(f"{asked!r} gave vectors that are empty, zero or not finite")
+    normalized: Vectors = (vectors / lengths).astype(np.float32)
+    return normalized
+
+
+def _unexpected(answer: Json, asked: object) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"{asked!r} answered {dumps(answer)[:200]!r}; expected what the OpenAI protocol has there"
+    )
+
+
+def _named(model: str) -> str:
+    if not model.strip():
+        raise InvalidSettings(
+            f"the model is named {model!r}; expected a name that the server knows"
+        )
+    return model
+
+
+def _address(base_url: str) -> str:
+    """Return scheme, host and path: what names the server and holds no secret."""
+    parts = urlsplit(base_url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise InvalidSettings(
+            f"base_url has scheme {parts.scheme!r} and host {parts.hostname!r}; "
+            "expected an address such as 'http://localhost:8000/v1'"
+        )
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"

@@ -1,0 +1,353 @@
+"""What can be wrong with a plan in the routes format."""
+
+import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from itertools import islice
+
+from semcache.canonical import Json, JsonObject, Pointer, leaves, pointer_text
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.schemas import Violation
+from semcache.errors import ExpressionError
+from semcache.plans.finding import Code, Finding
+from semcache.plans.graph import backwards, never_before, reachable
+from semcache.plans.paths import is_expression, parse
+from semcache.plans.plan import ExecutionPlan
+from semcache.plans.routes import START, RoutePlan, is_end, route_of
+
+MAX_NODES = 10_000  # a plan with more is a mistake, and not worth the time of checking it
+
+# Keywords that hold of a container whatever values its unknown leaves will have.
+_CERTAIN = frozenset({"required", "additionalProperties", "type", "minItems", "maxItems"})
+_PLACEHOLDER = re.compile(r"\{\{\s*params\.")
+_VARS = f"put the value into the `vars` of {START!r} and read it as `$.{START}.<name>`"
+_STRUCTURE = frozenset({"route", "operation", "completed"})
+
+
+def check_routes(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+    """Return all findings on a plan in the routes format, by node in document order."""
+    if not isinstance(plan, RoutePlan):
+        return ()
+    if too_many := _too_many(plan):
+        return too_many
+    found = [*_structure(plan, catalog), *_flow(plan), *_references(plan)]
+    if catalog is not None:
+        found += _inputs(plan, catalog)
+    return _in_order(plan, found)
+
+
+def check_route_values(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+    """Return what the values bound to a plan have made wrong, if all was well with its template.
+
+    The rest cannot have changed: only inputs that hold bound data are looked at.
+    """
+    if not isinstance(plan, RoutePlan):
+        return ()
+    found = list(_misplaced_data(plan.data))
+    if catalog is not None:
+        found += _inputs(plan, catalog, only=sorted({str(at[0]) for at in plan.data if at}))
+    return tuple(found)
+
+
+def broken_routes(plan: RoutePlan, catalog: Catalog) -> tuple[Finding, ...]:
+    """Return what keeps an engine from starting: bad form, missing targets, unread expressions.
+
+    Also operations that the catalog lacks, and placeholders that no value was bound to. Ends that
+    cannot be reached and the like are no reason: the step budget answers for them.
+    """
+    return _too_many(plan) or _in_order(plan, [*_structure(plan, catalog), *_unbound(plan)])
+
+
+def _too_many(plan: RoutePlan) -> tuple[Finding, ...]:
+    if len(plan.body) <= MAX_NODES:
+        return ()
+    what = f"has {len(plan.body):,} nodes; expected at most {MAX_NODES:,}"
+    return (_finding((), what),)
+
+
+def _in_order(plan: RoutePlan, found: list[Finding]) -> tuple[Finding, ...]:
+    order = {pointer_text((name,)): i for i, name in enumerate(plan.body)}
+    return tuple(sorted(found, key=lambda f: order.get("/".join(f.path.split("/")[:2]), -1)))
+
+
+def _finding(at: Pointer, what: str, code: Code = "shape") -> Finding:
+    return Finding(pointer_text(at), what, code)
+
+
+def _structure(plan: RoutePlan, catalog: Catalog | None) -> Iterator[Finding]:
+    yield from _whole(plan.body)
+    yield from _misplaced_data(plan.data)
+    for name, node in plan.body.items():
+        if not isinstance(node, dict):
+            yield _finding((name,), f"is {_kind(node)}; expected a node, which is an object")
+            continue
+        yield from _node(name, node, plan.data)
+        if not is_end(node):
+            yield from _route((name, "route"), node, plan.body)
+        yield from _operation(name, node, catalog)
+    for at, text in plan.expressions():
+        yield from _unreadable(at, text)
+
+
+def _whole(body: JsonObject) -> Iterator[Finding]:
+    if "nodes" in body:
+        yield _finding(("nodes",), "is the legacy form; put each node at the top level by its id")
+    if START not in body:
+        yield _finding((), f"has no {START!r}; expected one, with a route to the first node")
+    if not body.keys() - {START}:
+        yield _finding((), f"has no node beside {START!r}; expected at least an end")
+
+
+def _misplaced_data(data: Iterable[Pointer]) -> Iterator[Finding]:
+    for at in sorted(data, key=pointer_text):
+        if len(at) < 2 or at[1] in _STRUCTURE:
+            yield _finding(
+                at,
+                f"holds a value of the prompt where the plan itself is expected; {_VARS}",
+            )
+
+
+def _node(name: str, node: JsonObject, data: frozenset[Pointer]) -> Iterator[Finding]:
+    completed = node.get("completed", False)
+    if not isinstance(completed, bool):
+        yield _finding((name, "completed"), f"is {_kind(completed)}; expected true")
+    if not isinstance(node.get("vars", {}), dict):
+        yield _finding((name, "vars"), f"is {_kind(node['vars'])}; expected an object")
+    if name == START or completed is True:
+        yield from _calls_nothing(name, node)
+    else:
+        yield from _calls(name, node, data)
+
+
+def _calls_nothing(name: str, node: JsonObject) -> Iterator[Finding]:
+    what = "the start" if name == START else "an end"
+    if "operation" in node:
+        yield _finding((name, "operation"), f"is never called, since {name!r} is {what}; remove it")
+    if name == START and node.get("completed"):
+        yield _finding((name, "completed"), "stands on the start; expected a route to an end")
+
+
+def _calls(name: str, node: JsonObject, data: frozenset[Pointer]) -> Iterator[Finding]:
+    operation, given = node.get("operation"), node.get("input")
+    if not isinstance(operation, str) or not operation.strip():
+        yield _finding(
+            (name,), f"has the operation {operation!r}; expected a name, or `completed: true`"
+        )
+    readable = isinstance(given, str) and is_expression(given) and (name, "input") not in data
+    if not (given is None or isinstance(given, dict) or readable):
+        yield _finding((name, "input"), f"is {_kind(given)}; expected an object or a path `$.…`")
+
+
+def _route(at: Pointer, node: JsonObject, body: JsonObject) -> Iterator[Finding]:
+    match node.get("route"):
+        case None:
+            yield _finding(at, "is missing; expected a node id, or `completed: true` on the node")
+        case str() as target:
+            yield from _target(at, target, body)
+        case dict() as entries if len(entries) == 1:
+            ((key, target),) = entries.items()
+            yield from _target((*at, key), target, body)
+        case dict() as entries:
+            yield _finding(
+                at, f"has {len(entries)} entries; expected one, whose value is a node id"
+            )
+        case list() as ways:
+            yield from _ways(at, ways, body)
+        case other:
+            yield _finding(at, f"is {_kind(other)}; expected a node id, an object or a list")
+
+
+def _ways(at: Pointer, ways: list[Json], body: JsonObject) -> Iterator[Finding]:
+    if not ways:
+        yield _finding(at, "is empty; expected conditions and a node id at the end")
+        return
+    for i, way in enumerate(ways[:-1]):
+        yield from _way((*at, i), way, body)
+    if isinstance(ways[-1], str):
+        yield from _target((*at, len(ways) - 1), ways[-1], body)
+    else:
+        yield _finding(
+            (*at, len(ways) - 1),
+            f"is {_kind(ways[-1])}; expected a node id, taken if no condition holds",
+        )
+
+
+def _way(at: Pointer, way: Json, body: JsonObject) -> Iterator[Finding]:
+    if not isinstance(way, dict):
+        yield _finding(at, f"is {_kind(way)}; expected an object with `condition` and `node`")
+        return
+    if not isinstance(way.get("condition"), str):
+        yield _finding((*at, "condition"), f"is {_kind(way.get('condition'))}; expected text")
+    yield from _target((*at, "node"), way.get("node"), body)
+
+
+def _target(at: Pointer, target: Json, body: JsonObject) -> Iterator[Finding]:
+    if not isinstance(target, str):
+        yield _finding(at, f"is {_kind(target)}; expected a node id")
+    elif target == START:
+        yield _finding(at, f"leads back to {START!r}; expected a node that can run again", "target")
+    elif target not in body:
+        yield _finding(at, f"leads to {target!r}, which is no node{_near(target, body)}", "target")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    few = [other for other in islice(known, 100) if other != START]
+    near = get_close_matches(name, few, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _operation(name: str, node: JsonObject, catalog: Catalog | None) -> Iterator[Finding]:
+    operation = node.get("operation")
+    if catalog is None or not isinstance(operation, str) or not operation.strip():
+        return
+    if operation not in catalog:
+        yield _finding((name, "operation"), catalog.unknown(operation), "operation")
+
+
+def _unreadable(at: Pointer, text: str) -> Iterator[Finding]:
+    if _PLACEHOLDER.search(text):
+        yield _finding(at, f"has a placeholder inside an expression; {_VARS}", "expression")
+        return
+    try:
+        parse(text)
+    except ExpressionError as error:
+        literal = "" if at[1] == "route" else "; write `$$` for a literal `$`"
+        yield _finding(at, f"{error}{literal}", "expression")
+
+
+def _unbound(plan: RoutePlan) -> Iterator[Finding]:
+    for name, node in plan.body.items():
+        for at, value in leaves(node, (name,)):
+            if isinstance(value, str) and _PLACEHOLDER.search(value) and not _bound(at, plan.data):
+                yield _finding(at, f"is {value!r}, to which no value was bound")
+
+
+def _bound(at: Pointer, data: frozenset[Pointer]) -> bool:
+    return any(at[:i] in data for i in range(1, len(at) + 1))
+
+
+def _flow(plan: RoutePlan) -> Iterator[Finding]:
+    """Yield what never gets its turn, and what has its turn for ever."""
+    edges = _edges(plan.body)
+    reached = reachable(edges, [START])
+    for name in plan.body:
+        if name not in reached:
+            yield _finding(
+                (name,), f"is unreachable from {START!r}; route to it or remove it", "unreachable"
+            )
+    yield from _endless(plan.body, edges, reached)
+
+
+def _edges(body: JsonObject) -> dict[str, tuple[str, ...]]:
+    return {name: route_of(node).targets() for name, node in body.items()}
+
+
+def _endless(
+    body: JsonObject, edges: dict[str, tuple[str, ...]], reached: set[str]
+) -> Iterator[Finding]:
+    # A route that is broken has its own finding, so that it counts as an end here.
+    exits = [
+        name
+        for name in body
+        if not edges[name] or any(t not in body or t == START for t in edges[name])
+    ]
+    saved = reachable(backwards(edges), exits)
+    stuck = [name for name in body if name in reached and name not in saved]
+    if stuck:
+        among = ", ".join(map(repr, stuck[:5])) + ("…" if len(stuck) > 5 else "")
+        yield _finding(
+            (stuck[0],), f"leads to no end; these only lead to one another: {among}", "endless"
+        )
+
+
+def _references(plan: RoutePlan) -> Iterator[Finding]:
+    """Yield the references to what is no node, or cannot have run before the reader."""
+    edges = _edges(plan.body)
+    reached = reachable(edges, [START])
+    wanted: dict[str, set[str]] = {}
+    for reference in plan.references():
+        reader = str(reference.at[0])
+        if (
+            reference.target in plan.body
+            and reader in reached
+            and not _own(reference.at, reference.target)
+        ):
+            wanted.setdefault(reference.target, set()).add(reader)
+    impossible = set(never_before(edges, wanted))
+    for reference in plan.references():
+        reader = str(reference.at[0])
+        if reference.target not in plan.body:
+            what = (
+                f"reads {reference.target!r}, which is no node{_near(reference.target, plan.body)}"
+            )
+            yield _finding(reference.at, what, "reference")
+        elif (reference.target, reader) in impossible and not _own(reference.at, reference.target):
+            what = f"reads {reference.target!r}, which cannot have run before {reader!r}"
+            yield _finding(reference.at, what, "reference")
+
+
+def _own(at: Pointer, target: str) -> bool:
+    """Return whether a node's route reads the node itself, which has run by then."""
+    return at[:2] == (target, "route")
+
+
+def _inputs(
+    plan: RoutePlan, catalog: Catalog, only: Iterable[str] | None = None
+) -> Iterator[Finding]:
+    """Yield the literal inputs that break the schema of their operation; of all nodes or some."""
+    for name in plan.body if only is None else only:
+        node = plan.body.get(name)
+        if not isinstance(node, dict) or is_end(node) or name == START:
+            continue
+        operation, given = node.get("operation"), node.get("input") or {}
+        if isinstance(operation, str) and operation in catalog and isinstance(given, dict):
+            yield from _input((name, "input"), given, plan.data, catalog, operation)
+
+
+def _input(
+    at: Pointer, given: JsonObject, data: frozenset[Pointer], catalog: Catalog, operation: str
+) -> Iterator[Finding]:
+    violations = catalog.violations(operation, given)
+    if not violations:
+        return
+    unknown = [place[len(at) :] for place in _unknown(given, at, data)]
+    for violation in violations:
+        if _holds(violation, unknown):
+            what = f"breaks the schema of {operation!r}: {violation.what}"
+            yield _finding((*at, *violation.at), what, "input")
+
+
+def _unknown(given: JsonObject, at: Pointer, data: frozenset[Pointer]) -> list[Pointer]:
+    """Return the places of `given` whose values are known only when the plan runs."""
+    return [
+        place
+        for place, value in leaves(given, at)
+        if isinstance(value, str)
+        and (is_expression(value) or "{{" in value)
+        and not _bound(place, data)
+    ]
+
+
+def _holds(violation: Violation, unknown: list[Pointer]) -> bool:
+    """Return whether a violation stays, whatever the unknown values turn out to be."""
+    at = violation.at
+    if at in unknown:
+        return False
+    above = any(place[: len(at)] == at for place in unknown)
+    return not above or violation.keyword in _CERTAIN
+
+
+def _kind(value: Json) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return f"the boolean {str(value).lower()}"
+        case str():
+            return f"the text {value[:40]!r}"
+        case int() | float():
+            return f"the number {value}"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"

@@ -1,0 +1,81 @@
+"""Closed sets: the values that a field can have, as a catalog declares them, found in a text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from semcache.prompts.phrases import Phrases, phrase_key
+from semcache.prompts.words import CLOSED_CLASS, is_grammar, singular
+
+
+class _Member(NamedTuple):
+    field: str
+    value: str
+
+
+class ClosedValues(Mapping[str, Sequence[str]]):
+    """Field → the values that it can have, compiled for search. Immutable.
+
+    A value that stands in two fields belongs to the first of them. Values that are also words of
+    English grammar ("IN" for Indiana, "OR" for Oregon) count only in capitals inside a text that
+    has other letters; two-letter codes also count in lower case after "in" or "from".
+    """
+
+    def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
+        self._values = {field: tuple(values[field]) for field in values}
+        self._phrases: Phrases[_Member] = Phrases()
+        for field, members in self._values.items():
+            for value in members:
+                self._put(_Member(field, value))
+
+    def __getitem__(self, field: str) -> Sequence[str]:
+        """Return the values of `field`."""
+        return self._values[field]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def find(self, text: str) -> Iterator[tuple[int, int, str, str]]:
+        """Yield start, end, field and declared value of each member; spans may overlap."""
+        for start, end, member in self._phrases.find(text):
+            if _is_meant(text, start, end, member.value):
+                yield start, end, member.field, member.value
+
+    def _put(self, member: _Member) -> None:
+        for spelling in _spellings(member.value):
+            if self._phrases.get(spelling) is None:
+                self._phrases.put(spelling, member)
+
+
+NOTHING_CLOSED = ClosedValues({})
+"""No closed sets at all."""
+
+
+def _spellings(value: str) -> Iterator[str]:
+    """Yield `value` as declared, in the other number ("Laptops"), and without `_`."""
+    yield value
+    if "_" in value or "-" in value:
+        yield value.replace("_", " ").replace("-", " ")
+    words = phrase_key(value)
+    head, _, last = words.rpartition(" ")
+    one = f"{head} {singular(last)}".strip()
+    yield one
+    if one == words and len(last) > 2 and last.isalpha() and not value.isupper():
+        yield words[:-1] + "ies" if _ends_in_consonant_y(last) else words + "s"
+
+
+def _ends_in_consonant_y(word: str) -> bool:
+    return word.endswith("y") and word[-2] not in "aeiou"
+
+
+def _is_meant(text: str, start: int, end: int, value: str) -> bool:
+    words = text[start:end]
+    if is_grammar(text, start, end):
+        return False
+    if words.lower() in CLOSED_CLASS:
+        return value.isupper() and words == value
+    if len(value) == 2 and value.isupper() and words != value:
+        return text[:start].lower().endswith(("in ", "from "))
+    return True

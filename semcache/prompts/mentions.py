@@ -1,0 +1,322 @@
+"""Mentions: the words of a prompt that carry values."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from semcache.canonical import Json, same
+from semcache.errors import InvalidParameter
+from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
+from semcache.prompts.learned import LearnedValues
+from semcache.prompts.parameter import Parameter, type_key
+from semcache.prompts.recognizers import DEFAULT, Recognizers
+from semcache.prompts.text import lowered
+from semcache.prompts.words import is_grammar
+
+Source: TypeAlias = Literal["given", "recognized", "closed", "learned", "aligned"]
+"""How a mention was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Words of a prompt that carry a value."""
+
+    start: int
+    """Offset of their first character in the checked prompt."""
+    end: int
+    """Offset after their last character."""
+    text: str
+    """The words as they stand in the prompt."""
+    kind: str
+    """Slot type: `number`, `date`…, or the name of a closed set or of a parameter's type."""
+    value: Json
+    """The value, normalized where the words determine it (5 for "five"), else the words."""
+    source: Source
+    """How it was found."""
+    name: str = ""
+    """Parameter or field that it belongs to; empty if unknown. Words said twice carry it twice."""
+    relative: bool = False
+    """Whether it denotes another thing tomorrow: "last year", the 30 of "last 30 days"."""
+
+
+class _Candidate(NamedTuple):
+    start: int
+    end: int
+    kind: str
+    value: Json
+    source: Source
+    name: str
+    relative: bool
+    rank: int
+    """0 given, 1 quoted, 2 the rest."""
+
+
+def find_mentions(
+    text: str,
+    *,
+    given: Sequence[Parameter] = (),
+    closed: Mapping[str, Sequence[str]] = NOTHING_CLOSED,
+    learned: LearnedValues | None = None,
+    recognizers: Recognizers = DEFAULT,
+) -> tuple[Mention, ...]:
+    """Return the mentions of `text` in order; they never overlap.
+
+    Given parameters come first, then quoted text, then the longest span; where spans are equal, an
+    open class (number, date…) names the slot before a closed set, and that before a learned value.
+    So a span has one kind whether or not it was given or learned before. A given parameter that is
+    not in the text has no mention, nor has one whose words are grammar ("more"): they stay literal
+    words of the template, since no lookup could tell them from others. `closed` is compiled on
+    each call unless it is a `ClosedValues`.
+    """
+    candidates = _found(text, closed, learned, recognizers)
+    if given:
+        candidates = [*_given(text, given, candidates, learned), *candidates]
+    return tuple(
+        Mention(
+            c.start, c.end, text[c.start : c.end], c.kind, c.value, c.source, c.name, c.relative
+        )
+        for c in _without_overlaps(candidates)
+    )
+
+
+def locate_mentions(
+    text: str, given: Sequence[Parameter], *, recognizers: Recognizers = DEFAULT
+) -> tuple[Mention, ...]:
+    """Return the mentions of `given` parameters alone, in the order of the text.
+
+    Raises:
+        InvalidParameter: the mention of a parameter does not stand in the text.
+    """
+    lower = lowered(text)
+    for parameter in given:
+        if parameter.mention is not None and not any(_occurrences(lower, parameter.mention)):
+            raise InvalidParameter(
+                f"the mention {parameter.mention!r} of parameter {parameter.name!r} does not stand "
+                f"in the prompt {text[:80]!r}; give its words as they stand there, or None"
+            )
+    found = find_mentions(text, given=given, recognizers=recognizers)
+    return tuple(mention for mention in found if mention.source == "given")
+
+
+def _found(
+    text: str,
+    closed: Mapping[str, Sequence[str]],
+    learned: LearnedValues | None,
+    recognizers: Recognizers,
+) -> list[_Candidate]:
+    """Return all that recognizers, closed sets and learned values find, best name first."""
+    found: list[_Candidate] = []
+    fields: dict[tuple[int, int], str] = {}
+    if closed:
+        sets = closed if isinstance(closed, ClosedValues) else ClosedValues(closed)
+        for start, end, field, member in sets.find(text):
+            fields[start, end] = field
+            found.append(_Candidate(start, end, field, member, "closed", field, False, 2))
+    for start, end, kind, value, relative in recognizers.find(text):
+        name = fields.get((start, end), "") if fields else ""
+        rank = 1 if kind == "quoted" else 2
+        found.append(_Candidate(start, end, kind, value, "recognized", name, relative, rank))
+    if learned is not None:
+        for start, end, slot_type in learned.find(text):
+            words = text[start:end]
+            found.append(_Candidate(start, end, slot_type, words, "learned", slot_type, False, 2))
+    return found
+
+
+_WEAK = frozenset(["code", "identifier"])
+_TIES = {"given": 0, "recognized": 1, "closed": 2, "learned": 4}
+
+
+def _preference(candidate: _Candidate) -> tuple[int, int, int, int]:
+    start, end, kind, _, source, _, _, rank = candidate
+    # A closed set says more about `in_progress` than that it looks like an identifier.
+    tie = 3 if kind in _WEAK and source == "recognized" else _TIES[source]
+    return rank, start - end, tie, start
+
+
+def _without_overlaps(candidates: Iterable[_Candidate]) -> list[_Candidate]:
+    """Return the best candidates that share no character, in the order of the text."""
+    chosen: list[_Candidate] = []
+    starts: list[int] = []
+    for candidate in sorted(candidates, key=_preference):
+        at = bisect_left(starts, candidate.end)
+        if at == 0 or chosen[at - 1].end <= candidate.start:
+            starts.insert(at, candidate.start)
+            chosen.insert(at, candidate)
+    return chosen
+
+
+# ── given parameters ─────────────────────────────────────────────────────────────────────────────
+
+_MOST_OCCURRENCES = 100  # of one value in one text; a hundred "5" are told apart by nobody
+
+
+def _given(
+    text: str,
+    given: Sequence[Parameter],
+    candidates: list[_Candidate],
+    learned: LearnedValues | None,
+) -> Iterator[_Candidate]:
+    """Yield a candidate for each given parameter that stands in `text`, and for its repetitions."""
+    plain = _Plain(text, candidates, learned)
+    taken = _Taken()
+    placed = []
+    # Longer mentions first: "5" must not take the 5 of "5 stars". Sorting keeps the given order.
+    for parameter in sorted(given, key=_placing_order):
+        if (candidate := plain.place(parameter, taken)) is not None:
+            taken.add(candidate.start, candidate.end)
+            placed.append(candidate)
+    for candidate in placed:
+        yield candidate
+        yield from plain.repetitions(candidate, taken)
+
+
+def _placing_order(parameter: Parameter) -> tuple[bool, int]:
+    return parameter.mention is None, -len(_words_of(parameter))
+
+
+def _words_of(parameter: Parameter) -> str:
+    """Return the words to look for; empty if the parameter says none and its value is no scalar."""
+    if parameter.mention is not None:
+        return parameter.mention.strip()
+    value = parameter.value
+    named = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return str(value).strip() if named else ""
+
+
+class _Taken:
+    """Spans that never overlap, quick to ask whether another would."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def add(self, start: int, end: int) -> None:
+        at = bisect_left(self._starts, start)
+        self._starts.insert(at, start)
+        self._ends.insert(at, end)
+
+    def is_free(self, start: int, end: int) -> bool:
+        at = bisect_left(self._starts, end)
+        return at == 0 or self._ends[at - 1] <= start
+
+
+class _Plain:
+    """A text as a lookup without given parameters would see it.
+
+    A given parameter takes over the span and the kind that such a lookup would find, so that an
+    entry stored with parameters is found again by a prompt that comes without.
+    """
+
+    def __init__(
+        self, text: str, candidates: list[_Candidate], learned: LearnedValues | None
+    ) -> None:
+        self._text = text
+        self._learned = learned
+        self._lower = lowered(text)
+        self._seen = _without_overlaps(candidates)
+        self._starts = [candidate.start for candidate in self._seen]
+        self._by_span = {}
+        for candidate in sorted(candidates, key=_preference, reverse=True):
+            self._by_span[candidate.start, candidate.end] = candidate
+
+    def place(self, parameter: Parameter, taken: _Taken) -> _Candidate | None:
+        """Return the candidate at the best free place of `parameter`; None if there is none."""
+        words = _words_of(parameter)
+        spans = [
+            self._snapped(span, parameter)
+            for span in _occurrences(self._lower, words)
+            if taken.is_free(*span) and not is_grammar(self._text, *span)
+        ]
+        if not spans and parameter.mention is None:
+            spans = self._of_equal_value(parameter, taken)
+        free = [span for span in spans if taken.is_free(*span)]
+        if not free:
+            return None
+        return self._candidate(min(free, key=self._awkwardness), parameter)
+
+    def repetitions(self, placed: _Candidate, taken: _Taken) -> Iterator[_Candidate]:
+        """Yield the same words again where no other parameter stands, unless they are ordinary."""
+        plain = self._by_span.get((placed.start, placed.end))
+        if plain is not None and plain.source == "recognized":
+            return
+        for start, end in _occurrences(self._lower, self._lower[placed.start : placed.end]):
+            if taken.is_free(start, end) and not is_grammar(self._text, start, end):
+                yield placed._replace(start=start, end=end, rank=2)
+
+    def _candidate(self, span: tuple[int, int], parameter: Parameter) -> _Candidate:
+        plain = self._by_span.get(span)
+        kind = plain.kind if plain is not None else self._kind(parameter)
+        relative = plain is not None and plain.relative
+        return _Candidate(*span, kind, parameter.value, "given", parameter.name, relative, 0)
+
+    def _kind(self, parameter: Parameter) -> str:
+        slot_type = type_key(parameter.name)
+        return slot_type if self._learned is None else self._learned.kind(slot_type)
+
+    def _of_equal_value(self, parameter: Parameter, taken: _Taken) -> list[tuple[int, int]]:
+        """Return the span of the one free value that equals the parameter's: 5 for "five"."""
+        equal = [
+            (seen.start, seen.end)
+            for seen in self._seen
+            if _equal(seen.value, parameter.value) and taken.is_free(seen.start, seen.end)
+        ]
+        return equal if len(equal) == 1 else []
+
+    def _snapped(self, span: tuple[int, int], parameter: Parameter) -> tuple[int, int]:
+        """Return the span that a lookup sees here if it means the same: "$500" for "500"."""
+        for seen in self._around(span):
+            wider = _within(span, seen)
+            # A longer given name beats a shorter learned one on every later lookup too.
+            narrower = seen.source == "recognized" and _within((seen.start, seen.end), span)
+            if (wider or narrower) and _equal(seen.value, parameter.value):
+                return seen.start, seen.end
+        return span
+
+    def _around(self, span: tuple[int, int]) -> list[_Candidate]:
+        first = max(0, bisect_left(self._starts, span[0]) - 1)
+        last = bisect_left(self._starts, span[1])
+        return [seen for seen in self._seen[first:last] if seen.end > span[0]]
+
+    def _awkwardness(self, span: tuple[int, int]) -> tuple[int, int]:
+        """Rank places: a value of its own first, then bare words, then a part of something else."""
+        around = self._around(span)
+        if span in {(seen.start, seen.end) for seen in around}:
+            return 0, span[0]
+        inside = any(_within(span, seen) for seen in around)
+        return (2 if inside else 1), span[0]
+
+
+def _within(span: tuple[int, int], other: "_Candidate | tuple[int, int]") -> bool:
+    return other[0] <= span[0] and span[1] <= other[1]
+
+
+def _equal(left: Json, right: Json) -> bool:
+    """Return whether two values are the same, be it as number or as text."""
+    if isinstance(left, dict | list | bool) or isinstance(right, dict | list | bool):
+        return same(left, right)
+    return same(left, right) or str(left).casefold() == str(right).casefold()
+
+
+def _occurrences(lower: str, words: str) -> Iterator[tuple[int, int]]:
+    """Yield where `words` stand in the lower-case text as whole words, at most a hundred times."""
+    needle = lowered(words)
+    at, count = lower.find(needle) if needle else -1, 0
+    while at >= 0 and count < _MOST_OCCURRENCES:
+        end = at + len(needle)
+        if _is_whole(lower, at, end):
+            yield at, end
+            count += 1
+        at = lower.find(needle, end)
+
+
+def _is_whole(lower: str, start: int, end: int) -> bool:
+    """Return whether no word runs over either end of the span."""
+    cut_before = start > 0 and _wordy(lower[start - 1]) and _wordy(lower[start])
+    cut_after = end < len(lower) and _wordy(lower[end]) and _wordy(lower[end - 1])
+    return not (cut_before or cut_after)
+
+
+def _wordy(char: str) -> bool:
+    return char.isalnum() or char == "_"

@@ -1,0 +1,233 @@
+"""Numbers: counts, years, ordinals, percentages and amounts of money in a prompt.
+
+Choices worth knowing:
+
+- "one", "a" and "first" are words, not numbers, unless a unit of time or a quarter follows.
+  "second" is an ordinal only after "the" or before a superlative.
+- 1800 to 2199 after a temporal word ("in", "since", "between"…) are a year, else a number.
+- The number in "last 30 days" or "2 weeks ago" is `relative`.
+- `$` and dollars are `money`; another currency has a kind of its own (`money_eur`), since plans
+  name currencies.
+"""
+
+import re
+from collections.abc import Iterator
+
+from semcache.canonical import Json
+from semcache.prompts.found import Found
+from semcache.prompts.numerals import (
+    DURATIONS,
+    MONTHS,
+    ORDINAL_WORDS,
+    ORDINALS,
+    SMALL,
+    TENS,
+    UNITS,
+    nth,
+)
+from semcache.prompts.text import lowered
+
+_MOST_DIGITS = 30  # a longer row of digits is a name, and floats and `int` have their limits
+_SCALES = {
+    "hundred": 100, "dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9,
+    "trillion": 10**12, "k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9,
+}  # fmt: skip
+_DIGITS = r"(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)"
+_BELOW_TEN = "|".join(UNITS[:9])
+_BELOW_100 = f"(?:(?:{'|'.join(TENS)})(?:[ -](?:{_BELOW_TEN}))?|{'|'.join(reversed(UNITS))})"
+_BELOW_1000 = f"(?:(?:a|{_BELOW_100}) hundred(?: (?:and )?{_BELOW_100})?|{_BELOW_100})"
+_SPELLED = (
+    rf"(?:(?:half )?a dozen|{_BELOW_100} dozen"
+    rf"|(?:a|{_BELOW_1000}) (?:thousand|million|billion|trillion)"
+    rf"(?: (?:and )?{_BELOW_1000}(?: thousand)?(?: (?:and )?{_BELOW_1000})?)?|{_BELOW_1000}|zero)"
+)
+_NUMBER_WORDS = frozenset(SMALL) | frozenset(ORDINALS) | {"hundred", "dozen", "thousand"}
+_NUMBER_WORDS |= {"million", "billion", "trillion"}
+_DIGIT = re.compile(r"\d")
+_WORD = re.compile(r"[a-z]+")
+
+_NUMBER = re.compile(
+    rf"(?<![\w.])(?P<sign>(?<![\w)\]])[-+\u2212](?=[\d$€£¥₹]))?(?P<symbol>[$€£¥₹]\s?)?"
+    rf"(?P<digits>{_DIGITS})"
+    r"(?:(?P<nth>st|nd|rd|th)\b|(?P<scale>k|m|mn|bn|\s?(?:hundred|thousand|million|billion"
+    r"|trillion|dozen))\b)?"
+)
+_SPELLED_NUMBER = re.compile(rf"\b{_SPELLED}(?!\w)")
+GLUED_UNIT = re.compile(
+    r"(?:ms|sec|s|min|mins|h|hr|hrs|d|w|wk|y|yr|yrs|kg|g|mg|lb|lbs|oz|km|cm|mm|mi|ft|in|l|ml|kb|mb"
+    r"|gb|tb|kw|kwh|px|x|c|f)(?!\w)"
+)
+"""Short names of units that stand directly after a number: "500ml"."""
+CURRENCIES = {
+    "$": "money", "dollar": "money", "buck": "money", "usd": "money",
+    "€": "money_eur", "euro": "money_eur", "eur": "money_eur",
+    "£": "money_gbp", "pound": "money_gbp", "gbp": "money_gbp", "quid": "money_gbp",
+    "¥": "money_jpy", "yen": "money_jpy", "jpy": "money_jpy",
+    "₹": "money_inr", "rupee": "money_inr", "inr": "money_inr",
+    "chf": "money_chf", "cad": "money_cad", "aud": "money_aud", "cny": "money_cny",
+}  # fmt: skip
+"""Sign, code or singular name of a currency → slot type of its amounts."""
+_AFTER_NUMBER = re.compile(
+    r"\s?(?P<percent>%|percent\b|per cent\b|pct\b)"
+    r"|\s?(?P<currency>[€£¥₹$](?!\s?\d)|(?:dollar|buck|euro|pound|rupee)s?\b"
+    r"|(?:usd|eur|gbp|jpy|inr|chf|cad|aud|cny|yen|quid)\b)"
+)
+_CODE_BEFORE = re.compile(r"\b(usd|eur|gbp|jpy|inr|chf|cad|aud|cny)\s?$")
+
+
+def numbers(text: str) -> Iterator[Found]:
+    """Yield numbers in digits and words, with years, percentages and amounts of money."""
+    lower = lowered(text)
+    last_year_end = -1
+    if _DIGIT.search(lower):
+        for match in _NUMBER.finditer(lower):
+            found = _number(lower, match, last_year_end)
+            if found is not None:
+                if found.kind == "year":
+                    last_year_end = found.end
+                yield found
+    if not _NUMBER_WORDS.isdisjoint(_WORD.findall(lower)):
+        yield from _spelled_numbers(lower)
+
+
+def _number(lower: str, match: "re.Match[str]", last_year_end: int) -> Found | None:
+    end = match.end()
+    if match["nth"]:
+        return Found(match.start(), end, "ordinal", _scaled(match["digits"], None))
+    if not match["scale"] and end < len(lower) and _continues(lower, end):
+        return None
+    value = _scaled(match["digits"], match["scale"])
+    if match["sign"] and match["sign"] != "+" and not isinstance(value, str):
+        value = -value
+    start = match.start()
+    if match["symbol"]:
+        return Found(start, end, CURRENCIES[match["symbol"].strip()], value)
+    if (amount := _with_unit(lower, start, end, value)) is not None:
+        return amount
+    if not match["scale"] and not match["sign"] and _is_year(lower, match, last_year_end):
+        return Found(start, end, "year", value)
+    return Found(start, end, "number", value, _counts_from_now(lower, start, end))
+
+
+def _continues(lower: str, end: int) -> bool:
+    """Return whether the digits that end here belong to a longer word, unit names aside."""
+    after = lower[end]
+    return (after.isalnum() or after == "_") and GLUED_UNIT.match(lower, end) is None
+
+
+def _scaled(digits: str, scale: str | None) -> int | float | str:
+    plain = digits.replace(",", "")
+    if (len(plain) > 1 and plain[0] == "0" and plain[1] != ".") or len(plain) > _MOST_DIGITS:
+        return digits  # "01234" is a name made of digits: a number would lose its zero
+    value = float(plain) if "." in plain else int(plain)
+    if scale is None:
+        return value
+    scaled = value * _SCALES[scale.strip()]
+    return int(scaled) if scaled == int(scaled) else scaled
+
+
+def _with_unit(lower: str, start: int, end: int, value: Json) -> Found | None:
+    """Return the number with the percent sign or currency that follows or leads it, if one does."""
+    if (unit := _AFTER_NUMBER.match(lower, end)) is not None:
+        if unit["percent"]:
+            return Found(start, unit.end(), "percent", value)
+        name = unit["currency"]
+        return Found(start, unit.end(), CURRENCIES[name.removesuffix("s")], value)
+    if start >= 3 and (code := _CODE_BEFORE.search(lower, max(0, start - 5), start)) is not None:
+        return Found(code.start(), end, CURRENCIES[code[1]], value)
+    return None
+
+
+# Other numbers of four digits after "before" or "in" are more often clock times and amounts.
+_YEAR = re.compile(r"(?:1[89]|2[01])\d\d")
+_SEASONS = frozenset(["spring", "summer", "autumn", "fall", "winter"])
+_BEFORE_YEAR = (
+    frozenset(
+        [
+            "in", "since", "during", "from", "to", "until", "till", "before", "after", "between",
+            "through", "for", "year", "years", "fy", "fiscal", "calendar", "around", "circa",
+            "early", "late", "mid", "mid-", "q1", "q2", "q3", "q4",
+        ]
+    )
+    | _SEASONS
+    | frozenset(MONTHS)
+)  # fmt: skip
+_BEFORE_OF_YEAR = (
+    frozenset(
+        [
+            "month", "months", "quarter", "half", "end", "start", "beginning", "middle", "rest",
+            "all", "year", "q1", "q2", "q3", "q4",
+        ]
+    )
+    | _SEASONS
+    | frozenset(MONTHS)
+)  # fmt: skip
+_YEAR_LINK = re.compile(r"\s*(?:,|-|\u2013|/|and|or|to|vs\.?|versus|with|through|till|until)\s*")
+_AND_NUMBER = re.compile(rf"\s+and\s+({_DIGITS})(?!\w)")
+
+
+def _is_year(lower: str, match: "re.Match[str]", last_year_end: int) -> bool:
+    digits, start = match["digits"], match.start()
+    if _YEAR.fullmatch(digits) is None:
+        return False
+    if 0 <= last_year_end < start and _YEAR_LINK.fullmatch(lower, last_year_end, start):
+        return True
+    before = lower[max(0, start - 32) : start].replace(",", " ").split()
+    if before and before[-1] == "the":
+        before.pop()
+    match before[-2:]:
+        case [*_, "between"] if other := _AND_NUMBER.match(lower, start + 4):
+            return _YEAR.fullmatch(other[1]) is not None
+        case [word, "of"]:
+            return word in _BEFORE_OF_YEAR
+        case [*_, word]:
+            return word.lstrip("(").rstrip(".") in _BEFORE_YEAR
+    return False
+
+
+_NOW_BEFORE = re.compile(
+    r"\b(?:(?:last|past|next|previous|prior|coming|upcoming|following|recent)|(in))\s+$"
+)
+_DURATION_AFTER = re.compile(rf"[\s-]?(?:{DURATIONS})s?\b(?P<ago>\s+(?:ago|from now|hence)\b)?")
+
+
+def _counts_from_now(lower: str, start: int, end: int) -> bool:
+    """Return whether the number counts days or the like from now: "last 30 days", "2 weeks ago"."""
+    unit = _DURATION_AFTER.match(lower, end)
+    if unit is None:
+        return False
+    return bool(unit["ago"]) or _NOW_BEFORE.search(lower[max(0, start - 12) : start]) is not None
+
+
+_ORDINAL = re.compile(
+    rf"\b(?:(?:{'|'.join(TENS)})[ -](?:{'|'.join(ORDINAL_WORDS[:9])})"
+    rf"|(?<=the )second|(?:first|second)(?= (?:quarter|half|most|least|\w+est)\b)"
+    rf"|{'|'.join(word for word in ORDINALS if word not in {'first', 'second'})})\b"
+)
+
+
+def _spelled_numbers(lower: str) -> Iterator[Found]:
+    for match in _SPELLED_NUMBER.finditer(lower):
+        start, end = match.span()
+        if match[0] == "one" and not _DURATION_AFTER.match(lower, end):
+            continue
+        value = _spelled_value(match[0])
+        found = _with_unit(lower, start, end, value)
+        yield found or Found(start, end, "number", value, _counts_from_now(lower, start, end))
+    for match in _ORDINAL.finditer(lower):
+        if lower.endswith(("a ", "one "), 0, match.start()):
+            continue  # "a third of them" is a share
+        yield Found(*match.span(), "ordinal", nth(match[0]))
+
+
+def _spelled_value(words: str) -> int:
+    total = group = 0
+    for word in words.replace("-", " ").split():
+        if word in SMALL:
+            group += SMALL[word]
+        elif word == "hundred":
+            group = max(group, 1) * 100
+        elif word in _SCALES:
+            total += max(group, 1) * _SCALES[word]
+            group = 0
+    return (total + group) // (2 if words.startswith("half ") else 1)

@@ -1,0 +1,68 @@
+"""Phrases: many known phrases found in a text at once."""
+
+import re
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from semcache.prompts.text import lowered
+
+T = TypeVar("T")
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+class Phrases(Generic[T]):
+    """Known phrases and what each stands for; case and white space make no difference.
+
+    Safe to search from several threads while one thread changes it.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, T] = {}
+        self._lengths: dict[str, tuple[int, ...]] = {}
+
+    def __len__(self) -> int:
+        """Return how many phrases are known."""
+        return len(self._known)
+
+    def get(self, phrase: str) -> T | None:
+        """Return what `phrase` stands for; None if it is not known."""
+        return self._known.get(phrase_key(phrase))
+
+    def put(self, phrase: str, meaning: T) -> None:
+        """Let `phrase` stand for `meaning`, whatever it stood for before; blank text is ignored."""
+        parts = _TOKEN.findall(lowered(phrase))
+        if parts:
+            self._known[" ".join(parts)] = meaning
+            # Replaced, not changed in place: a reader may be walking the old tuple.
+            lengths = {len(parts), *self._lengths.get(parts[0], ())}
+            self._lengths[parts[0]] = tuple(sorted(lengths, reverse=True))
+
+    def drop(self, phrase: str) -> None:
+        """Forget `phrase`; its length stays listed, which costs a look-up and never an answer."""
+        self._known.pop(phrase_key(phrase), None)
+
+    def find(self, text: str) -> Iterator[tuple[int, int, T]]:
+        """Yield start, end and meaning of the longest known phrase at each word of `text`."""
+        lower = lowered(text)
+        words = _TOKEN.findall(lower)
+        if self._lengths.keys().isdisjoint(words):
+            return
+        hits = list(self._hits(words))
+        if hits:
+            spans = [match.span() for match in _TOKEN.finditer(lower)]
+            for first, last, meaning in hits:
+                yield spans[first][0], spans[last][1], meaning
+
+    def _hits(self, words: list[str]) -> Iterator[tuple[int, int, T]]:
+        for i, word in enumerate(words):
+            for length in self._lengths.get(word, ()):
+                meaning = self._known.get(" ".join(words[i : i + length]))
+                if meaning is not None and i + length <= len(words):
+                    yield i, i + length - 1, meaning
+                    break
+
+
+def phrase_key(phrase: str) -> str:
+    """Return the form in which phrases are compared: lower case, one space between all tokens."""
+    return " ".join(_TOKEN.findall(lowered(phrase)))

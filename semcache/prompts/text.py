@@ -1,0 +1,49 @@
+"""The text of a prompt: what is accepted, and forms of it that keep every offset."""
+
+import unicodedata
+
+from semcache.errors import InvalidPrompt
+
+MAX_CHARS = 20_000
+"""Characters that a prompt may have unless the caller says otherwise."""
+
+
+def check_prompt(text: object, *, max_chars: int = MAX_CHARS) -> str:
+    """Return `text` composed (NFC) and without outer white space; mentions count from its start.
+
+    Raises:
+        InvalidPrompt: not text, blank, longer than `max_chars`, or with NUL or lone surrogates.
+    """
+    if not isinstance(text, str):
+        raise InvalidPrompt(f"a prompt must be text; found {type(text).__name__}")
+    if len(text) > max_chars:
+        raise InvalidPrompt(
+            f"the prompt has {len(text):,} characters; at most {max_chars:,} are accepted. "
+            "Put long documents where an operation can read them, not into the prompt"
+        )
+    if "\0" in text:
+        raise InvalidPrompt(f"the prompt has a NUL character at {text.index(chr(0))}; remove it")
+    _check_encodable(text)
+    if not any(char.isprintable() and not char.isspace() for char in text):
+        raise InvalidPrompt(f"the prompt is blank ({text[:20]!r}); expected at least one word")
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def _check_encodable(text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidPrompt(
+            f"the prompt has a lone surrogate at {error.start}; expected valid Unicode text"
+        ) from error
+
+
+def lowered(text: str) -> str:
+    """Return `text` in lower case, character for character, so that offsets stay the same.
+
+    The few characters whose lower case is longer (`İ`) are left as they are.
+    """
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(low if len(low := char.lower()) == 1 else char for char in text)

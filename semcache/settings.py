@@ -1,0 +1,189 @@
+"""Settings: every knob, its default and its unit, read once at the door.
+
+Explicit values win over the environment (`SEMCACHE_THRESHOLD=0.97`), the environment over a file
+(`semcache.toml`), and the file over the defaults below. No other room reads the environment.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import UnionType
+from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+
+from semcache.errors import InvalidSettings
+
+PREFIX = "SEMCACHE_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set, with its default."""
+
+    directory: Path | None = None
+    """Where the cache is kept; None keeps it in memory."""
+    threshold: float = 0.95
+    """Cosine in [-1, 1] that a semantic candidate must exceed."""
+    max_wrong: float | None = None
+    """Highest share of hits that may be wrong, in (0, 1); None sets no bound beyond the gates."""
+    neighbors: int = 16
+    """How many nearest templates are tried on a lookup."""
+    max_entries: int | None = 10_000
+    """Entries a tenant may have before its oldest make room; None: no bound."""
+    ttl_s: float | None = 30 * 24 * 3600.0
+    """Seconds from storing to expiry, whatever is served meanwhile; None: never."""
+    max_prompt_chars: int = 20_000
+    """Characters a prompt may have."""
+    writes_from_semantic: bool = False
+    """Whether a semantic hit may run operations with effect `write`."""
+    embedder: str = ""
+    """Name or path of a sentence-transformers model; empty: the packaged all-MiniLM-L6-v2."""
+    embedder_threads: int = 1
+    """Threads for one embedding; more is slower on a busy machine."""
+    model: str = ""
+    """Name of the language model behind normalizer and planner; empty: rules and catalog only."""
+    base_url: str = ""
+    """Base URL of an OpenAI-compatible server; empty: OpenAI's own."""
+    api_key: str = field(default="", repr=False)
+    """Key for the model; read from `OPENAI_API_KEY` too. Never shown."""
+    model_timeout_s: float = 60.0
+    """Seconds that one call of the model may take."""
+    model_retries: int = 3
+    """How often a call of the model is repeated after 429, 5xx or a broken connection."""
+    max_steps: int = 100
+    """Nodes that one plan may visit."""
+    timeout_s: float = 60.0
+    """Seconds that one plan may run."""
+    call_timeout_s: float = 30.0
+    """Seconds that one operation may take."""
+    max_output_bytes: int = 10 * 2**20
+    """Bytes that one result may have."""
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise InvalidSettings(f"{name} is {value!r}; expected a number")
+            if not low <= value <= high:
+                raise InvalidSettings(f"{name} is {value!r}; expected {low:g} to {high:g}")
+        if self.max_wrong is not None and not 0 < self.max_wrong < 1:
+            raise InvalidSettings(
+                f"max_wrong is {self.max_wrong!r}; expected a share between 0 and 1, or None"
+            )
+
+    @classmethod
+    def load(
+        cls,
+        *,
+        environ: Mapping[str, str] | None = None,
+        file: Path | None = None,
+        **explicit: object,
+    ) -> Self:
+        """Return settings from what is given, then `environ`, then the TOML `file`, then defaults.
+
+        An explicit None means "not given" except for `directory`, whose absence means memory.
+
+        Raises:
+            InvalidSettings: a name that is no setting, a value of the wrong type or out of range,
+                or a file that cannot be read.
+        """
+        environ = environ or {}
+        chosen: dict[str, object] = {}
+        chosen.update(_from_file(file) if file is not None else {})
+        chosen.update(_from_environ(environ))
+        chosen.update({k: v for k, v in explicit.items() if v is not None})
+        hints = get_type_hints(cls)
+        _known(chosen, hints)
+        return cls(**{name: _typed(name, value, hints[name]) for name, value in chosen.items()})
+
+
+_RANGES: dict[str, tuple[float, float]] = {
+    "threshold": (-1, 1),
+    "neighbors": (1, 1000),
+    "max_entries": (1, 10**9),
+    "ttl_s": (0.001, 10**10),
+    "max_prompt_chars": (1, 10**6),
+    "embedder_threads": (1, 256),
+    "model_timeout_s": (0.001, 3600),
+    "model_retries": (0, 20),
+    "max_steps": (1, 10**6),
+    "timeout_s": (0.001, 86_400),
+    "call_timeout_s": (0.001, 86_400),
+    "max_output_bytes": (1, 2**40),
+}
+
+
+def _known(chosen: Mapping[str, object], hints: Mapping[str, object]) -> None:
+    unknown = sorted(set(chosen) - set(hints))
+    if unknown:
+        raise InvalidSettings(f"unknown setting {unknown[0]!r}; known: {', '.join(sorted(hints))}")
+
+
+def _from_environ(environ: Mapping[str, str]) -> dict[str, object]:
+    names = {f.name for f in fields(Settings)}
+    found: dict[str, object] = {
+        key[len(PREFIX) :].lower(): value
+        for key, value in environ.items()
+        if key.startswith(PREFIX) and key[len(PREFIX) :].lower() in names and value != ""
+    }
+    if environ.get("OPENAI_API_KEY"):
+        found.setdefault("api_key", environ["OPENAI_API_KEY"])
+    return found
+
+
+def _from_file(file: Path) -> dict[str, object]:
+    try:
+        text = file.read_text(encoding="utf-8")
+        return tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidSettings(f"settings file {str(file)!r} cannot be read: {error}") from error
+
+
+def _typed(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - as wide as the settings
+    options = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
+    for kind in options:
+        if kind is type(None) and value in {None, "none", "None"}:
+            return None
+        if kind in _READ and (read := _READ[kind](value)) is not None:
+            return read
+    wanted = " or ".join(kind.__name__ for kind in options)
+    raise InvalidSettings(f"{name} is {value!r}; expected {wanted}")
+
+
+def _bool(value: object) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    return words.get(value.lower()) if isinstance(value, str) else None
+
+
+def _int(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        number = float(value) if isinstance(value, str | int | float) else None
+    except ValueError:
+        return None
+    return int(number) if number is not None and number == int(number) else None
+
+
+def _float(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _path(value: object) -> Path | None:
+    return Path(value).expanduser() if isinstance(value, str | Path) else None
+
+
+def _str(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+_READ = {bool: _bool, int: _int, float: _float, Path: _path, str: _str}

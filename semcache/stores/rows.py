@@ -1,0 +1,117 @@
+"""The vectors of an index: one growing matrix, and which id each row belongs to."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semcache.ports import Neighbor, Vector, Vectors
+from semcache.stores.lock import SharedLock
+from semcache.stores.snapshot import Snapshot, read_snapshot, write_snapshot
+from semcache.stores.vectors import checked_vector, ranked
+
+TIE = 1e-5  # float32 products of equal vectors differ by less, whatever the kernel
+
+Near = Callable[[Vectors, Vector, int], NDArray[np.int64]]
+"""Rows, query, count (1 to the number of rows) → places of the best `count` rows and of every row
+that ties with the last of them, in any order."""
+
+
+class Rows:
+    """Vectors under ids. Safe from several threads; searches run side by side.
+
+    A removed row is filled with the last one, so a removal costs one row and not, as in
+    `faiss.IndexFlat`, a move of all rows behind it (9 ms at 100,000 rows of 384).
+    """
+
+    def __init__(self, dimension: int | None) -> None:
+        self._lock = SharedLock()
+        self._dimension = dimension
+        self._ids: list[str] = []
+        self._places: dict[str, int] = {}
+        self._matrix: Vectors = np.zeros((0, dimension or 0), np.float32)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> "Rows":
+        """Return the rows of a snapshot."""
+        rows = cls(snapshot.vectors.shape[1] or None)
+        rows._ids = list(snapshot.ids)
+        rows._places = {known: place for place, known in enumerate(rows._ids)}
+        rows._matrix = np.array(snapshot.vectors, np.float32)
+        return rows
+
+    @classmethod
+    def load(cls, path: str) -> "tuple[Rows, int]":
+        """Return the rows saved at `path`, and the number of the last change that they hold.
+
+        Raises:
+            IndexCorrupt: missing, cut short, changed by as much as one bit, or of another format.
+        """
+        snapshot = read_snapshot(Path(path))
+        return cls.of(snapshot), snapshot.change
+
+    def save(self, path: str, *, change: int) -> None:
+        """Write a snapshot aside, checksum it and rename it to `path`.
+
+        Raises:
+            StoreUnavailable: the file cannot be written.
+        """
+        with self._lock.reading():
+            write_snapshot(Path(path), self._ids, self._matrix[: len(self._ids)], change=change)
+
+    def add(self, id: str, vector: Vector) -> None:  # noqa: A002 - the word of the record
+        """Keep `vector` under `id`, replacing what was there.
+
+        Raises:
+            InvalidVector: wrong dimension or not finite.
+        """
+        with self._lock.writing():
+            row = checked_vector(vector, self._dimension)
+            self._dimension = len(row)
+            place = self._places.get(id)
+            if place is None:
+                place = self._append(id)
+            self._matrix[place] = row
+
+    def _append(self, id: str) -> int:  # noqa: A002 - the word of the record
+        place = len(self._ids)
+        if place >= len(self._matrix):
+            grown = np.zeros((max(64, 2 * place), self._dimension or 0), np.float32)
+            if place:  # the empty matrix may not know its dimension yet
+                grown[:place] = self._matrix
+            self._matrix = grown
+        self._ids.append(id)
+        self._places[id] = place
+        return place
+
+    def remove(self, id: str) -> bool:  # noqa: A002 - the word of the record
+        """Forget `id`; return whether it was there."""
+        with self._lock.writing():
+            place = self._places.pop(id, None)
+            if place is None:
+                return False
+            last = self._ids.pop()
+            if last != id:
+                self._ids[place] = last
+                self._places[last] = place
+                self._matrix[place] = self._matrix[len(self._ids)]
+            return True
+
+    def search(self, vector: Vector, count: int, near: Near) -> Sequence[Neighbor]:
+        """Return at most `count` neighbors, nearest first, ties by ascending id.
+
+        Raises:
+            InvalidVector: wrong dimension or not finite.
+        """
+        with self._lock.reading():
+            query = checked_vector(vector, self._dimension)
+            rows = self._matrix[: len(self._ids)]
+            count = min(count, len(rows))
+            if count <= 0:
+                return []
+            places = near(rows, query, count)
+            return ranked([self._ids[i] for i in places], rows[places], query, count)
+
+    def __len__(self) -> int:
+        return len(self._ids)

@@ -1,0 +1,200 @@
+"""Wiring: from settings to a working cache; the only place that knows who implements what."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from semcache.cache.plan_cache import PlanCache
+from semcache.catalog.catalog import Catalog
+from semcache.events import Event
+from semcache.execution.routes import RoutesEngine
+from semcache.models.openai import OpenAIModel
+from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.planners.catalog_planner import CatalogPlanner
+from semcache.planners.failures import FailureMemory
+from semcache.planners.model_normalizer import ModelNormalizer
+from semcache.planners.model_planner import ModelPlanner
+from semcache.planners.rules import RuleNormalizer
+from semcache.ports import (
+    Clock,
+    Embedder,
+    Limits,
+    Model,
+    Normalizer,
+    Observer,
+    Planner,
+    PlanStore,
+    VectorIndex,
+)
+from semcache.semcache import SemCache
+from semcache.settings import Settings
+from semcache.stores.disk import DiskStore
+from semcache.stores.faiss import FaissIndex
+from semcache.stores.memory import MemoryStore
+
+log = logging.getLogger(__name__)
+
+
+class SystemClock:
+    """The machine's own time."""
+
+    def now(self) -> float:
+        """Return epoch seconds."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Return seconds that never run backwards."""
+        return time.perf_counter()
+
+    def sleep(self, seconds: float) -> None:
+        """Return after `seconds`."""
+        time.sleep(seconds)
+
+
+class Reporter:
+    """Hands events to an observer that must not break a run: what it raises is logged once."""
+
+    def __init__(self, observer: Observer | None) -> None:
+        self._observer = observer
+        self._warned = False
+
+    def __call__(self, event: Event, /) -> None:
+        """Pass `event` on."""
+        if self._observer is None:
+            return
+        try:
+            self._observer(event)
+        except Exception:  # noqa: BLE001 - a caller's observer may raise anything; a run goes on
+            if not self._warned:
+                self._warned = True
+                log.warning("the observer raised and is ignored where it does", exc_info=True)
+
+
+def open_plan_cache(
+    *,
+    directory: Path | None,
+    threshold: float,
+    max_wrong: float | None,
+    catalog: Catalog | None,
+    embedder: Embedder | None,
+    clock: Clock | None,
+    observer: Observer | None,
+    ttl_s: float | None,
+    max_entries: int | None,
+) -> PlanCache:
+    """Return a plan cache for these settings; see `PlanCache.open`."""
+    settings = Settings(
+        directory=directory,
+        threshold=threshold,
+        max_wrong=max_wrong,
+        ttl_s=ttl_s,
+        max_entries=max_entries,
+    )
+    return _plan_cache(
+        settings,
+        store=_store(settings),
+        catalog=catalog,
+        embedder=embedder or _embedder(settings),
+        clock=clock or SystemClock(),
+        observer=Reporter(observer),
+    )
+
+
+def open_semcache(
+    *,
+    directory: Path | None,
+    catalog: Catalog,
+    settings: Settings,
+    model: Model | None,
+    embedder: Embedder | None,
+    clock: Clock | None,
+    observer: Observer | None,
+) -> SemCache:
+    """Return a SemCache for these settings; see `SemCache.open`."""
+    if directory is not None:
+        settings = replace(settings, directory=directory)
+    clock = clock or SystemClock()
+    report = Reporter(observer)
+    store = _store(settings)
+    model = model or _model(settings)
+    return SemCache(
+        cache=_plan_cache(
+            settings,
+            store=store,
+            catalog=catalog,
+            embedder=embedder or _embedder(settings),
+            clock=clock,
+            observer=report,
+        ),
+        catalog=catalog,
+        normalizers=_normalizers(model),
+        planners=_planners(model),
+        engines={"routes": RoutesEngine()},
+        failures=FailureMemory(store, clock),
+        clock=clock,
+        limits=Limits(
+            max_steps=settings.max_steps,
+            timeout_s=settings.timeout_s,
+            call_timeout_s=settings.call_timeout_s,
+            max_output_bytes=settings.max_output_bytes,
+        ),
+    )
+
+
+def _plan_cache(
+    settings: Settings,
+    *,
+    store: PlanStore,
+    catalog: Catalog | None,
+    embedder: Embedder,
+    clock: Clock,
+    observer: Observer,
+) -> PlanCache:
+    make_index: Callable[[], VectorIndex] = FaissIndex
+    return PlanCache(
+        store=store,
+        embedder=embedder,
+        clock=clock,
+        make_index=make_index,
+        observer=observer,
+        settings=settings,
+        catalog=catalog,
+        normalizer=RuleNormalizer() if catalog is not None else None,
+    )
+
+
+def _store(settings: Settings) -> PlanStore:
+    if settings.directory is None:
+        return MemoryStore()
+    return DiskStore.open(settings.directory)
+
+
+def _embedder(settings: Settings) -> Embedder:
+    return SentenceTransformersEmbedder(
+        settings.embedder or None, threads=settings.embedder_threads
+    )
+
+
+def _model(settings: Settings) -> Model | None:
+    if not settings.model:
+        return None
+    return OpenAIModel(
+        settings.model,
+        api_key=settings.api_key or None,
+        base_url=settings.base_url or None,
+        timeout_s=settings.model_timeout_s,
+        max_retries=settings.model_retries,
+    )
+
+
+def _normalizers(model: Model | None) -> list[Normalizer]:
+    """Rules first: what they settle costs nothing."""
+    rules: list[Normalizer] = [RuleNormalizer()]
+    return rules if model is None else [*rules, ModelNormalizer(model)]
+
+
+def _planners(model: Model | None) -> list[Planner]:
+    catalog: list[Planner] = [CatalogPlanner()]
+    return catalog if model is None else [*catalog, ModelPlanner(model)]

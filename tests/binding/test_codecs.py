@@ -1,0 +1,76 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.binding.codecs import DEFAULT_CODECS, alike, codec_between
+from semcache.canonical import Json
+from semcache.errors import BindingError
+
+
+@pytest.mark.parametrize(
+    ("codec", "value", "encoded"),
+    [
+        ("integer", "2024", 2024),
+        ("integer", 5.0, 5),
+        ("number", "2.50", 2.5),
+        ("number", "-7", -7),
+        ("text", 2024, "2024"),
+        ("text", 5.0, "5"),
+        ("text", "01234", "01234"),
+        ("title", "new york", "New York"),
+        ("title", "McDonald", "McDonald"),
+        ("inline", True, "true"),
+    ],
+)
+def test_a_codec_gives_the_value_as_the_plan_has_it(codec: str, value: Json, encoded: Json) -> None:
+    got = DEFAULT_CODECS[codec](value)
+    assert got == encoded
+    assert type(got) is type(encoded)
+
+
+@pytest.mark.parametrize(
+    ("codec", "value"),
+    [
+        ("integer", "01234"),
+        ("integer", "2.5"),
+        ("integer", True),
+        ("number", "1e3"),
+        ("number", "+5"),
+        ("number", "٣"),
+        ("number", "0.12345678901234567890"),
+        ("text", True),
+        ("text", None),
+        ("text", 1e300),
+        ("boolean", "true"),
+        ("array", {"a": 1}),
+        ("object", [1]),
+        ("title", "o'neill's"),
+        ("lower", 5),
+    ],
+)
+def test_a_codec_refuses_what_would_lose_something(codec: str, value: Json) -> None:
+    with pytest.raises(BindingError) as caught:
+        DEFAULT_CODECS[codec](value)
+    assert caught.value.reason == "type"
+
+
+@given(
+    st.integers()
+    | st.text(max_size=12)
+    | st.booleans()
+    | st.none()
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
+@settings(max_examples=100, deadline=None)
+def test_every_value_has_a_codec_to_itself(value: Json) -> None:
+    codec = codec_between(value, value)
+    assert codec is not None
+    assert alike(value, value)
+
+
+@given(st.integers(-(10**30), 10**30))
+@settings(max_examples=100, deadline=None)
+def test_numbers_and_their_digits_convert_both_ways(number: int) -> None:
+    assert codec_between(str(number), number) == "number"
+    if abs(number) < 10**15:
+        assert codec_between(number, str(number)) == "text"

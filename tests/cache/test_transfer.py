@@ -1,0 +1,109 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from semcache.cache.found import Hit
+from semcache.cache.plan_cache import PlanCache
+from semcache.errors import NewerFormat, SemCacheError, StoreCorrupt, StoreUnavailable
+from semcache.prompts.parameter import Parameter
+from semcache.testing import FakeClock, HashEmbedder
+
+PLAN = {
+    "start_node": {"route": "call"},
+    "call": {"operation": "sales", "input": {"year": "2024"}, "route": "end"},
+    "end": {"completed": True, "vars": {"answer": "$.call"}},
+}
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def cache(clock: FakeClock) -> Iterator[PlanCache]:
+    with PlanCache.open(embedder=HashEmbedder(), clock=clock) as cache:
+        yield cache
+
+
+@pytest.fixture
+def exported(cache: PlanCache, tmp_path: Path) -> Path:
+    year = Parameter("year", "2024", mention="2024")
+    assert cache.store("sales in 2024", PLAN, params=[year], tags=["report"], tenant="acme")
+    assert cache.export(tmp_path / "plans.json", tenant="acme") == 1
+    return tmp_path / "plans.json"
+
+
+def test_an_exported_plan_serves_another_tenant_of_another_cache(exported: Path) -> None:
+    with PlanCache.open(embedder=HashEmbedder(dim=32), clock=FakeClock()) as other:
+        assert other.import_(exported, tenant="umbrella") == 1
+        found = other.lookup("sales in 2023", tenant="umbrella")
+        assert isinstance(found, Hit)
+        assert found.plan.to_dict()["call"] == {**PLAN["call"], "input": {"year": "2023"}}
+        assert not other.lookup("sales in 2023", tenant="acme")
+        assert other.invalidate(tag="report", tenant="umbrella") == 1
+
+
+def test_importing_twice_replaces(cache: PlanCache, exported: Path) -> None:
+    cache.import_(exported, tenant="acme")
+    cache.import_(exported, tenant="acme")
+    assert len(cache.entries(tenant="acme")) == 1
+
+
+def test_what_expired_meanwhile_is_left_out(
+    cache: PlanCache, clock: FakeClock, exported: Path
+) -> None:
+    clock.advance(31 * 24 * 3600)
+    assert cache.import_(exported, tenant="umbrella") == 0
+
+
+def test_an_export_replaces_the_file_and_leaves_nothing_beside_it(
+    cache: PlanCache, exported: Path
+) -> None:
+    assert cache.export(exported, tenant="nobody") == 0
+    assert [path.name for path in exported.parent.iterdir()] == [exported.name]
+    assert json.loads(exported.read_text(encoding="utf-8"))["entries"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", StoreCorrupt),
+        ("[]", StoreCorrupt),
+        ('{"kind": "recipes"}', StoreCorrupt),
+        ('{"kind": "semcache plans", "version": 1}', StoreCorrupt),
+        ('{"kind": "semcache plans", "version": 1, "entries": [{}]}', StoreCorrupt),
+        ('{"kind": "semcache plans", "version": 1, "entries": [7]}', StoreCorrupt),
+        ('{"kind": "semcache plans", "version": 2, "entries": []}', NewerFormat),
+    ],
+)
+def test_a_file_that_is_not_ours_is_refused_by_name(
+    cache: PlanCache, tmp_path: Path, text: str, error: type[SemCacheError]
+) -> None:
+    (tmp_path / "other.json").write_text(text, encoding="utf-8")
+    with pytest.raises(error, match=r"other\.json"):
+        cache.import_(tmp_path / "other.json")
+
+
+def test_one_bad_entry_keeps_all_of_them_out(cache: PlanCache, exported: Path) -> None:
+    document = json.loads(exported.read_text(encoding="utf-8"))
+    document["entries"].append({"format": 99})
+    exported.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(StoreCorrupt, match="99"):
+        cache.import_(exported, tenant="umbrella")
+    assert cache.entries(tenant="umbrella") == ()
+
+
+def test_bytes_that_are_no_text_are_refused(cache: PlanCache, tmp_path: Path) -> None:
+    (tmp_path / "image.json").write_bytes(b"\xff\xd8\xff")
+    with pytest.raises(StoreCorrupt, match=r"image\.json"):
+        cache.import_(tmp_path / "image.json")
+
+
+def test_files_that_cannot_be_reached_say_so(cache: PlanCache, tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match=r"absent\.json"):
+        cache.import_(tmp_path / "absent.json")
+    with pytest.raises(StoreUnavailable, match="cannot be written"):
+        cache.export(tmp_path / "no folder" / "plans.json")

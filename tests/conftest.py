@@ -1,0 +1,190 @@
+"""What every room's tests may ask for: a clean environment, a real embedder, an OpenAI server."""
+
+import hashlib
+import json
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Literal
+
+import pytest
+
+from semcache.canonical import Json, JsonObject
+from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+
+# huggingface_hub reads it once, when it is first imported: a fixture would come too late.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+AMBIENT = ("OPENAI_", "SEMCACHE_", "HF_", "TRANSFORMERS_")
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide what the machine happens to have set: a key there must not change what is tested."""
+    for name in list(os.environ):
+        if name.startswith(AMBIENT) or name.upper() in PROXIES:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> SentenceTransformersEmbedder:
+    """The real all-MiniLM-L6-v2, loaded once for all tests that need meaning."""
+    return SentenceTransformersEmbedder()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One scripted answer of the server."""
+
+    body: "Json | bytes" = None
+    """JSON to send, or the bytes as they are."""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    instead: Literal["", "drop", "hang"] = ""
+    """`drop`: close the connection unanswered. `hang`: answer nothing until the server stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request that the server received."""
+
+    path: str
+    body: JsonObject
+    headers: Mapping[str, str]
+    """Names in lower case."""
+
+    @property
+    def messages(self) -> list[str]:
+        """The contents of its messages."""
+        messages = self.body["messages"]
+        assert isinstance(messages, list)
+        return [str(message["content"]) for message in messages if isinstance(message, dict)]
+
+
+class OpenAIServer:
+    """A local HTTP server that speaks the OpenAI protocol and answers as it was told."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.released = threading.Event()
+        self._replies: deque[Reply] = deque()
+        self._answer: Callable[[Request], str] | None = None
+        self._lock = threading.Lock()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                body = json.loads(self.rfile.read(length))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                reply = server._next(Request(self.path, body, headers))
+                # A client that gave up has closed its end.
+                with suppress(ConnectionError):
+                    server._send(self, reply)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def base_url(self) -> str:
+        """What a client is given."""
+        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    def says(self, *texts: str) -> None:
+        """Answer the next chat requests with `texts`, one each."""
+        self._replies.extend(Reply(completion(text)) for text in texts)
+
+    def replies(self, *replies: Reply) -> None:
+        """Answer the next requests with `replies`, one each, whatever they ask."""
+        self._replies.extend(replies)
+
+    def answers(self, answer: Callable[[Request], str]) -> None:
+        """Answer every chat request that no scripted reply is left for with `answer(request)`."""
+        self._answer = answer
+
+    @property
+    def unused(self) -> int:
+        """How many scripted replies nobody asked for."""
+        return len(self._replies)
+
+    def stop(self) -> None:
+        """Let hanging requests go and close the port."""
+        self.released.set()
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+    def _next(self, request: Request) -> Reply:
+        with self._lock:
+            self.requests.append(request)
+            if self._replies:
+                return self._replies.popleft()
+        if request.path.endswith("/embeddings"):
+            return Reply(embeddings(request.body))
+        if self._answer is not None:
+            return Reply(completion(self._answer(request)))
+        return Reply({"error": {"message": "the test scripted no reply for this"}}, status=400)
+
+    def _send(self, handler: BaseHTTPRequestHandler, reply: Reply) -> None:
+        if reply.instead == "hang":
+            self.released.wait()
+        if reply.instead:
+            handler.close_connection = True
+            return
+        body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+        handler.send_response(reply.status)
+        for name, value in ({"Content-Type": "application/json"} | dict(reply.headers)).items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+
+def completion(text: str | None, *, finish: str = "stop", refusal: str | None = None) -> JsonObject:
+    """Return a chat completion that says `text`."""
+    message: JsonObject = {"role": "assistant", "content": text, "refusal": refusal}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "scripted-1",
+        "choices": [{"index": 0, "finish_reason": finish, "message": message}],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
+    }
+
+
+def embeddings(body: JsonObject) -> JsonObject:
+    """Return embeddings that depend on the text alone; in reverse order, as the protocol allows."""
+    texts = body["input"]
+    assert isinstance(texts, list)
+    data: list[Json] = [
+        {"object": "embedding", "index": i, "embedding": _numbers(str(text))}
+        for i, text in enumerate(texts)
+    ]
+    usage: JsonObject = {"prompt_tokens": 1, "total_tokens": 1}
+    return {"object": "list", "model": str(body["model"]), "data": data[::-1], "usage": usage}
+
+
+def _numbers(text: str) -> list[Json]:
+    return [byte / 16 - 8 for byte in hashlib.sha256(text.encode()).digest()[:8]]
+
+
+@pytest.fixture
+def openai_server() -> Iterator[OpenAIServer]:
+    """A server that speaks /v1/chat/completions and /v1/embeddings on loopback."""
+    server = OpenAIServer()
+    yield server
+    server.stop()

@@ -1,0 +1,162 @@
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.cache.found import Found, Miss, Trace
+from semcache.canonical import Json
+from semcache.demo.check import Checked, Tally, Way, checked, difference, finding, truth
+from semcache.demo.prompts import CASES, Case
+from semcache.errors import NotActionable, OperationFailed
+
+GROUPS = next(case for case in CASES if case.query.shape == "groups")
+RANKING = next(case for case in CASES if case.query.shape == "ranking")
+NUMBER = next(case for case in CASES if case.query.shape == "number")
+RECORD = next(case for case in CASES if case.query.shape == "record")
+RECORDS = next(case for case in CASES if case.query.shape == "records")
+
+
+def _rows(case: Case, database: sqlite3.Connection) -> list[Json]:
+    return [dict(row) for row in truth(case, database)]
+
+
+def _figure(row: Json) -> float:
+    assert isinstance(row, dict)
+    (value,) = row.values()
+    assert isinstance(value, int | float)
+    return value
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.prompt)
+def test_what_sql_gives_is_right(case: Case, database: sqlite3.Connection) -> None:
+    assert finding(case, _rows(case, database), database) == ""
+
+
+def test_the_answer_of_every_other_question_is_wrong(database: sqlite3.Connection) -> None:
+    known = [(case, _rows(case, database), truth(case, database)) for case in CASES]
+    for case, _, expected in known:
+        for other, answer, _ in known:
+            same = (case.query, case.values) == (other.query, other.values)
+            assert bool(difference(case.query.shape, expected, answer)) != same, (case, other)
+
+
+@pytest.mark.parametrize("case", [GROUPS, RANKING, NUMBER, RECORD, RECORDS])
+@pytest.mark.parametrize("wrap", ["answer", "data"])
+def test_envelopes_do_not_matter(case: Case, wrap: str, database: sqlite3.Connection) -> None:
+    rows = _rows(case, database)
+    assert finding(case, {wrap: rows, "metadata": {}}, database) == ""
+
+
+def test_a_bare_figure_is_a_number(database: sqlite3.Connection) -> None:
+    figure = _figure(_rows(NUMBER, database)[0])
+    assert finding(NUMBER, figure, database) == ""
+    assert "SQL gives" in finding(NUMBER, figure + 0.02, database)
+
+
+def test_the_rounding_of_the_operations_is_tolerated(database: sqlite3.Connection) -> None:
+    figure = _figure(_rows(NUMBER, database)[0])
+    assert finding(NUMBER, round(figure, 2), database) == ""
+
+
+def test_order_matters_in_a_ranking_only(database: sqlite3.Connection) -> None:
+    assert finding(RANKING, _rows(RANKING, database)[::-1], database)
+    assert finding(GROUPS, _rows(GROUPS, database)[::-1], database) == ""
+
+
+def test_columns_beyond_the_sql_matter_in_groups_only(database: sqlite3.Connection) -> None:
+    wider: list[Json] = [
+        {**row, "more": 1} for row in _rows(GROUPS, database) if isinstance(row, dict)
+    ]
+    assert "more" in finding(GROUPS, wider, database)
+    longer: list[Json] = [
+        {**row, "more": 1} for row in _rows(RECORDS, database) if isinstance(row, dict)
+    ]
+    assert finding(RECORDS, longer, database) == ""
+
+
+@pytest.mark.parametrize("answer", [None, "42", True, [1], [], {}, {"answer": None}])
+def test_what_is_no_figure_is_a_wrong_number(answer: Json, database: sqlite3.Connection) -> None:
+    assert finding(NUMBER, answer, database)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), case=st.sampled_from(CASES))
+def test_any_value_changed_anywhere_is_found(
+    data: st.DataObject, case: Case, database: sqlite3.Connection
+) -> None:
+    rows = truth(case, database)
+    row = data.draw(st.sampled_from(rows))
+    name = data.draw(st.sampled_from(sorted(row)))
+    row[name] = _changed(row[name])
+    assert finding(case, list(rows), database)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), case=st.sampled_from(CASES))
+def test_a_row_missing_or_twice_is_found(
+    data: st.DataObject, case: Case, database: sqlite3.Connection
+) -> None:
+    rows: list[Json] = _rows(case, database)
+    place = data.draw(st.integers(0, len(rows) - 1))
+    assert finding(case, rows[:place] + rows[place + 1 :], database)
+    assert finding(case, [*rows, rows[place]], database)
+
+
+def _changed(value: Json) -> Json:
+    return value + 1 if isinstance(value, int | float) else f"{value}x"
+
+
+@dataclass(frozen=True)
+class Answer:
+    value: Json
+    found: Found
+
+
+TRACE = Trace(prompt="", tenant="default", template="")
+MISS = Miss(reason="empty", nearest=None, trace=TRACE)
+
+
+def _raising(error: Exception) -> Callable[[str], Answer]:
+    def ask(_prompt: str) -> Answer:
+        raise error
+
+    return ask
+
+
+def test_a_right_answer_counts_where_its_plan_came_from(database: sqlite3.Connection) -> None:
+    result = checked(NUMBER, lambda _: Answer(_rows(NUMBER, database), MISS), database)
+    assert (result.way, result.finding, result.wrong) == ("planned", "", False)
+
+
+def test_a_wrong_answer_is_wrong_and_says_why(database: sqlite3.Connection) -> None:
+    result = checked(NUMBER, lambda _: Answer(1.0, MISS), database)
+    assert result.wrong
+    assert "SQL gives" in result.finding
+
+
+def test_a_refusal_is_counted_and_is_not_wrong(database: sqlite3.Connection) -> None:
+    refusal = NotActionable("no operation forecasts sales")
+    result = checked(NUMBER, _raising(refusal), database)
+    assert (result.way, result.wrong, result.finding) == ("refused", False, str(refusal))
+    assert result.to_dict()["right"] is False
+
+
+def test_a_plan_that_stops_is_wrong(database: sqlite3.Connection) -> None:
+    result = checked(NUMBER, _raising(OperationFailed("no such column")), database)
+    assert (result.way, result.wrong) == ("failed", True)
+
+
+def test_what_is_no_error_of_ours_is_not_hidden(database: sqlite3.Connection) -> None:
+    with pytest.raises(ZeroDivisionError):
+        checked(NUMBER, _raising(ZeroDivisionError()), database)
+
+
+def test_a_tally_adds_up() -> None:
+    ways: list[Way] = ["planned", "template", "schema", "semantic", "refused", "failed"]
+    tally = Tally.of(
+        Checked(way, way, 0.5, None, "" if i < 3 else "x") for i, way in enumerate(ways)
+    )
+    assert tally == Tally(prompts=6, hits=3, planned=1, refused=1, wrong=2, seconds=3.0)

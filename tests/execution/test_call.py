@@ -1,0 +1,136 @@
+"""One call of an operation."""
+
+import contextvars
+import threading
+from typing import Any
+
+import pytest
+
+from semcache.canonical import Json, JsonObject
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
+from semcache.errors import (
+    DeadlineExceeded,
+    OperationFailed,
+    OperationRefused,
+    OutputTooLarge,
+)
+from semcache.execution.call import bounded, call
+from semcache.ports import Limits
+from semcache.sources.functions import catalog_from, operation
+
+WHO = contextvars.ContextVar("WHO", default="nobody")
+
+
+def called(catalog: Catalog, name: str, given: Json = None, **limits: Any) -> Json:
+    return call(
+        catalog.get(name),
+        given,
+        catalog=catalog,
+        limits=Limits(**limits),
+        timeout_s=limits.get("call_timeout_s", 30),
+        node="n",
+    )
+
+
+def test_the_result_is_plain_json_of_its_own(catalog: Catalog) -> None:
+    given: JsonObject = {"x": [1, {"y": None}]}
+    result = called(catalog, "echo", given)
+    assert result == given
+    assert isinstance(result, dict)
+    assert result["x"] is not given["x"]
+
+
+def test_tuples_and_mappings_become_lists_and_objects() -> None:
+    def pairs(_: JsonObject) -> object:
+        return {"pairs": ((1, 2), (3,))}
+
+    catalog = Catalog([Operation("pairs", "", {}, effect="read", call=pairs)])
+    assert called(catalog, "pairs") == {"pairs": [[1, 2], [3]]}
+
+
+@pytest.mark.parametrize("given", [[1], "x", 5])
+def test_input_that_is_no_object_is_refused(catalog: Catalog, given: Json) -> None:
+    with pytest.raises(OperationRefused, match="expected an object"):
+        called(catalog, "echo", given)
+
+
+def test_input_that_is_not_json_is_refused(catalog: Catalog) -> None:
+    with pytest.raises(OperationRefused, match="finite numbers"):
+        called(catalog, "echo", {"x": float("inf")})
+
+
+def test_input_over_the_bound_is_refused(catalog: Catalog) -> None:
+    with pytest.raises(OutputTooLarge, match="the input of operation 'echo'"):
+        called(catalog, "echo", {"x": "y" * 100}, max_output_bytes=100)
+
+
+def test_an_operation_without_code_is_refused(catalog: Catalog) -> None:
+    with pytest.raises(OperationRefused, match="'described' has no code behind it") as raised:
+        called(catalog, "described")
+    assert raised.value.node == "n"
+
+
+def test_even_an_exit_is_a_failure_of_the_operation(catalog: Catalog) -> None:
+    with pytest.raises(OperationFailed, match="SystemExit: 3") as raised:
+        called(catalog, "leave")
+    assert isinstance(raised.value.__cause__, SystemExit)
+
+
+def test_a_refusal_from_behind_the_operation_names_the_node() -> None:
+    def find(limit: int) -> int:
+        return limit
+
+    bare = Operation("find", "", {}, effect="read", call=operation(find).call)
+    with pytest.raises(OperationRefused, match="valid integer") as raised:
+        called(Catalog([bare]), "find", {"limit": "5"})
+    assert raised.value.node == "n"
+
+
+def test_python_functions_are_called_with_checked_input() -> None:
+    @operation(effect="read")
+    def double(limit: int) -> int:
+        return limit * 2
+
+    assert called(catalog_from(double), "double", {"limit": 4}) == 8
+
+
+def test_context_variables_of_the_caller_are_seen_and_not_changed() -> None:
+    def who(_: JsonObject) -> str:
+        seen = WHO.get()
+        WHO.set("operation")
+        return seen
+
+    WHO.set("caller")
+    catalog = Catalog([Operation("who", "", {}, effect="read", call=who)])
+    assert called(catalog, "who") == "caller"
+    assert WHO.get() == "caller"
+
+
+def test_a_call_that_hangs_does_not_keep_the_process(catalog: Catalog) -> None:
+    with pytest.raises(DeadlineExceeded):
+        called(catalog, "hang", call_timeout_s=0.01)
+    left = [thread for thread in threading.enumerate() if thread.name == "semcache-operation"]
+    assert left
+    assert all(thread.daemon for thread in left)
+
+
+def test_any_number_of_seconds_is_a_timeout(catalog: Catalog) -> None:
+    assert called(catalog, "nothing", call_timeout_s=1e12) is None
+    assert called(catalog, "nothing", call_timeout_s=float("inf")) is None
+
+
+def test_the_bound_counts_the_bytes_of_json() -> None:
+    limits = Limits(max_output_bytes=10)
+    assert bounded("éééé", limits, what="x", node="n") == "éééé"
+    with pytest.raises(OutputTooLarge):
+        bounded("ééééé", limits, what="x", node="n")
+    assert bounded(None, limits, what="x", node="n") is None
+
+
+def test_a_value_that_repeats_itself_is_refused_without_being_written_out() -> None:
+    value: Json = "x"
+    for _ in range(90):
+        value = [value, value]
+    with pytest.raises(OutputTooLarge):
+        bounded(value, Limits(), what="x", node="n")

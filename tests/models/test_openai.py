@@ -1,0 +1,339 @@
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from semcache.errors import EmbeddingError, InvalidSettings, ModelRejected, ModelUnavailable
+from semcache.models.openai import OpenAIEmbedder, OpenAIModel
+from semcache.ports import Completion, Message
+
+if TYPE_CHECKING:
+    from tests.conftest import OpenAIServer, Reply
+
+KEY = "sk-secret-1234"
+ASK = [Message("system", "You plan."), Message("user", "sales in 2024")]
+AT_ONCE = {"Retry-After-Ms": "1"}
+
+
+@pytest.fixture
+def reply() -> "type[Reply]":
+    from tests.conftest import Reply
+
+    return Reply
+
+
+@pytest.fixture
+def model(openai_server: "OpenAIServer") -> Iterator[OpenAIModel]:
+    model = OpenAIModel("gpt-x", api_key=KEY, base_url=openai_server.base_url, max_retries=2)
+    yield model
+    model.close()
+
+
+@pytest.fixture
+def embedder(openai_server: "OpenAIServer") -> Iterator[OpenAIEmbedder]:
+    embedder = OpenAIEmbedder(
+        api_key=KEY, base_url=openai_server.base_url, max_retries=0, batch_size=2
+    )
+    yield embedder
+    embedder.close()
+
+
+def test_a_model_answers_with_its_text_its_name_and_its_tokens(
+    openai_server: "OpenAIServer", model: OpenAIModel
+) -> None:
+    openai_server.says("a plan")
+    assert model.complete(ASK) == Completion("a plan", "scripted-1", 11, 7)
+    request = openai_server.requests[0]
+    assert request.path == "/v1/chat/completions"
+    assert request.messages == ["You plan.", "sales in 2024"]
+    assert request.body["model"] == "gpt-x"
+    assert request.body["temperature"] == 0
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_model_without_temperature_is_asked_without_one(openai_server: "OpenAIServer") -> None:
+    model = OpenAIModel("o", base_url=openai_server.base_url, temperature=None)
+    openai_server.says("a plan")
+    model.complete([*ASK, Message("assistant", "no")])
+    assert "temperature" not in openai_server.requests[0].body
+    model.close()
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
+def test_an_overloaded_server_is_asked_again(
+    status: int, openai_server: "OpenAIServer", model: OpenAIModel, reply: "type[Reply]"
+) -> None:
+    openai_server.replies(reply({"error": {"message": "later"}}, status=status, headers=AT_ONCE))
+    openai_server.says("a plan")
+    assert model.complete(ASK).text == "a plan"
+    assert len(openai_server.requests) == 2
+
+
+def test_the_delay_that_a_server_asks_for_is_kept(
+    openai_server: "OpenAIServer",
+    model: OpenAIModel,
+    reply: "type[Reply]",
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    openai_server.replies(reply({}, status=429, headers={"Retry-After": "7"}))
+    openai_server.says("a plan")
+    model.complete(ASK)
+    assert slept == [7]
+
+
+def test_a_server_that_stays_overloaded_is_unavailable(
+    openai_server: "OpenAIServer", model: OpenAIModel, reply: "type[Reply]"
+) -> None:
+    openai_server.replies(*[reply({}, status=503, headers=AT_ONCE)] * 3)
+    with pytest.raises(ModelUnavailable, match=r"127\.0\.0\.1.*503"):
+        model.complete(ASK)
+    assert openai_server.unused == 0
+
+
+def test_a_dropped_connection_is_tried_again(
+    openai_server: "OpenAIServer",
+    model: OpenAIModel,
+    reply: "type[Reply]",
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
+    openai_server.replies(reply(instead="drop"))
+    openai_server.says("a plan")
+    assert model.complete(ASK).text == "a plan"
+
+
+def test_a_server_that_hangs_is_unavailable(
+    openai_server: "OpenAIServer", reply: "type[Reply]"
+) -> None:
+    model = OpenAIModel("m", base_url=openai_server.base_url, timeout_s=0.05, max_retries=0)
+    openai_server.replies(reply(instead="hang"))
+    with pytest.raises(ModelUnavailable, match="timed out"):
+        model.complete(ASK)
+    model.close()
+
+
+def test_a_server_that_is_not_there_is_unavailable() -> None:
+    model = OpenAIModel("m", base_url="http://127.0.0.1:1/v1", max_retries=0)
+    with pytest.raises(ModelUnavailable, match="Connection error"):
+        model.complete(ASK)
+    model.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, {"message": "no such model"}),
+        (401, {"message": "bad key"}),
+        (404, {"message": "not found"}),
+        (429, {"message": "pay first", "code": "insufficient_quota"}),
+    ],
+)
+def test_what_no_other_try_can_mend_is_rejected(
+    status: int,
+    error: dict[str, str],
+    openai_server: "OpenAIServer",
+    model: OpenAIModel,
+    reply: "type[Reply]",
+) -> None:
+    openai_server.replies(*[reply({"error": dict(error)}, status=status, headers=AT_ONCE)] * 3)
+    with pytest.raises(ModelRejected, match=error["message"]):
+        model.complete(ASK)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"choices": [',
+        b"<html>hello</html>",
+        b"",
+        b"[]",
+        b'{"choices": []}',
+        b'{"choices": [{"message": {"content": null}}]}',
+        b'{"choices": [{"message": {"content": NaN}}]}',
+    ],
+)
+def test_an_answer_that_is_not_the_protocol_is_unavailable(
+    body: bytes, openai_server: "OpenAIServer", model: OpenAIModel, reply: "type[Reply]"
+) -> None:
+    openai_server.replies(reply(body))
+    with pytest.raises(ModelUnavailable, match="gpt-x"):
+        model.complete(ASK)
+
+
+def test_an_answer_without_usage_or_name_is_enough(
+    openai_server: "OpenAIServer", model: OpenAIModel, reply: "type[Reply]"
+) -> None:
+    openai_server.replies(reply({"choices": [{"message": {"content": "a plan"}}]}))
+    assert model.complete(ASK) == Completion("a plan")
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"content": None, "refusal": "I will not"}},
+        {"message": {"content": '{"start_'}, "finish_reason": "length"},
+        {"message": {"content": ""}, "finish_reason": "content_filter"},
+    ],
+)
+def test_a_refusal_or_half_an_answer_is_not_passed_on(
+    choice: dict[str, object],
+    openai_server: "OpenAIServer",
+    model: OpenAIModel,
+    reply: "Callable[[object], Reply]",
+) -> None:
+    openai_server.replies(reply({"choices": [choice]}))
+    with pytest.raises(ModelRejected, match=r"refuses|cut off"):
+        model.complete(ASK)
+
+
+def test_the_key_is_neither_shown_nor_repeated_by_errors(
+    openai_server: "OpenAIServer", model: OpenAIModel, reply: "type[Reply]"
+) -> None:
+    address = openai_server.base_url.replace("http://", "http://me:pass@")
+    with_password = OpenAIModel("m", api_key=KEY, base_url=address + "?token=t")
+    for shown in (repr(model), model.fingerprint, repr(with_password), with_password.fingerprint):
+        assert not any(secret in shown for secret in (KEY, "pass", "token"))
+    openai_server.replies(reply({"error": {"message": f"bad key {KEY}"}}, status=401))
+    with pytest.raises(ModelRejected, match="bad key <api key>") as caught:
+        model.complete(ASK)
+    assert KEY not in repr(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_openai_itself_is_not_asked_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-ambient")
+    with pytest.raises(ModelRejected, match=r"no API key for 'https://api\.openai"):
+        OpenAIModel("gpt-x").complete(ASK)
+
+
+def test_the_environment_does_not_redirect_a_model(
+    openai_server: "OpenAIServer", model: OpenAIModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-ambient")
+    openai_server.says("a plan")
+    model.complete(ASK)
+    assert openai_server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: OpenAIModel(" "),
+        lambda: OpenAIModel("m", base_url="localhost:8000"),
+        lambda: OpenAIModel("m", base_url="file:///etc/passwd"),
+        lambda: OpenAIModel("m", timeout_s=0),
+        lambda: OpenAIModel("m", max_retries=-1),
+        lambda: OpenAIEmbedder(batch_size=0),
+        lambda: OpenAIEmbedder(memo=-1),
+    ],
+)
+def test_settings_out_of_range_are_named(make: Callable[[], object]) -> None:
+    with pytest.raises(InvalidSettings, match="expected"):
+        make()
+
+
+def test_models_that_may_answer_differently_have_different_fingerprints() -> None:
+    names = {
+        OpenAIModel("a").fingerprint,
+        OpenAIModel("b").fingerprint,
+        OpenAIModel("a", temperature=1).fingerprint,
+        OpenAIModel("a", base_url="http://localhost:8000/v1").fingerprint,
+        OpenAIEmbedder("a").fingerprint,
+        OpenAIEmbedder("a", dimensions=8).fingerprint,
+    }
+    assert len(names) == 6
+
+
+def test_eight_threads_share_a_model(openai_server: "OpenAIServer", model: OpenAIModel) -> None:
+    openai_server.answers(lambda request: request.messages[-1].upper())
+    said: list[str] = []
+
+    def ask(text: str) -> None:
+        said.append(model.complete([Message("user", text)]).text)
+
+    threads = [threading.Thread(target=ask, args=(f"prompt {i}",)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(said) == [f"PROMPT {i}" for i in range(8)]
+
+
+def test_embeddings_are_unit_rows_in_the_order_of_the_texts(
+    openai_server: "OpenAIServer", embedder: OpenAIEmbedder
+) -> None:
+    together = embedder.embed(["a", "b", "c", "a"])
+    assert together.shape == (4, 8)
+    assert together.dtype == np.float32
+    assert np.allclose(np.linalg.norm(together, axis=1), 1)
+    assert np.array_equal(together[0], together[3])
+    assert [request.body["input"] for request in openai_server.requests] == [["a", "b"], ["c"]]
+    alone = OpenAIEmbedder(base_url=openai_server.base_url)
+    assert np.array_equal(alone.embed(["b"])[0], together[1])
+    alone.close()
+
+
+def test_a_text_is_embedded_once(openai_server: "OpenAIServer", embedder: OpenAIEmbedder) -> None:
+    first = embedder.embed(["a"])
+    assert np.array_equal(embedder.embed(["a"]), first)
+    assert len(openai_server.requests) == 1
+
+
+def test_no_texts_ask_nobody(openai_server: "OpenAIServer", embedder: OpenAIEmbedder) -> None:
+    assert len(embedder.embed([])) == 0
+    assert openai_server.requests == []
+
+
+def test_the_length_of_vectors_is_passed_on(openai_server: "OpenAIServer") -> None:
+    embedder = OpenAIEmbedder(base_url=openai_server.base_url, dimensions=8)
+    embedder.embed(["a"])
+    assert openai_server.requests[0].body["dimensions"] == 8
+    embedder.close()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [],
+        [{"index": 1, "embedding": [1.0]}],
+        [{"index": 0, "embedding": [0.0, 0.0]}],
+        [{"index": 0, "embedding": ["a"]}],
+        [{"index": 0, "embedding": []}],
+        [{"index": 0, "embedding": [1e300]}],
+        "none",
+    ],
+)
+def test_embeddings_that_cannot_be_used_are_an_error(
+    data: object,
+    openai_server: "OpenAIServer",
+    embedder: OpenAIEmbedder,
+    reply: "Callable[[object], Reply]",
+) -> None:
+    openai_server.replies(reply({"data": data}))
+    with pytest.raises(EmbeddingError, match="text-embedding-3-small"):
+        embedder.embed(["a"])
+
+
+def test_vectors_of_several_lengths_are_an_error(
+    openai_server: "OpenAIServer", embedder: OpenAIEmbedder, reply: "type[Reply]"
+) -> None:
+    openai_server.replies(
+        reply({"data": [{"index": i, "embedding": [1.0]} for i in range(2)]}),
+        reply({"data": [{"index": 0, "embedding": [1.0, 2.0]}]}),
+    )
+    with pytest.raises(EmbeddingError, match="several lengths"):
+        embedder.embed(["a", "b", "c"])
+
+
+def test_a_server_that_fails_is_an_embedding_error(
+    openai_server: "OpenAIServer", embedder: OpenAIEmbedder, reply: "type[Reply]"
+) -> None:
+    openai_server.replies(reply({}, status=500))
+    with pytest.raises(EmbeddingError, match="cannot embed") as caught:
+        embedder.embed(["a"])
+    assert isinstance(caught.value.__cause__, ModelUnavailable)

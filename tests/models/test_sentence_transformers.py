@@ -1,0 +1,168 @@
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from semcache.errors import InvalidSettings, WeightsUnavailable
+from semcache.models import sentence_transformers
+from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+
+if TYPE_CHECKING:
+    from semcache.ports import Vectors
+
+WEIGHTS = sentence_transformers._packaged()
+
+
+@pytest.fixture
+def small_files(tmp_path: Path) -> Path:
+    """A directory that looks like the packaged weights, without the weights."""
+    shutil.copytree(WEIGHTS, tmp_path / "model", ignore=lambda *_: ["model.safetensors"])
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"not the weights")
+    return tmp_path / "model"
+
+
+def test_rows_are_unit_vectors_in_the_order_of_the_texts(
+    minilm: SentenceTransformersEmbedder,
+) -> None:
+    rows = minilm.embed(["total sales", "the weather", "total sales"])
+    assert rows.shape == (3, 384)
+    assert rows.dtype == np.float32
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
+    assert np.array_equal(rows[0], rows[2])
+
+
+def test_texts_that_mean_the_same_are_near(minilm: SentenceTransformersEmbedder) -> None:
+    sales, revenue, weather = minilm.embed(
+        ["total sales by state", "revenue for each state", "will it rain tomorrow"]
+    )
+    assert sales @ revenue > 0.6
+    assert sales @ weather < 0.2
+
+
+def test_no_texts_give_no_rows_of_the_right_length(minilm: SentenceTransformersEmbedder) -> None:
+    assert minilm.embed([]).shape == (0, 384)
+
+
+def test_a_short_text_is_not_padded(minilm: SentenceTransformersEmbedder) -> None:
+    encoded = minilm._load().preprocess(["hello world"])
+    assert encoded["input_ids"].shape == (1, 4)
+
+
+def test_a_text_embedded_again_comes_from_memory(
+    minilm: SentenceTransformersEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = minilm.embed(["asked twice"])
+    monkeypatch.setattr(minilm, "_encode", lambda texts: pytest.fail(f"embedded {texts} again"))
+    assert np.array_equal(minilm.embed(["asked twice", "asked twice"]), np.repeat(first, 2, axis=0))
+
+
+def test_torch_keeps_the_threads_that_the_process_gave_it(
+    minilm: SentenceTransformersEmbedder,
+) -> None:
+    import torch
+
+    minilm.embed(["load first"])
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    seen: list[int] = []
+    threads = [threading.Thread(target=lambda i=i: minilm.embed([f"thread {i}"])) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    fresh = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+    fresh.start()
+    fresh.join()
+    assert (torch.get_num_threads(), seen) == (2, [2])
+    torch.set_num_threads(before)
+
+
+def test_threads_get_the_same_vectors(minilm: SentenceTransformersEmbedder) -> None:
+    rows: list[Vectors] = []
+    threads = [
+        threading.Thread(target=lambda: rows.append(minilm.embed(["asked by all"])))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(row, rows[0]) for row in rows)
+
+
+def test_the_fingerprint_names_the_weights_and_loads_nothing() -> None:
+    embedder = SentenceTransformersEmbedder()
+    assert "all-MiniLM-L6-v2@53aa51172d142c89" in embedder.fingerprint
+    assert embedder._loaded is None
+
+
+def test_other_weights_in_a_directory_have_another_fingerprint(small_files: Path) -> None:
+    before = SentenceTransformersEmbedder(small_files).fingerprint
+    (small_files / "model.safetensors").write_bytes(b"not the weights?")
+    assert SentenceTransformersEmbedder(small_files).fingerprint != before
+    assert SentenceTransformersEmbedder("some/name").fingerprint.split("/", 1)[1] == (
+        "some/name/fp32/normalized"
+    )
+
+
+def test_packaged_weights_that_were_changed_are_refused(
+    small_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sentence_transformers, "_packaged", lambda: small_files)
+    with pytest.raises(WeightsUnavailable, match=r"model\.safetensors' has SHA-256 .* expected 53"):
+        SentenceTransformersEmbedder().embed(["a"])
+    (small_files / "model.safetensors").unlink()
+    with pytest.raises(WeightsUnavailable, match="cannot be read"):
+        SentenceTransformersEmbedder().embed(["a"])
+
+
+def test_missing_weights_name_the_package_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentence_transformers, "MINILM_PACKAGE", "no_such_package")
+    with pytest.raises(WeightsUnavailable, match=r"semcache\[demo\]"):
+        SentenceTransformersEmbedder().embed(["a"])
+
+
+@pytest.mark.parametrize("name", ["no-such/model", "/no/such/directory"])
+def test_weights_that_cannot_be_found_are_unavailable(name: str) -> None:
+    with pytest.raises(WeightsUnavailable, match=name):
+        SentenceTransformersEmbedder(name).embed(["a"])
+
+
+def test_weights_in_a_directory_are_loaded_from_there(
+    minilm: SentenceTransformersEmbedder,
+) -> None:
+    here = SentenceTransformersEmbedder(WEIGHTS, memo=0)
+    assert np.allclose(here.embed(["total sales"]), minilm.embed(["total sales"]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SentenceTransformersEmbedder(threads=0),
+        lambda: SentenceTransformersEmbedder(memo=-1),
+        lambda: SentenceTransformersEmbedder(batch_size=0),
+    ],
+)
+def test_settings_out_of_range_are_named(make: Callable[[], object]) -> None:
+    with pytest.raises(InvalidSettings, match="expected"):
+        make()
+
+
+def test_making_an_embedder_imports_neither_torch_nor_the_library() -> None:
+    import subprocess
+
+    code = (
+        "import sys; from semcache.models.sentence_transformers import *; "
+        "from semcache.models.openai import *; "
+        "SentenceTransformersEmbedder().fingerprint; OpenAIModel('m'); OpenAIEmbedder(); "
+        "print({'torch', 'sentence_transformers', 'openai', 'faiss'} & sys.modules.keys())"
+    )
+    done = subprocess.run(  # noqa: S603 - our own code in a fresh interpreter
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,54 @@
+"""Plans and a catalog for the tests of plans."""
+
+import pytest
+
+from semcache.canonical import JsonObject
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
+
+
+@pytest.fixture
+def seed() -> JsonObject:
+    """The plan of the OneMCP document, with its placeholders."""
+    return {
+        "start_node": {"vars": {"year": "{{params.year}}"}, "route": "query_sales"},
+        "query_sales": {
+            "operation": "querySalesData",
+            "input": {
+                "filter": [
+                    {"field": "date.year", "operator": "equals", "value": "{{params.year}}"}
+                ],
+                "aggregates": [{"field": "sale.amount", "function": "{{params.amount.aggregate}}"}],
+            },
+            "route": "summary",
+        },
+        "summary": {"completed": True, "vars": {"answer": "$.query_sales.data"}},
+    }
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    """Operations that a plan may name: `find` is strict about its input, `sell` takes anything."""
+    strict: JsonObject = {
+        "type": "object",
+        "properties": {
+            "limit": {"type": "integer", "minimum": 1},
+            "filters": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"field": {"enum": ["year", "state"]}, "value": {}},
+                    "required": ["field"],
+                },
+            },
+            "value": {
+                "anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]
+            },
+        },
+        "required": ["limit"],
+        "additionalProperties": False,
+    }
+    return Catalog([
+        Operation("find", "Find.", strict, effect="read"),
+        Operation("sell", "Sell.", {}),
+    ])  # fmt: skip

@@ -1,0 +1,62 @@
+"""From JSON to a plan of the right format."""
+
+from typing import Any
+
+import pytest
+
+from semcache.canonical import JsonObject, dumps
+from semcache.errors import InvalidPlan
+from semcache.plans.codec import adopt, decode, not_actionable
+from semcache.plans.document import DocumentPlan
+from semcache.plans.routes import RoutePlan
+
+
+def test_a_start_node_makes_a_routes_plan_from_an_object_or_its_text(seed: JsonObject) -> None:
+    assert decode(seed) == decode(dumps(seed)) == RoutePlan.from_dict(seed)
+
+
+def test_any_other_object_is_a_document() -> None:
+    assert decode({"tasks": []}) == DocumentPlan.from_dict({"tasks": []})
+
+
+def test_a_plan_stays_as_it_is(seed: JsonObject) -> None:
+    plan = RoutePlan.from_dict(seed)
+    assert decode(plan) is plan
+
+
+def test_places_of_data_are_kept(seed: JsonObject) -> None:
+    data = frozenset({("start_node", "vars", "year")})
+    assert decode(seed, data=data) == RoutePlan.from_dict(seed, data)
+    assert adopt({"tasks": []}, data) == DocumentPlan({"tasks": []}, data)
+
+
+@pytest.mark.parametrize("source", ["", "nonsense", "[]", "5", [], 5, None, {"a": {1, 2}}])
+def test_what_is_no_plan_is_refused(source: Any) -> None:
+    with pytest.raises(InvalidPlan):
+        decode(source)
+
+
+def final(**task: Any) -> JsonObject:
+    return {"tasks": [{"id": "task0", "input": {}}, {"id": "final", **task}]}
+
+
+# specs: D-10
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        (final(input={"error": "no such service"}), "no such service"),
+        (final(input={"error": {"code": 5}}), '{"code":5}'),
+        (final(input={}), "the planner gives no reason"),
+        (final(), "the planner gives no reason"),
+        ({"tasks": [{"id": "task0"}, {"id": "task1", "input": {"error": "x"}}]}, None),
+        ({"tasks": "final"}, None),
+        ({"tasks": [5]}, None),
+        ({}, None),
+    ],
+)
+def test_a_final_task_says_why_nothing_can_be_done(plan: JsonObject, why: str | None) -> None:
+    assert not_actionable(decode(plan)) == why
+
+
+def test_a_routes_plan_does_something(seed: JsonObject) -> None:
+    assert not_actionable(decode(seed)) is None

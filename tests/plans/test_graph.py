@@ -1,0 +1,48 @@
+"""Which nodes can be reached from which."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.plans.graph import backwards, never_before, reachable
+
+NODES = st.sampled_from("abcde")
+GRAPHS = st.dictionaries(NODES, st.lists(NODES, max_size=3), max_size=5)
+
+
+def test_the_sources_and_all_behind_them_are_reachable() -> None:
+    edges = {"a": ["b"], "b": ["c", "a"], "d": ["a"]}
+    assert reachable(edges, ["a"]) == {"a", "b", "c"}
+    assert reachable(edges, []) == set()
+
+
+def test_edges_are_turned_round() -> None:
+    assert backwards({"a": ["b", "c"], "b": ["c"]}) == {"b": ["a"], "c": ["a", "b"]}
+
+
+def test_a_node_comes_before_itself_only_in_a_circle() -> None:
+    assert list(never_before({"a": ["b"], "b": ["c"]}, {"a": {"a", "c"}})) == [("a", "a")]
+    assert list(never_before({"a": ["b"], "b": ["a"]}, {"a": {"a"}})) == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(GRAPHS, NODES, NODES)
+def test_what_never_comes_before_is_what_cannot_be_reached_by_an_edge(
+    edges: dict[str, list[str]], source: str, other: str
+) -> None:
+    behind = reachable(edges, edges.get(source, ()))
+    assert (list(never_before(edges, {source: {other}})) == []) == (other in behind)
+
+
+def test_a_hundred_thousand_nodes_in_a_row_are_walked_without_recursion() -> None:
+    count = 100_000
+    edges = {str(i): [str(i + 1)] for i in range(count)}
+    assert len(reachable(edges, ["0"])) == count + 1
+    wanted = {str(i): {str(i + 1)} for i in range(count)}
+    assert list(never_before(edges, wanted)) == []
+
+
+def test_a_walk_that_would_take_too_long_is_given_up_as_possible() -> None:
+    count = 3_000
+    edges = {str(i): [str(i + 1)] for i in range(count)}
+    wanted = {str(i): {"nowhere"} for i in range(count)}
+    assert 0 < len(list(never_before(edges, wanted))) < count

@@ -1,0 +1,51 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.prompts.phrases import Phrases, phrase_key
+
+
+def known(*phrases: str) -> Phrases[str]:
+    found: Phrases[str] = Phrases()
+    for phrase in phrases:
+        found.put(phrase, phrase)
+    return found
+
+
+def test_the_longest_phrase_at_a_word_wins() -> None:
+    assert list(known("New York", "New York City").find("in new york city")) == [
+        (3, 16, "New York City")
+    ]
+
+
+def test_a_phrase_needs_whole_words_and_its_own_signs() -> None:
+    portland = known("Portland, OR")
+    assert list(portland.find("in Portland , or in Salem")) == [(3, 16, "Portland, OR")]
+    assert list(portland.find("in Portland or Salem")) == []
+    assert list(known("art").find("start artful")) == []
+
+
+def test_a_phrase_at_the_end_is_not_read_beyond_it() -> None:
+    assert list(known("New York").find("what is new")) == []
+
+
+def test_a_dropped_phrase_is_not_found_again() -> None:
+    phrases = known("Boston", "Denver")
+    phrases.drop("BOSTON")
+    phrases.drop("Oslo")
+    assert [word for *_, word in phrases.find("Boston to Denver")] == ["Denver"]
+    assert len(phrases) == 1
+
+
+def test_blank_text_is_no_phrase() -> None:
+    phrases = known(" ")
+    assert len(phrases) == 0
+    assert phrases.get("") is None
+
+
+@given(st.lists(st.text(alphabet="ab ,'", max_size=8)), st.text(alphabet="ab ,'", max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_what_is_found_is_a_known_phrase(phrases: list[str], text: str) -> None:
+    keys = {phrase_key(phrase) for phrase in phrases}
+    for start, end, meaning in known(*phrases).find(text):
+        assert phrase_key(text[start:end]) == phrase_key(meaning)
+        assert phrase_key(meaning) in keys
