@@ -104,6 +104,11 @@ def dumps(value: Json) -> str:
     )
 
 
+def spelled(value: Json) -> str:
+    """Return compact JSON text of `value` with the keys in the order they have, for keeping."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def loads(text: str, *, what: str = "text") -> Json:
     """Return the JSON value that `text` spells.
 

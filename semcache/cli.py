@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
-from semcache import __version__
+import semcache as package
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject, dumps, plain
@@ -36,6 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         status: int = options.run(options)
+    except BrokenPipeError:
+        # `semcache list | head` closed our output; Python must not try to flush it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (SemCacheError, OSError) as error:
         _say_error(str(error) or type(error).__name__)
         return ERROR
@@ -229,13 +233,20 @@ def _cache(options: argparse.Namespace) -> PlanCache:
 
 
 def _settings(options: argparse.Namespace) -> Settings:
-    return Settings.load(
+    settings = Settings.load(
         environ=os.environ,
         directory=options.directory,
         model=options.model,
         base_url=options.base_url,
         threshold=options.threshold,
     )
+    if settings.base_url and not settings.model:
+        raise InvalidInput("a base URL without a model does nothing; name one by --model")
+    if settings.model and not (settings.api_key or settings.base_url):
+        raise InvalidInput(
+            f"model {settings.model!r} needs a key; set OPENAI_API_KEY, or give a --base-url"
+        )
+    return settings
 
 
 def _print_json(value: Json) -> None:
@@ -281,7 +292,7 @@ _COMMANDS = (
     _Command("explain", _explain, "Show why a prompt hits or misses.", "text", _TEXT, plans=True),
     _Command("stats", _stats, "Show what the lookups of the tenant came to."),
     _Command("list", _list, "List the cached plans of the tenant."),
-    _Command("remove", _remove, "Remove a plan.", "entry", "id or key, as `list` shows them"),
+    _Command("remove", _remove, "Remove plans.", "entry", "an id, or a key for every plan of it"),
     _Command("clear", _clear, "Remove all plans of the tenant."),
     _Command("export", _export, "Write the plans of the tenant to a file.", "file", "to write"),
     _Command("import", _import, "Read plans of the tenant from a file.", "file", "to read"),
@@ -291,7 +302,7 @@ _COMMANDS = (
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="semcache", description="Make an execution plan once and reuse it.")
-    parser.add_argument("--version", action="version", version=f"semcache {__version__}")
+    parser.add_argument("--version", action="version", version=f"semcache {package.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in _COMMANDS:
         options = commands.add_parser(command.name, help=command.says, description=command.says)

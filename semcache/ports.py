@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
 from semcache.events import Event
 from semcache.plans.plan import ExecutionPlan

@@ -9,11 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from semcache.binding.bind import bind
+from semcache.binding.generalize import generalize
 from semcache.cache.flight import Flights
 from semcache.cache.found import Found, Hit, Miss
 from semcache.cache.plan_cache import PlanCache, Stored
-from semcache.binding.bind import bind
-from semcache.binding.generalize import generalize
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
@@ -24,9 +24,9 @@ from semcache.errors import (
     SemCacheError,
 )
 from semcache.events import Phase, PhaseFinished
+from semcache.planners.failures import Failure, FailureMemory
 from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
-from semcache.planners.failures import Failure, FailureMemory
 from semcache.ports import (
     Clock,
     Embedder,

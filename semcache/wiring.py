@@ -66,7 +66,7 @@ class Reporter:
             return
         try:
             self._observer(event)
-        except Exception:  # noqa: BLE001 - a caller's observer may raise anything; a run goes on
+        except Exception:  # a caller's observer may raise anything; a run goes on
             if not self._warned:
                 self._warned = True
                 log.warning("the observer raised and is ignored where it does", exc_info=True)
@@ -129,8 +129,8 @@ def open_semcache(
             observer=report,
         ),
         catalog=catalog,
-        normalizers=_normalizers(model),
-        planners=_planners(model),
+        normalizers=_normalizers(model, report, clock),
+        planners=_planners(model, report, clock),
         engines={"routes": RoutesEngine()},
         failures=FailureMemory(store, clock),
         clock=clock,
@@ -189,12 +189,16 @@ def _model(settings: Settings) -> Model | None:
     )
 
 
-def _normalizers(model: Model | None) -> list[Normalizer]:
+def _normalizers(model: Model | None, observer: Observer, clock: Clock) -> list[Normalizer]:
     """Rules first: what they settle costs nothing."""
     rules: list[Normalizer] = [RuleNormalizer()]
-    return rules if model is None else [*rules, ModelNormalizer(model)]
+    if model is None:
+        return rules
+    return [*rules, ModelNormalizer(model, observer=observer, clock=clock)]
 
 
-def _planners(model: Model | None) -> list[Planner]:
+def _planners(model: Model | None, observer: Observer, clock: Clock) -> list[Planner]:
     catalog: list[Planner] = [CatalogPlanner()]
-    return catalog if model is None else [*catalog, ModelPlanner(model)]
+    if model is None:
+        return catalog
+    return [*catalog, ModelPlanner(model, observer=observer, clock=clock)]

@@ -148,11 +148,36 @@ def test_own_functions_answer_instead_of_the_demo(run: Run, tmp_path: Path) -> N
     assert again["tier"] == "template"
 
 
+BEYOND_RULES = "What did we take in during 2024?"
+SCHEMA = {
+    "action": "summarize",
+    "entities": ["sale"],
+    "params": {"year": 2024, "amount": {"aggregate": "sum"}},
+    "mentions": {"year": "2024"},
+}
+
+
+def test_a_model_reads_what_rules_cannot_and_is_asked_once(
+    run: Run, openai_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    openai_server.says(json.dumps({"workflow_type": "sequential", "steps": [{"ps": SCHEMA}]}))
+    model = ("--model", "scripted-1", "--base-url", openai_server.base_url)
+    first = _json(run, "ask", BEYOND_RULES, *model)
+    again = _json(run, "ask", BEYOND_RULES.replace("2024", "2023"), *model)
+    assert (first["tier"], again["tier"]) == ("planned", "template")
+    assert first["value"] != again["value"]
+    (request,) = openai_server.requests
+    assert request.headers["authorization"] == "Bearer sk-secret"
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (("ask", BEYOND_RULES), "take in"),
+        (("ask", BEYOND_RULES, "--model", "gpt-4o-mini"), "OPENAI_API_KEY"),
+        (("ask", BEYOND_RULES, "--base-url", "http://127.0.0.1:1/v1"), "--model"),
         (("ask", " "), "prompt"),
-        (("ask", "Forecast the weather on Mars"), ""),
         (("ask", SALES_2024, "--threshold", "7"), "threshold"),
         (("ask", SALES_2024, "--threshold", "high"), "threshold"),
         (("ask", SALES_2024, "--functions", "nowhere:catalog"), "nowhere"),

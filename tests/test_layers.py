@@ -27,13 +27,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "settings": LEAVES,
     "ports": TEXTS,
     "matching": PORTS,
-    "cache": PORTS | {"matching"},
+    "cache": PORTS | {"matching", "settings"},
     "planners": PORTS,
     "execution": PORTS,
     "stores": PORTS,
     "models": PORTS,
     "sources": PORTS,
-    "semcache": PORTS | {"matching", "cache", "settings"},
+    "semcache": PORTS | {"matching", "cache", "planners", "settings"},
     "wiring": PORTS
     | {"matching", "cache", "planners", "execution", "stores", "models", "sources", "settings"}
     | {"semcache"},

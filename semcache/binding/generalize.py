@@ -14,7 +14,7 @@ from semcache.binding.echoes import echoing
 from semcache.binding.lasting import lasting
 from semcache.binding.leaves import Leaf, format_of, survey
 from semcache.binding.leftovers import Unbound
-from semcache.binding.offers import Offer, below, offers
+from semcache.binding.offers import Offer, offers
 from semcache.binding.owners import Owned, owners
 from semcache.binding.parties import EXACT, parties_of
 from semcache.binding.pieces import Binding, Pin
@@ -24,6 +24,7 @@ from semcache.binding.template import PlanTemplate, shared_words
 from semcache.binding.tied import makers
 from semcache.binding.types import Schemas
 from semcache.canonical import Json, JsonObject, Pointer, plain
+from semcache.canonical import leaves as leaves_of
 from semcache.errors import BindingError, InvalidJson, InvalidPlan
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, by_name
@@ -53,7 +54,7 @@ def generalize(
     document, given = _document(plan), by_name(params)
     owned = owners(mentions, given)
     leaves = list(survey(document))
-    said = [p.value for p in given if isinstance(p.value, str)]
+    said = [text for p in given for _, text in leaves_of(p.value) if isinstance(text, str)]
     said += [mention.text for mention in mentions]
     filled = fill(document, leaves, given, said, schemas or {})
     parties, shapes = parties_of(given, owned, leaves, filled)
@@ -88,7 +89,8 @@ def _document(plan: Mapping[str, Json]) -> JsonObject:
     except InvalidJson as error:
         raise InvalidPlan(str(error), [str(error)]) from error
     if not isinstance(document, dict):
-        raise InvalidPlan(f"the plan is a {type(plan).__name__}; expected a JSON object")
+        what = f"the plan is a {type(plan).__name__}; expected a JSON object"
+        raise InvalidPlan(what, [what])
     return document
 
 
@@ -122,10 +124,7 @@ def _in_order(
         places[binding.at].append(binding)
     for at, offer in settled.taken.items():
         places[at] = [Binding(at, offer.party.param, offer.codec, offer.party.path)]
-    # A container that is bound as a whole covers what is in it.
-    covered = frozenset(at for at in places)
-    kept = [leaf.at for leaf in leaves if leaf.at in places and not below(leaf.at[:-1], covered)]
-    return tuple(binding for at in kept for binding in places[at])
+    return tuple(binding for leaf in leaves for binding in places.get(leaf.at, ()))
 
 
 def _params(given: Sequence[Parameter], owned: Owned, settled: Settled) -> tuple[Parameter, ...]:

@@ -162,16 +162,19 @@ EXACT, TYPE, NEAR, NONE = 3, 2, 1, 0
 
 def affinity(party: Party, leaf: Leaf) -> int:
     """Return how near the names of `party` and `leaf` are: EXACT, TYPE, NEAR or NONE."""
-    if not party.names or not leaf.names:
-        return NONE
     if any(name in leaf.names for name in party.names):
         return EXACT
     mine, its = {type_key(n) for n in party.names}, {type_key(n) for n in leaf.names}
     if (mine & its) - GENERIC:
-        return TYPE
+        # `city0` and `city1` are two cities; `city` may be either.
+        return NONE if _numbered(party.names) and _numbered(leaf.names) else TYPE
     if mine & _COUNTS and its & _COUNTS:
         return NEAR
     return NEAR if _tokens(mine) & _tokens(its) else NONE
+
+
+def _numbered(names: tuple[str, ...]) -> bool:
+    return any(part.isdigit() for name in names for part in name.split("_"))
 
 
 def _tokens(names: set[str]) -> set[str]:

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from semcache.binding.offers import Offer
+from semcache.binding.offers import Offer, below
 from semcache.binding.parties import NEAR, RARE, SHORT, TYPE, WORD, Key, Party, rarity
 from semcache.binding.pieces import Pin, Why
 from semcache.canonical import Pointer
@@ -54,6 +54,7 @@ def settle(parties: Sequence[Party], offers: Mapping[Pointer, Sequence[Offer]]) 
         wanted |= _decide(settled, party, mine[party.key], crowd)
     _take(settled, mine, wanted)
     _share(settled, shared, wanted)
+    _uncover(settled)
     return settled
 
 
@@ -113,6 +114,13 @@ def _take(settled: Settled, mine: Mapping[Key, Sequence[Offer]], wanted: set[int
         for offer in offers:
             if id(offer) in wanted:
                 settled.taken.setdefault(offer.leaf.at, offer)
+
+
+def _uncover(settled: Settled) -> None:
+    """Drop what is inside a container that is bound as a whole; a value lost there is pinned."""
+    places = frozenset(settled.taken)
+    for at in [at for at in places if below(at[:-1], places)]:
+        settled.pin(settled.taken.pop(at).party, "ambiguous")
 
 
 def _share(settled: Settled, shared: Sequence[Sequence[Offer]], wanted: set[int]) -> None:

@@ -110,9 +110,10 @@ class PlanTemplate:
 
 def shared_words(params: Sequence[Parameter], carriers: Sequence[str]) -> dict[str, str]:
     """Return, for each parameter that no mention carries, the one that has its words, if any."""
+    carrying = frozenset(carriers)
     said = [(p.name, p.mention.casefold()) for p in params if p.mention is not None]
-    carried = {words: name for name, words in said if name in carriers}
-    return {n: carried[w] for n, w in said if n not in carriers and w in carried}
+    carried = {words: name for name, words in said if name in carrying}
+    return {n: carried[w] for n, w in said if n not in carrying and w in carried}
 
 
 def _binding_to_json(binding: Binding) -> Json:

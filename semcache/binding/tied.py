@@ -21,19 +21,21 @@ def makers(
     Kin is what shares a word of its name (`min_age`, `max_age`) or of its value. Others are taken
     to be independent: a yes that "child-friendly" stands for holds in any city.
     """
-    said = [p for p in params if p.name in carriers]
-    silent = [p for p in params if p.name not in carriers and p.name not in follows]
-    for param in said:
-        if any(_kin(param, other) for other in silent):
+    carried = frozenset(carriers)
+    silent = [p for p in params if p.name not in carried and p.name not in follows]
+    names = frozenset().union(*map(_name_words, silent))
+    words = frozenset().union(*map(_words, silent))
+    for param in params if silent else ():
+        kin = _name_words(param) & names or _words(param) & words
+        if param.name in carried and kin:
             yield param
 
 
-def _kin(said: Parameter, silent: Parameter) -> bool:
-    return bool(_name_words(said) & _name_words(silent) or _words(said) & _words(silent))
+_LABELS = frozenset("code count key kind name num number text type value".split())
 
 
 def _name_words(param: Parameter) -> set[str]:
-    return {part for part in type_key(param.name).split("_") if len(part) > 2}
+    return {part for part in type_key(param.name).split("_") if len(part) > 2} - _LABELS
 
 
 def _words(param: Parameter) -> set[str]:

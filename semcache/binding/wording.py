@@ -1,4 +1,4 @@
-"""Wording: how the words of a prompt carry a parameter's value, and how to read it from other words."""
+"""Wording: how words of a prompt carry a parameter's value, and how to read it from others."""
 
 import re
 from collections.abc import Callable
@@ -11,9 +11,12 @@ from semcache.prompts.mentions import Mention
 Wording: TypeAlias = Literal[
     "verbatim", "lower", "upper", "title", "recognized", "recognized_text", "known", "absent"
 ]
-"""`verbatim`: the words are the value. `lower`, `upper`, `title`: but for case. `recognized`: what a
-recognizer or a closed set reads from them. `recognized_text`: the same, as text. `known`: only a
-translation seen before tells. `absent`: no words carry it."""
+"""`verbatim`: the words are the value. `lower`, `upper`, `title`: but for case. `recognized`: what
+a recognizer or a closed set reads from them. `recognized_text`: the same, as text. `known`: only a
+translation seen before tells. `absent`: no words carry it.
+
+What a relative mention reads is never worked out against a clock ("last 30 days" reads 30), so a
+plan that holds it holds the words, and other words may take their place."""
 
 _CASES: dict[Wording, Callable[[str], str]] = {
     "lower": str.lower,
@@ -26,23 +29,26 @@ def wording(value: Json, mention: Mention | None) -> Wording:
     """Return how `mention` carries `value`; what no rule explains is `known`."""
     if mention is None:
         return "absent"
-    if not mention.relative and same(value, mention.value) and not isinstance(value, str):
-        return "recognized"
     if _is_number(mention.value) and value == _as_text(mention.value):
         return "recognized_text"
     if value == mention.text:
         return "verbatim"
-    if not mention.relative and isinstance(value, str) and value == _as_text(mention.value):
+    if same(value, mention.value):
+        return "recognized"
+    if isinstance(value, str) and value == _as_text(mention.value):
         return "recognized_text"
-    if isinstance(value, str) and mention.text.islower():
-        for name, change in _CASES.items():
-            if change(mention.text) == value:
-                return name
-    return "known"
+    return _but_for_case(value, mention.text)
+
+
+def _but_for_case(value: Json, text: str) -> Wording:
+    ways = (how for how, change in _CASES.items() if text.islower() and change(text) == value)
+    return next(ways, "known")
 
 
 def read(how: Wording, mention: Mention, *, source: str) -> Json:
-    """Return the value that `mention` carries in the wording `how`; `source` are the words stored with it.
+    """Return the value that `mention` carries in the wording `how`.
+
+    `source` are the words that were stored with it.
 
     Raises:
         BindingError: only a translation could tell (`known`), there are no words (`absent`), the
@@ -86,8 +92,8 @@ def _is_number(value: Json) -> bool:
 
 
 def _recognized(how: Wording, mention: Mention) -> Json:
-    if mention.relative or mention.value is None:
-        raise BindingError(f"{mention.text!r} depends on when it is read; it cannot be bound")
+    if mention.value is None:
+        raise BindingError(f"nothing is read from {mention.text!r}; it cannot be bound")
     return mention.value if how == "recognized" else _as_text(mention.value)
 
 

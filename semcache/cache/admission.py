@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from semcache.binding.generalize import generalize
-from semcache.binding.wording import Wording, wording
+from semcache.binding.template import PlanTemplate
+from semcache.binding.wording import Wording, deterministic, wording
 from semcache.cache.asked import Asked
 from semcache.cache.entry import Entry
 from semcache.catalog.catalog import Catalog
@@ -60,6 +61,7 @@ def admit(
     """
     schemas = {} if catalog is None else {op.name: op.input_schema for op in catalog}
     template = generalize(plan.to_dict(), params, asked.mentions, schemas=schemas)
+    wordings = _wordings(template.params, template.carriers, asked.mentions)
     complete = schema is not None and not schema.partial
     return Entry(
         tenant=asked.tenant,
@@ -67,7 +69,7 @@ def admit(
         template=asked.template,
         plan=template,
         named=tuple(parameter.name for parameter in params),
-        wordings=_wordings(template.params, template.carriers, asked.mentions),
+        wordings=wordings,
         key=psk(cast(PromptSchema, schema)) if complete else "",
         schema=identity(cast(PromptSchema, schema)) if complete else "",
         catalog=asked.catalog,
@@ -77,7 +79,7 @@ def admit(
         tags=tuple(tags),
         planner=planner,
         created_s=now,
-        expires_s=_expiry(asked.mentions, now, ttl_s),
+        expires_s=_expiry(template, wordings, asked.mentions, now, ttl_s),
         examples=(said(params, asked.mentions),),
     )
 
@@ -104,13 +106,21 @@ def _writes(plan: ExecutionPlan, catalog: Catalog | None) -> bool:
     return any(catalog.get(name).effect == "write" for name in plan.operations())
 
 
-def _expiry(mentions: Sequence[Mention], now: float, ttl_s: float | None) -> float | None:
-    """Return when the entry ends: after its TTL, and with the (UTC) day if it says "yesterday".
+def _expiry(
+    template: PlanTemplate,
+    wordings: Mapping[str, Wording],
+    mentions: Sequence[Mention],
+    now: float,
+    ttl_s: float | None,
+) -> float | None:
+    """Return when the entry ends: after its TTL, and with the (UTC) day if the plan froze a date.
 
-    What a relative date stands for changes at midnight, and a plan made today must not be served
-    with today's meaning tomorrow.
+    "Sales of the last 30 days" with 30 in the plan is good for ever. Where the plan holds what
+    "yesterday" came to, and not the word, that changes at midnight.
     """
     ends = [now + ttl_s] if ttl_s is not None else []
-    if any(mention.relative for mention in mentions):
-        ends.append((now // DAY_S + 1) * DAY_S)
+    bound = {binding.param for binding in template.bindings}
+    for carrier, mention in zip(template.carriers, mentions, strict=True):
+        if mention.relative and not (carrier in bound and deterministic(wordings[carrier])):
+            ends.append((now // DAY_S + 1) * DAY_S)
     return min(ends, default=None)

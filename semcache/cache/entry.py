@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 
 from semcache.binding.template import PlanTemplate
 from semcache.binding.wording import Wording
-from semcache.canonical import Json, JsonObject, digest, dumps, loads
+from semcache.canonical import Json, JsonObject, digest, dumps, loads, spelled
 from semcache.errors import StoreCorrupt
 from semcache.matching.pair import Side
 from semcache.ports import Record, Vector
@@ -97,7 +97,7 @@ class Entry:
             id=self.id,
             keys=tuple(keys),
             labels=tuple(labels),
-            body=dumps(self.to_json()),
+            body=spelled(self.to_json()),
             vector=vector,
             embedder=embedder if vector is not None else "",
             created_s=self.created_s,

@@ -37,6 +37,7 @@ from semcache.matching.content import embedded_text
 from semcache.matching.gates import default_gates, exact_gates
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Embedder, Normalizer, Observer, PlanStore, Vector, VectorIndex
+from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.text import check_prompt
@@ -99,6 +100,11 @@ class PlanCache:
         self._counters = Counters(store)
         self._vetoes = Vetoes(store)
         self._decoded = Decoded()
+        self._closed = (
+            NOTHING_CLOSED
+            if catalog is None
+            else ClosedValues(catalog.closed, synonyms=catalog.synonyms)
+        )
         self._failing: set[str] = set()
 
     @classmethod
@@ -194,7 +200,7 @@ class PlanCache:
             text,
             tenant=tenant,
             given=given,
-            closed={} if self.catalog is None else self.catalog.closed,
+            closed=self._closed,
             learned=None if view is None else view.learned,
             catalog="" if self.catalog is None else self.catalog.fingerprint,
             grounding=grounding,

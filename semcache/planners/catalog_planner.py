@@ -24,8 +24,8 @@ NAME = "catalog 1"
 """Which planner made a plan; the number grows when its plans change."""
 
 
-class _Unfit(Exception):  # noqa: N818 - a reason inside this module, not an error that leaves it
-    """Why an operation cannot answer a schema."""
+class _Unfit(Exception):
+    """Why an operation cannot answer a schema; never leaves this module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ def _chosen(catalog: Catalog, schema: PromptSchema, params: Mapping[str, Paramet
         return best[0]
     if not best:
         nouns = " and ".join(map(repr, schema.entities))
-        why = "; ".join(unfit) or f"the catalog has none about {nouns}"
-        raise NotActionable(f"no operation can do {schema.key!r}: {why}")
+        reasons = "; ".join(unfit) or f"the catalog has none about {nouns}"
+        raise NotActionable(f"no operation can do {schema.key!r}: {reasons}")
     names = ", ".join(repr(one.operation.name) for one in best)
     raise PlanningError(f"{names} could all do {schema.key!r}; nothing in the prompt tells which")
 

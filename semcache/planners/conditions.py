@@ -14,6 +14,7 @@ MAX_LISTED = 50
 _SIZES = frozenset({"number", "money", "percent"})
 _TIMES = frozenset({"year", "date", "month", "quarter", "time"})
 _LISTED = frozenset({"closed", "year", "month", "quarter", "code", "identifier", "email"})
+_ADDRESSES = frozenset({"email", "url"})
 # Prepositions that say no more than that a value belongs to the noun.
 PLAIN = frozenset({
     "in", "during", "within", "for", "of", "from", "at", "on", "with", "by", "via", "through",
@@ -99,17 +100,20 @@ def _compared(c: Cursor, at: int, hint: str) -> Condition | None:
     operator = timely or c.sense(at, "cmp") or c.sense(at, "worth")
     start = c.skip(at + 1)
     term = c.term(start) if operator else None
-    if term is None or not _goes_with(term, timely=bool(timely), hint=hint):
+    if term is None or not _goes_with(operator, term, timely=bool(timely), hint=hint):
         return None
     onward = 1 if timely == ">=" and c.sense(start + 1, "onward") else 0
     return Condition(operator, (term,), start + 1 + onward, hint)
 
 
-def _goes_with(term: Term, *, timely: bool, hint: str) -> bool:
-    """Return whether the words of time go with this term, or those of size: not "over 2022"."""
+def _goes_with(operator: str, term: Term, *, timely: bool, hint: str) -> bool:
+    """Return whether a comparison goes with this term: neither "over 2022" nor "over toys" does."""
     if timely:
         return term.kind in _TIMES
-    return bool(hint) or term.kind not in _TIMES
+    if term.kind in _TIMES:
+        return bool(hint)
+    held = [value for value in term.closed.values() if isinstance(value, int | float)]
+    return term.kind in _SIZES or bool(held) or (operator in {"=", "!="} and not term.closed)
 
 
 def _equal(c: Cursor, at: int, hint: str) -> Condition | None:
@@ -171,7 +175,7 @@ def take(c: Cursor, found: Condition | None) -> bool:
     if _take_pair(c, found):
         return c.take(found.next, "filter")
     name, to = _field(c, found)
-    if not name or not _fits(c, found, name) or _may_bound_groups(c, name):
+    if not name or not _fits(c, found, name) or _may_bound_figures(c, name):
         return False
     values = tuple(term.value(c.frame, name) for term in found.terms)
     words = tuple(term.unit.text for term in found.terms)
@@ -189,10 +193,12 @@ def _may_be_excluded(c: Cursor, found: Condition) -> bool:
     return c.negated and not timely and found.operator not in _NEGATIONS
 
 
-def _may_bound_groups(c: Cursor, name: str) -> bool:
-    """Return whether the condition may be on a figure of groups: "by state, amount over 9"."""
+def _may_bound_figures(c: Cursor, name: str) -> bool:
+    """Return whether the condition may be on a figure: "by state, over 9", "total is over 9"."""
     ranked = c.draft.rank is not None and bool(c.draft.rank.subject)
-    return c.frame.summable(name) and (bool(c.draft.groups) or ranked)
+    figures = set(c.draft.aggregates.values()) - {"count"}
+    stated = bool(figures) and c.sense(c.at - 1, "fill") == "copula"
+    return c.frame.summable(name) and (bool(c.draft.groups) or ranked or stated)
 
 
 def _field(c: Cursor, found: Condition) -> tuple[str, int]:
@@ -257,6 +263,8 @@ def _may_hold(c: Cursor, found: Condition, name: str) -> bool:
     kinds = {term.kind for term in found.terms}
     if name in c.frame.closed:
         return all(name in term.closed for term in found.terms)
+    if kinds <= _ADDRESSES and name not in (own := _of_kind(c, found, found.terms[0])) and own:
+        return False  # "customer ada@example.com" has a field for the address
     tail = name.rsplit("_", 1)[-1]
     if tail in {"year", "month", "quarter"}:
         return kinds <= {tail, "number", "given"}

@@ -26,7 +26,8 @@ _BARE = frozenset({
     "closed", "given", "year", "month", "quarter", "date", "email", "code", "identifier", "number",
     "quoted", "url",
 })  # fmt: skip
-_WITH = frozenset({"with", "by", "in", "for", "of"})
+# "Where are …" asks for a place, and "are …" whether something is so.
+_OPENING_A_QUESTION = frozenset({"that", "copula", "auxiliary"})
 
 
 def read(frame: Frame, units: Sequence[Unit]) -> Draft:
@@ -64,11 +65,16 @@ def _opening(c: Cursor) -> bool:
 
 def _filling(c: Cursor) -> bool:
     word = c.sense(c.at, "fill")
-    if not word or (word == "that" and c.at == 0):  # "where" asks for a place
+    if not word or (word in _OPENING_A_QUESTION and _begins(c)):
         return False
     if word == "mark" and c.at < c.end and c.text(c.at) in {".", "!", "?"}:
         return False
     return c.take(c.at + 1, c.last)
+
+
+def _begins(c: Cursor) -> bool:
+    """Return whether nothing but courtesy stands before."""
+    return all(c.sense(at, "fill") for at in range(c.at))
 
 
 def _comma(c: Cursor) -> bool:
@@ -104,7 +110,7 @@ def _prepositional(c: Cursor) -> bool:
     if not word:
         return False
     at = c.skip(c.at + 1)
-    if word in conditions.PLAIN and c.field(at):
+    if word in conditions.PLAIN and c.field(at) and not c.sense(at, "entity"):
         return conditions.take(c, _on_field(c, at)) or _of_noun(c, word, at)
     found = conditions.span(c, at) if word in _WHEN else None
     found = found or _after(c, word, condition(c, at))
@@ -467,7 +473,7 @@ def _measure(c: Cursor, at: int, *, most: bool = False) -> tuple[str, str, int] 
     counted = told == "count" or (most and not c.measure(at))
     if noun and counted:
         name = c.frame.measure or c.frame.id_field()
-        return (name, "count", at + 1) if name else None
+        return (name, "count", at + 1) if name and c.frame.aggregates("count") else None
     if noun and most:
         return None
     name = c.measure(at) or c.sense(at, "field")
@@ -476,9 +482,10 @@ def _measure(c: Cursor, at: int, *, most: bool = False) -> tuple[str, str, int] 
 
 
 def _figure(c: Cursor, name: str, told: str, at: int) -> tuple[str, str, int] | None:
-    if not name or told == "count" or not c.frame.summable(name):
+    function = told or "sum"
+    if function == "count" or not c.frame.summable(name) or not c.frame.aggregates(function):
         return None
-    return name, told or "sum", at
+    return name, function, at
 
 
 # ── order and limit ──────────────────────────────────────────────────────────────────────────────
@@ -488,26 +495,36 @@ def _sort(c: Cursor) -> bool:
     """Take "sorted by amount descending"."""
     if not c.sense(c.at, "sort") or c.draft.sort is not None or c.draft.rank is not None:
         return False
-    found = _measure(c, c.at + 1)
     at = c.skip(c.at + 1)
+    found = _measure(c, at)
     name, function, to = found or (c.field(at), "", at + 1)
     known = c.draft.aggregates.get(name, "")
-    if not name or (known and function and function != known and c.sense(at, "agg")):
+    if not name or (known and function != known and c.sense(at, "agg")):
         return False
-    direction = c.sense(to, "direction")
+    direction = c.sense(to, "direction") or c.sense(to, "dated" if _is_time(name) else "sized")
     c.draft.sort = (name, direction or "asc", c.text(c.at))
     return c.take(to + 1 if direction else to, "sort")
 
 
 def _direction(c: Cursor) -> bool:
-    """Take "highest first" after groups of one figure."""
-    direction = c.sense(c.at, "direction")
-    ready = c.draft.sort is None and c.draft.rank is None and c.draft.groups
-    figures = list(c.draft.aggregates)
-    if not direction or not ready or len(figures) != 1:
+    """Take "highest first" after groups of one figure, and "newest first" after rows.
+
+    "Ascending" alone does not say of what.
+    """
+    if c.draft.sort is not None or c.draft.rank is not None:
         return False
-    c.draft.sort = (figures[0], direction, c.text(c.at))
+    figures, sized, dated = list(c.draft.aggregates), c.sense(c.at, "sized"), c.sense(c.at, "dated")
+    if sized and c.draft.groups and len(figures) == 1:
+        c.draft.sort = (figures[0], sized, c.text(c.at))
+    elif dated and not c.draft.groups and not figures and c.draft.date:
+        c.draft.sort = (c.draft.date, dated, c.text(c.at))
+    else:
+        return False
     return c.take(c.at + 1, "sort")
+
+
+def _is_time(name: str) -> bool:
+    return name.rsplit("_", 1)[-1] in _TIMES
 
 
 def _limit(c: Cursor) -> bool:

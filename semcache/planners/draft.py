@@ -161,7 +161,7 @@ class Draft:
     def _rank_rows(self, rank: Rank) -> bool:
         """Rank the entity's rows by a field; return whether that was told in full."""
         limit = rank.limit or (1 if rank.one else None)
-        measure = self._date() if rank.by_date else rank.measure or self.frame.measure
+        measure = self.date if rank.by_date else rank.measure or self.frame.measure
         told = rank.subject is not None and limit is not None and bool(measure)
         if not told or limit is None or self.groups or self.aggregates:
             return False
@@ -172,7 +172,9 @@ class Draft:
         self.sort = (name, rank.direction, rank.words)
         self.limit, self.limit_words = limit, rank.limit_words
 
-    def _date(self) -> str:
+    @property
+    def date(self) -> str:
+        """The one field that is a date; empty if there is none, or several."""
         dates = [name for name in self.frame.fields if name.rsplit("_", 1)[-1] == "date"]
         return dates[0] if len(dates) == 1 else ""
 

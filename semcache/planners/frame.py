@@ -28,7 +28,13 @@ _NAMES_OF_KINDS: dict[str, frozenset[str]] = {
 }
 _IDS = ("id", "number", "key", "code", "no")
 _COUNTED = frozenset({"quantity", "count", "units", "number"})
-_UNSUMMABLE = frozenset({"year", "month", "quarter", "day", "date", "time", "id", "email", "name"})
+_NO_SIZES = frozenset({"year", "month", "quarter", "day", "date", "id", "number", "code", "key"})
+_SIZES = frozenset({
+    "age", "amount", "area", "balance", "budget", "cost", "discount", "distance", "duration",
+    "fare", "fee", "height", "hours", "income", "length", "minutes", "payment", "population",
+    "price", "profit", "quantity", "rating", "revenue", "salary", "score", "size", "speed", "stock",
+    "tax", "total", "units", "value", "volume", "weight", "width",
+})  # fmt: skip
 _FROM = frozenset({"from", "origin", "source", "departure", "start", "sender"})
 _TO = frozenset({"to", "destination", "target", "arrival", "end", "recipient", "receiver"})
 _PAIRS = (("first", "second"), ("start", "end"), ("from", "to"), ("old", "new"))
@@ -51,6 +57,8 @@ class Frame:
     """Those of them that have a closed set of values."""
     own: frozenset[str]
     """Those of `fields` that no operation about another entity has: naming one names the entity."""
+    numeric: frozenset[str]
+    """Fields that are sizes: the measure, numbers by a schema, or so named in general English."""
     measure: str
     """The field that stands for the entity's size; empty if the operation declares none."""
     words: Mapping[Words, tuple[Sense, ...]] = field(repr=False)
@@ -69,12 +77,11 @@ class Frame:
         return self.shape.query is None and self.shape.verb in GETS
 
     def summable(self, name: str) -> bool:
-        """Return whether adding or averaging the field makes sense, as far as names tell."""
+        """Return whether adding or averaging the field makes sense, as far as the catalog tells."""
         query = self.shape.query
-        if query is None or query.aggregates is None or name in self.closed:
+        if query is None or query.aggregates is None or name not in self.numeric:
             return False
-        listed = {snake(one) for one in query.aggregates.fields}
-        return name in listed and name.rsplit("_", 1)[-1] not in _UNSUMMABLE
+        return name in {snake(one) for one in query.aggregates.fields}
 
     def aggregates(self, function: str) -> bool:
         """Return whether the operation computes this aggregate."""
@@ -169,7 +176,9 @@ def role(name: str) -> str:
 
 def frames(catalog: "Catalog", vocabulary: Vocabulary) -> tuple[Frame, ...]:
     """Return a frame for each operation of the catalog, its words taken from the vocabulary."""
-    known = [_frame(shape(operation), vocabulary) for operation in catalog]
+    shapes = [shape(operation) for operation in catalog]
+    typed = {one.field for part in shapes for one in part.inputs if _is_number(one)}
+    known = [_frame(one, vocabulary, typed) for one in shapes]
     return tuple(
         replace(
             one, own=one.fields.difference(*(o.fields for o in known if o.entity != one.entity))
@@ -178,7 +187,18 @@ def frames(catalog: "Catalog", vocabulary: Vocabulary) -> tuple[Frame, ...]:
     )
 
 
-def _frame(one: Shape, vocabulary: Vocabulary) -> Frame:
+def _is_number(one: Input) -> bool:
+    return bool(one.types) and one.types <= {"integer", "number"}
+
+
+def _numeric(fields: Iterable[str], closed: Iterable[str], typed: Iterable[str]) -> frozenset[str]:
+    """Return the fields that are sizes, by some schema or by their last word."""
+    tails = {name: name.rsplit("_", 1)[-1] for name in set(fields).difference(closed)}
+    sizes = {name for name, tail in tails.items() if tail in _SIZES or name in set(typed)}
+    return frozenset(name for name in sizes if tails[name] not in _NO_SIZES)
+
+
+def _frame(one: Shape, vocabulary: Vocabulary, typed: Iterable[str]) -> Frame:
     noun = entity(one)
     fields = frozenset(query_fields(one)) | {given.field for given in one.inputs}
     fields |= {snake(given.name) for given in one.inputs}
@@ -198,6 +218,7 @@ def _frame(one: Shape, vocabulary: Vocabulary) -> Frame:
         fields=fields,
         own=frozenset(),
         closed=frozenset(domains),
+        numeric=_numeric(fields, domains, typed) | ({measure} & fields),
         measure=measure if measure in fields else "",
         words=words,
         longest=longest(words),

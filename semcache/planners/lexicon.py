@@ -95,12 +95,18 @@ _ENGLISH: dict[str, dict[str, str]] = {
     },
     "sort": {"by": "sorted by|sort by|order by|ordered by|sorting by|sorted on|and sort by"},
     "direction": {
-        "asc": "ascending|asc|in ascending order|lowest first|smallest first|"
-        "from lowest to highest|from smallest to largest|oldest first|earliest first|"
-        "from oldest to newest",
-        "desc": "descending|desc|in descending order|highest first|largest first|biggest first|"
-        "from highest to lowest|from largest to smallest|newest first|latest first|"
-        "most recent first|from newest to oldest",
+        "asc": "ascending|asc|in ascending order",
+        "desc": "descending|desc|in descending order",
+    },
+    # They order sizes, and say so: "highest first".
+    "sized": {
+        "asc": "lowest first|smallest first|from lowest to highest|from smallest to largest",
+        "desc": "highest first|largest first|biggest first|from highest to lowest|"
+        "from largest to smallest",
+    },
+    "dated": {
+        "asc": "oldest first|earliest first|from oldest to newest",
+        "desc": "newest first|latest first|most recent first|from newest to oldest",
     },
     "top": {"desc": "top|the top", "asc": "bottom|the bottom"},
     "super": {

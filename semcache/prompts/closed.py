@@ -1,6 +1,7 @@
 """Closed sets: the values that a field can have, as a catalog declares them, found in a text."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from semcache.prompts.phrases import Phrases, phrase_key
@@ -20,12 +21,22 @@ class ClosedValues(Mapping[str, Sequence[str]]):
     has other letters; two-letter codes also count in lower case after "in" or "from".
     """
 
-    def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Sequence[str]],
+        *,
+        synonyms: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Compile `values`; a synonym of one of them ("Texas" of `TX`) is found as that value."""
         self._values = {field: tuple(values[field]) for field in values}
         self._phrases: Phrases[_Member] = Phrases()
         for field, members in self._values.items():
             for value in members:
                 self._put(_Member(field, value))
+        members_of = {value: field for field in reversed(values) for value in values[field]}
+        for word, target in synonyms.items():
+            if target in members_of and self._phrases.get(word) is None:
+                self._phrases.put(word, _Member(members_of[target], target))
 
     def __getitem__(self, field: str) -> Sequence[str]:
         """Return the values of `field`."""
@@ -76,6 +87,6 @@ def _is_meant(text: str, start: int, end: int, value: str) -> bool:
         return False
     if words.lower() in CLOSED_CLASS:
         return value.isupper() and words == value
-    if len(value) == 2 and value.isupper() and words != value:
+    if len(words) == 2 and value.isupper() and words != value:
         return text[:start].lower().endswith(("in ", "from "))
     return True

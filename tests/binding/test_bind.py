@@ -112,3 +112,24 @@ def test_a_value_that_stays_a_value_goes_into_text(routes: Routes, text: str, va
     template = generalize(routes({"x": text}), {"id": "abc"})
     filled = text.replace("{{params.id}}", str(value))
     assert bind(template, {"id": value}).plan == routes({"x": filled})
+
+
+@pytest.mark.parametrize(
+    "amount", [{"other": 1}, {"operand": "text"}, "text", [5], {"operand": [5]}]
+)
+def test_a_value_without_the_part_that_the_plan_takes_is_refused(
+    routes: Routes, amount: Json
+) -> None:
+    template = generalize(routes({"x": "{{params.a.operand[1]}}"}), {"a": {"operand": [5, 6]}})
+    with pytest.raises(BindingError) as caught:
+        bind(template, {"a": amount})
+    assert caught.value.reason in {"shape", "pinned"}
+
+
+def test_a_part_that_is_not_there_is_a_shape_error(routes: Routes) -> None:
+    binding = Binding(("call", "input", "x"), "a", "any", ("b",))
+    template = PlanTemplate(routes({"x": 1}), (binding,), (Parameter("a", {"b": 1}),))
+    for value in ({"c": 1}, "text", [1]):
+        with pytest.raises(BindingError) as caught:
+            bind(template, {"a": value})  # type: ignore[dict-item]  # a list of int is JSON
+        assert caught.value.reason == "shape"

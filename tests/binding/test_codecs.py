@@ -74,3 +74,21 @@ def test_numbers_and_their_digits_convert_both_ways(number: int) -> None:
     assert codec_between(str(number), number) == "number"
     if abs(number) < 10**15:
         assert codec_between(number, str(number)) == "text"
+
+
+@pytest.mark.parametrize(
+    ("codec", "value"),
+    [("day", "2024-03-11"), ("month", "2024-03"), ("boolean", True), ("array", [1])],
+)
+def test_a_value_in_the_form_of_the_plan_stays_as_it_is(codec: str, value: Json) -> None:
+    assert DEFAULT_CODECS[codec](value) == value
+
+
+def test_a_month_is_not_a_day() -> None:
+    with pytest.raises(BindingError):
+        DEFAULT_CODECS["month"]("2024-03-11")
+
+
+def test_a_number_without_a_plain_spelling_is_equal_to_itself_only() -> None:
+    assert codec_between(1e300, 1e300) == "number"
+    assert not alike(1e300, "1e300")

@@ -33,3 +33,15 @@ def test_a_short_number_in_other_words_is_no_echo(routes: Routes, say: Say) -> N
     mentions = [say("5", value=5, name="days"), say("'Top 5'", "quoted", "Top 5")]
     template = generalize(routes({"days": 5}), params, mentions)
     assert [pin.why for pin in template.pinned] == ["unknown"]
+
+
+def test_words_of_their_own_stay_pinned_beside_a_value(routes: Routes, say: Say) -> None:
+    params = [Parameter("customer", "Ada Lovelace", mention="Ada Lovelace")]
+    mentions = [
+        say("Ada Lovelace", "customer", name="customer"),
+        say("Hello", "quoted"),
+        say("70", value=70),
+    ]
+    plan = routes({"customer": "Ada Lovelace", "low": 70, "high": 70})
+    template = generalize(plan, params, mentions)
+    assert {pin.why for pin in template.pinned} == {"unknown", "repeated"}

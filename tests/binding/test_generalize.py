@@ -161,6 +161,12 @@ def test_a_common_value_does_not_bind_a_leaf_by_chance(routes: Routes) -> None:
     assert pins(template) == {"limit": "repeated"}
 
 
+def test_a_numbered_name_is_another_than_its_neighbor(routes: Routes) -> None:
+    template = generalize(routes({"city0": "Boston", "city1": "Boston"}), {"city0": "Boston"})
+    assert places(template) == {"city0": "city0"}
+    assert pins(template) == {"city0": "repeated"}
+
+
 def test_a_word_does_not_bind_two_leaves_that_are_called_otherwise(routes: Routes) -> None:
     template = generalize(routes({"value": "Paris", "home": "Paris"}), {"city": "Paris"})
     assert pins(template) == {"city": "repeated"}
@@ -170,6 +176,11 @@ def test_a_short_number_does_not_bind_a_leaf_that_is_called_otherwise(routes: Ro
     template = generalize(routes({"limit": 10, "min_cents": 1000}), {"amount": 10})
     assert template.bindings == ()
     assert pins(template) == {"amount": "repeated"}
+
+
+def test_a_number_without_a_plain_spelling_binds_too(routes: Routes) -> None:
+    template = generalize(routes({"mass": 1.5e300}), {"mass": 1.5e300})
+    assert bind(template, {"mass": 2.5e300}).plan == routes({"mass": 2.5e300})
 
 
 def test_the_structure_of_a_plan_is_never_bound(routes: Routes) -> None:
@@ -195,6 +206,14 @@ def test_case_converts_only_where_the_names_agree(routes: Routes) -> None:
     assert bind(template, {"city": "Boston", "club": "Mets"}).plan == routes(
         {"city": "BOSTON", "team": "mets"}
     )
+
+
+def test_a_value_inside_an_array_that_is_bound_as_a_whole_is_pinned(routes: Routes) -> None:
+    template = generalize(
+        routes({"tags": ["red", "swatch"]}), {"tags": ["red", "swatch"], "color": "red"}
+    )
+    assert places(template) == {"tags": "tags"}
+    assert pins(template) == {"color": "ambiguous"}
 
 
 def test_an_object_that_the_plan_takes_apart_is_bound_in_parts(routes: Routes) -> None:
@@ -308,7 +327,7 @@ def test_a_doubled_dollar_is_the_escape_of_one(routes: Routes) -> None:
     assert bind(template, {"q": "$900"}).plan == routes({"q": "$900"})
 
 
-@pytest.mark.parametrize("plan", [{"x": float("nan")}, {"x": {1: 2}}, {"x": object()}])
+@pytest.mark.parametrize("plan", [{"x": float("nan")}, {"x": {1: 2}}, {"x": object()}, [1], "{}"])
 def test_a_plan_that_is_not_json_is_an_invalid_plan(plan: JsonObject) -> None:
     with pytest.raises(InvalidPlan):
         generalize(plan)

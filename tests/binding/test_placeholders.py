@@ -143,3 +143,37 @@ def test_a_type_that_would_lose_something_is_refused(routes: Routes, given: Json
     with pytest.raises(BindingError) as caught:
         bind(template, {"year": given})
     assert caught.value.reason == "type"
+
+
+def test_types_follow_the_schema_of_a_tasks_plan() -> None:
+    plan: JsonObject = {
+        "tasks": [{"id": "task1", "service": "find", "input": {"year": "{{params.year}}"}}]
+    }
+    template = generalize(plan, {"year": "2024"}, schemas={"find": SCHEMA})
+    bound = bind(template, {"year": "2023"}).plan
+    assert bound == {"tasks": [{"id": "task1", "service": "find", "input": {"year": 2023}}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "bound"),
+    [
+        ({"enum": [1, 2]}, 2),
+        ({"const": 2}, 2),
+        ({"enum": ["2", None]}, "2"),
+        ({"enum": [1, "x"]}, "2"),
+    ],
+)
+def test_listed_values_tell_the_type_too(routes: Routes, schema: JsonObject, bound: Json) -> None:
+    schemas: dict[str, JsonObject] = {"find": {"properties": {"x": schema}}}
+    template = generalize(routes({"x": "{{params.p}}"}), {"p": "2"}, schemas=schemas)
+    assert bind(template, {"p": "2"}).plan == routes({"x": bound})
+
+
+def test_a_placeholder_in_what_a_plan_returns_has_any_type(routes: Routes) -> None:
+    plan = routes({})
+    plan["end"] = {"completed": True, "vars": {"year": "{{params.year}}"}}
+    template = generalize(plan, {"year": "2024"}, schemas={"find": SCHEMA})
+    assert bind(template, {"year": "2023"}).plan["end"] == {
+        "completed": True,
+        "vars": {"year": "2023"},
+    }

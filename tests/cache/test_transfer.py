@@ -6,15 +6,18 @@ import pytest
 
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import JsonObject
 from semcache.errors import NewerFormat, SemCacheError, StoreCorrupt, StoreUnavailable
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, HashEmbedder
 
-PLAN = {
-    "start_node": {"route": "call"},
-    "call": {"operation": "sales", "input": {"year": "2024"}, "route": "end"},
-    "end": {"completed": True, "vars": {"answer": "$.call"}},
-}
+
+def _plan(year: str) -> JsonObject:
+    return {
+        "start_node": {"route": "call"},
+        "call": {"operation": "sales", "input": {"year": year}, "route": "end"},
+        "end": {"completed": True, "vars": {"answer": "$.call"}},
+    }
 
 
 @pytest.fixture
@@ -31,7 +34,9 @@ def cache(clock: FakeClock) -> Iterator[PlanCache]:
 @pytest.fixture
 def exported(cache: PlanCache, tmp_path: Path) -> Path:
     year = Parameter("year", "2024", mention="2024")
-    assert cache.store("sales in 2024", PLAN, params=[year], tags=["report"], tenant="acme")
+    assert cache.store(
+        "sales in 2024", _plan("2024"), params=[year], tags=["report"], tenant="acme"
+    )
     assert cache.export(tmp_path / "plans.json", tenant="acme") == 1
     return tmp_path / "plans.json"
 
@@ -41,7 +46,7 @@ def test_an_exported_plan_serves_another_tenant_of_another_cache(exported: Path)
         assert other.import_(exported, tenant="umbrella") == 1
         found = other.lookup("sales in 2023", tenant="umbrella")
         assert isinstance(found, Hit)
-        assert found.plan.to_dict()["call"] == {**PLAN["call"], "input": {"year": "2023"}}
+        assert found.plan.to_dict() == _plan("2023")
         assert not other.lookup("sales in 2023", tenant="acme")
         assert other.invalidate(tag="report", tenant="umbrella") == 1
 

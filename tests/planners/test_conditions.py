@@ -146,6 +146,11 @@ def test_the_words_that_carry_a_value_are_kept(ask: Ask) -> None:
         "sales in Texas in Ohio",
         "sales over $100 and under $500",
         "sales over 3 states",
+        "sales over electronics",
+        "total sales in sales 2020",
+        "are there sales over $500",  # yes or no?
+        "is total sales in 2024 over $500",
+        "total sales in Texas were over $500",
         "sales with amount in Texas",
     ],
 )

@@ -52,6 +52,8 @@ def test_an_aggregate_is_read_with_its_noun(
         "average state",
         "total year",
         "median sales",  # the operation computes none
+        "average customer",
+        "top 5 states by variance of sales",
         "show me the largest sale",  # the row or the figure?
         "what were the largest sales",
         "what was the highest revenue",
@@ -194,10 +196,17 @@ def test_an_order_is_read_with_its_direction(ask: Ask) -> None:
     assert up.params == {"sort_by": "date", "order": "asc"}
     assert down.params == {"sort_by": "date", "order": "desc"}
     assert ask("total sales by state, highest first").params["order"] == "desc"
+    assert ask("sales in Texas, newest first").params["sort_by"] == "date"
 
 
 @pytest.mark.parametrize(
-    "prompt", ["total sales sorted by amount", "total sales by state sorted by product"]
+    "prompt",
+    [
+        "total sales sorted by amount",
+        "total sales by state sorted by product",
+        "total sales by state, oldest first",
+        "total sales by state ascending",  # by the state, or by the total?
+    ],
 )
 def test_an_order_needs_something_to_order(ask: Ask, prompt: str) -> None:
     assert ask(prompt).partial

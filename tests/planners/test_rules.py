@@ -36,7 +36,11 @@ CLUSTERS = [
         "What were the total sales in 2022 for each category?",
         "Please show me the total sales, by category, for 2021.",
     ],
-    ["Top 5 states by revenue", "top three states by sales", "which 4 states had the highest revenue"],
+    [
+        "Top 5 states by revenue",
+        "top three states by sales",
+        "which 4 states had the highest revenue",
+    ],
 ]
 
 
