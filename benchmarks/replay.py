@@ -1,4 +1,4 @@
-"""Replay streams of prompts against a cold cache, with a perfect planner behind it, and score every decision.
+"""Replay streams of prompts against a cold cache with a perfect planner behind it, and score it.
 
     python benchmarks/replay.py STREAM.jsonl ... [--json OUT]
 
@@ -7,13 +7,13 @@ A stream has one JSON object a line: `{"id", "scope", "text", "params": [{"name"
 prompt, null where no cached plan may be served. Rows are replayed in file order; each is looked up,
 and after a miss its plan is stored.
 
-right     served what the perfect planner would have returned (as JSON: numbers by value, text without case)
+right     served what the perfect planner would have returned (numbers by value, text without case)
 wrong     served anything else, a row whose plan is null included
 ceiling   rows whose plan was stored before, so that a perfect matcher could have served them
 
-Beside semcache run, in the same process and with the same embedder, the rules of its relatives, restated:
-`response-0.80/0.95` serves what was stored for the nearest prompt (GPTCache, RedisVL), `orra-0.95` the
-nearest action text and parameter names with values substituted by equality (given the parameters).
+Beside semcache run, in one process and with one embedder, the rules of its relatives, restated:
+`response-0.80/0.95` serves what was stored for the nearest prompt (GPTCache, RedisVL); `orra-0.95`,
+given the parameters, the nearest action text and parameter names, values substituted by equality.
 """
 
 import argparse
@@ -100,18 +100,16 @@ def _row(path: Path, number: int, line: str) -> Row:
     try:
         doc = json.loads(line)
         params = tuple(Parameter(p["name"], p["value"], mention=p["text"]) for p in doc["params"])
-        plan = doc["plan"]
-        if plan is not None and not isinstance(plan, dict):
-            raise TypeError(f"plan is a {type(plan).__name__}")
-        return Row(str(doc["id"]), str(doc["scope"]), doc["text"], params, plan)
+        row = Row(str(doc["id"]), str(doc["scope"]), doc["text"], params, doc["plan"])
     except (ValueError, KeyError, TypeError) as error:
-        raise BadStream(
-            f"{path}:{number}: {error!r}; see the format in this script's head"
-        ) from error
+        raise BadStream(f"{path}:{number}: {error!r}; see the head of this script") from error
+    if row.plan is not None and not isinstance(row.plan, dict):
+        raise BadStream(f"{path}:{number}: the plan is {row.plan!r}; expected an object or null")
+    return row
 
 
 def canonical(value: Any) -> str:  # noqa: ANN401 - any JSON
-    """Return text that is equal for plans that are the same: numbers by value, text without case."""
+    """Return text that is equal for equal plans: numbers by value, text without case."""
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     if isinstance(value, int | float):
@@ -175,7 +173,7 @@ class Timed:
 class Semcache:
     """This package."""
 
-    def __init__(self, embedder: Timed, **options: Any) -> None:
+    def __init__(self, embedder: Timed, **options: Any) -> None:  # noqa: ANN401 - as `open` takes
         self._embedder = embedder
         self._cache = PlanCache.open(embedder=embedder, ttl_s=None, max_entries=None, **options)
 
@@ -228,7 +226,7 @@ class Nearest:
 
 
 class Response:
-    """Serves what was stored for the nearest prompt: GPTCache, RedisVL's SemanticCache, LangChain."""
+    """Serves what was stored for the nearest prompt: GPTCache, RedisVL, LangChain."""
 
     def __init__(self, embedder: Timed, threshold: float) -> None:
         self._near, self._threshold = Nearest(embedder), threshold
@@ -246,7 +244,7 @@ class Response:
 
 
 class Orra:
-    """Nearest action text and parameter names over 0.95, all names mapped, values substituted by equality."""
+    """Nearest action text and parameter names over 0.95; values substituted by equality."""
 
     def __init__(self, embedder: Timed) -> None:
         self._near = Nearest(embedder)
@@ -263,7 +261,7 @@ class Orra:
         return plan, "nearest", embedding
 
     def store(self, row: Row, *, given: bool) -> None:
-        """Map each field whose value is a parameter's to that parameter; the last of equal ones wins."""
+        """Map each field that has a parameter's value to it; the last of equal ones wins."""
         values = row.values if given else {}
         by_value = {json.dumps(value, sort_keys=True): name for name, value in values.items()}
         mapped = {
@@ -278,7 +276,10 @@ class Orra:
         return text + ":::" + "::".join(values)
 
 
-def leaves(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:  # noqa: ANN401 - any JSON
+Pointer = tuple[Any, ...]
+
+
+def leaves(value: Any, at: Pointer = ()) -> Iterator[tuple[Pointer, Any]]:  # noqa: ANN401 - any JSON
     """Yield each scalar with the keys that lead to it."""
     items = (
         value.items()
@@ -294,7 +295,7 @@ def leaves(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ..
         yield from leaves(inner, (*at, key))
 
 
-def put(plan: Any, pointer: tuple[Any, ...], value: Any) -> None:  # noqa: ANN401 - any JSON
+def put(plan: Any, pointer: Pointer, value: Any) -> None:  # noqa: ANN401 - any JSON
     """Replace what stands at `pointer`."""
     for key in pointer[:-1]:
         plan = plan[key]
@@ -398,21 +399,37 @@ def caches(
         yield "orra-0.95", Orra(embedder)
 
 
+COLUMNS = (
+    ("stream", "14s"),
+    ("cache", "14s"),
+    ("mode", "7s"),
+    ("rows", ">6"),
+    ("hit", ">6.3f"),
+    ("right", ">6.3f"),
+    ("ceiling_share", ">8.3f"),
+    ("right_of_ceiling", ">10.3f"),
+    ("wrong", ">6"),
+    ("wrong_share", ">9.4f"),
+    ("wrong_upper95", ">9.4f"),
+)
+HEADINGS = ("stream", "cache", "mode", "rows", "hit", "right", "ceiling", "of ceiling")
+HEADINGS += ("wrong", "wrong/hit", "<= (95%)")
+
+
 def line(s: dict[str, Any]) -> str:
     """Return one row of the table."""
-    mode = "params" if s["given"] else "text"
-    return (
-        f"{s['stream']:14s} {s['cache']:14s} {mode:7s} {s['rows']:6d} {s['hit']:6.3f} {s['right']:6.3f} "
-        f"{s['ceiling_share']:7.3f} {s['right_of_ceiling']:10.3f} {s['wrong']:6d} {s['wrong_share']:7.4f} "
-        f"{s['wrong_upper95']:7.4f}"
-    )
+    shown = s | {"mode": "params" if s["given"] else "text"}
+    return " ".join(format(shown[name], form) for name, form in COLUMNS)
 
 
-HEAD = f"{'stream':14s} {'cache':14s} {'mode':7s} {'rows':>6s} {'hit':>6s} {'right':>6s} {'ceiling':>7s} {'of ceiling':>10s} {'wrong':>6s} {'w/hit':>7s} {'<=95%':>7s}"
+def head() -> str:
+    """Return the heading of the table."""
+    widths = [form.rstrip("sf").split(".")[0] for _, form in COLUMNS]
+    return " ".join(format(name, width) for name, width in zip(HEADINGS, widths, strict=True))
 
 
 def pooled(scores: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row a cache and mode: shares pooled over streams, `right_of_ceiling` as their mean."""
+    """Return one row a cache and mode: shares pooled, `right_of_ceiling` as mean of streams."""
     out = []
     for cache, given in dict.fromkeys((s["cache"], s["given"]) for s in scores):
         group = [s for s in scores if (s["cache"], s["given"]) == (cache, given)]
@@ -481,7 +498,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     embedder = Timed(SentenceTransformersEmbedder())
     options = {"threshold": args.threshold, "max_wrong": args.max_wrong}
     scores: list[Score] = []
-    print(HEAD, flush=True)
+    print(head(), flush=True)
     for path in args.streams:
         rows = read(path, args.rows)
         if args.seed is not None:

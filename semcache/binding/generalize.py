@@ -70,6 +70,8 @@ def generalize(
     for param in makers(params_, owned.carriers, shared_words(params_, owned.carriers)):
         settled.pinned.setdefault((param.name, ()), Pin(param.name, param.value, "kin"))
     lasts = lasting(mentions, owned, params_, bindings, unbound)
+    if lasts.perishable:
+        _hold_relative(mentions, owned, params_, settled)
     return PlanTemplate(
         plan=document,
         bindings=bindings,
@@ -166,6 +168,16 @@ def _tell_apart(given: Sequence[Parameter], params: Sequence[Parameter], settled
             for param in group:
                 pin = Pin(param.name, param.value, "ambiguous")
                 settled.pinned.setdefault((param.name, ()), pin)
+
+
+def _hold_relative(
+    mentions: Sequence[Mention], owned: Owned, params: Sequence[Parameter], settled: Settled
+) -> None:
+    """Pin what a plan holds frozen: a start that "last 30 days" came to is not that of 60."""
+    values = {param.name: param.value for param in params}
+    for carrier, mention in zip(owned.carriers, mentions, strict=True):
+        if mention.relative:
+            settled.pinned.setdefault((carrier, ()), Pin(carrier, values[carrier], "kin"))
 
 
 def _value(mention: Mention) -> Json:

@@ -33,7 +33,7 @@ def wording(value: Json, mention: Mention | None) -> Wording:
         return "recognized_text"
     if value == mention.text:
         return "verbatim"
-    if same(value, mention.value):
+    if mention.value is not None and same(value, mention.value):
         return "recognized"
     if isinstance(value, str) and value == _as_text(mention.value):
         return "recognized_text"

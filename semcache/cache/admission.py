@@ -1,11 +1,12 @@
 """Admission: a prompt and its plan become an entry, or a reason why they must not."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from semcache.binding.generalize import generalize
 from semcache.binding.template import PlanTemplate
-from semcache.binding.wording import Wording, deterministic, wording
+from semcache.binding.wording import Wording, wording
 from semcache.cache.asked import Asked
 from semcache.cache.entry import Entry
 from semcache.catalog.catalog import Catalog
@@ -18,7 +19,8 @@ from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.schema import PromptSchema
 
-DAY_S = 86_400.0
+QUARTER_S = 900.0
+"""Midnights of all time zones fall on quarters of an hour (UTC)."""
 
 
 def readable(
@@ -46,6 +48,7 @@ def admit(
     plan: ExecutionPlan,
     params: Sequence[Parameter],
     *,
+    plain: Sequence[Mention],
     catalog: Catalog | None,
     schema: PromptSchema | None,
     now: float,
@@ -55,13 +58,15 @@ def admit(
 ) -> Entry:
     """Return the entry for a prompt and its plan.
 
+    `plain`: the mentions that a lookup of the prompt without `params` would find.
+
     Raises:
         BindingError: a placeholder names a parameter that is not there, or the plan cannot be
             generalized safely.
     """
     schemas = {} if catalog is None else {op.name: op.input_schema for op in catalog}
     template = generalize(plan.to_dict(), params, asked.mentions, schemas=schemas)
-    wordings = _wordings(template.params, template.carriers, asked.mentions)
+    wordings = _wordings(template.params, template.carriers, _unaided(asked.mentions, plain))
     complete = schema is not None and not schema.partial
     return Entry(
         tenant=asked.tenant,
@@ -79,7 +84,7 @@ def admit(
         tags=tuple(tags),
         planner=planner,
         created_s=now,
-        expires_s=_expiry(template, wordings, asked.mentions, now, ttl_s),
+        expires_s=_expiry(template, now, ttl_s),
         examples=(said(params, asked.mentions),),
     )
 
@@ -99,6 +104,18 @@ def _wordings(
     return {p.name: wording(p.value, carried.get(p.name)) for p in params}
 
 
+def _unaided(mentions: Sequence[Mention], plain: Sequence[Mention]) -> tuple[Mention, ...]:
+    """Return `mentions` with the values that their words alone tell; None where they tell none.
+
+    A given mention has the value that was given for it. How the words of another prompt are read
+    must not be concluded from that: nobody says "03/11/2024" for "March 11, 2024" there.
+    """
+    read = {(mention.start, mention.end): mention.value for mention in plain}
+    return tuple(
+        replace(m, value=read.get((m.start, m.end))) if m.source == "given" else m for m in mentions
+    )
+
+
 def _writes(plan: ExecutionPlan, catalog: Catalog | None) -> bool:
     """Return whether the plan may write; without a catalog nobody knows, and nobody executes."""
     if catalog is None:
@@ -106,21 +123,13 @@ def _writes(plan: ExecutionPlan, catalog: Catalog | None) -> bool:
     return any(catalog.get(name).effect == "write" for name in plan.operations())
 
 
-def _expiry(
-    template: PlanTemplate,
-    wordings: Mapping[str, Wording],
-    mentions: Sequence[Mention],
-    now: float,
-    ttl_s: float | None,
-) -> float | None:
-    """Return when the entry ends: after its TTL, and with the (UTC) day if the plan froze a date.
+def _expiry(template: PlanTemplate, now: float, ttl_s: float | None) -> float | None:
+    """Return when the entry ends: after its TTL, or before the next midnight if it froze a date.
 
-    "Sales of the last 30 days" with 30 in the plan is good for ever. Where the plan holds what
-    "yesterday" came to, and not the word, that changes at midnight.
+    Where the plan holds what "yesterday" came to, that changes at midnight; and because nobody
+    says in which time zone, it ends with the quarter of an hour: some zone may turn then.
     """
     ends = [now + ttl_s] if ttl_s is not None else []
-    bound = {binding.param for binding in template.bindings}
-    for carrier, mention in zip(template.carriers, mentions, strict=True):
-        if mention.relative and not (carrier in bound and deterministic(wordings[carrier])):
-            ends.append((now // DAY_S + 1) * DAY_S)
+    if template.perishable:
+        ends.append((now // QUARTER_S + 1) * QUARTER_S)
     return min(ends, default=None)

@@ -38,8 +38,10 @@ from semcache.matching.gates import default_gates, exact_gates
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Embedder, Normalizer, Observer, PlanStore, Vector, VectorIndex
 from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
+from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.schema import PromptSchema
+from semcache.prompts.template import TemplateText
 from semcache.prompts.text import check_prompt
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class PlanCache:
             if catalog is None
             else ClosedValues(catalog.closed, synonyms=catalog.synonyms)
         )
-        self._failing: set[str] = set()
+        self._failing: set[tuple[str, str]] = set()
 
     @classmethod
     def open(
@@ -183,7 +185,7 @@ class PlanCache:
             self._failed(tenant, "store", error)
             found = Miss("store_failed", None, Trace(prompt=text, tenant=tenant, template=""))
         else:
-            self._failing.discard("store")
+            self._worked(found)
         self._report(found, tenant, run, self._clock.monotonic() - start)
         return found
 
@@ -231,7 +233,7 @@ class PlanCache:
             raise InvalidSettings(f"threshold is {threshold!r}; expected a cosine in [-1, 1]")
         if not floor <= threshold <= 1:
             raise InvalidSettings(
-                f"threshold is {threshold!r}; one prompt may ask for {floor:g} (the cache's own) to 1"
+                f"threshold is {threshold!r}; expected {floor:g} (the cache's own) to 1"
             )
         return float(threshold)
 
@@ -290,6 +292,7 @@ class PlanCache:
             asked,
             decoded,
             given,
+            plain=find_mentions(text, closed=self._closed) if given else asked.mentions,
             catalog=self.catalog,
             schema=asked.schema,
             now=self._clock.now(),
@@ -310,9 +313,9 @@ class PlanCache:
             record = entry.record(vector, self._embedder.fingerprint)
             put = self._store.put(record, max_entries=self.settings.max_entries)
         except StoreError as error:
-            self._failed(entry.tenant, "store", error)
+            self._failed(entry.tenant, "store", error, doing="writing")
             return Stored("", reason=f"the store failed: {error}")
-        self._failing.discard("store")
+        self._failing.discard(("store", "writing"))
         stored = EntryStored(
             tenant=entry.tenant, entry=entry.id, replaced=put.replaced, evicted=len(put.evicted)
         )
@@ -328,7 +331,7 @@ class PlanCache:
         except EmbeddingError as error:
             self._failed(entry.tenant, "embedder", error)
             return None, f"not embedded: {error}"
-        self._failing.discard("embedder")
+        self._failing.discard(("embedder", ""))
         return vector, ""
 
     def _old(self, entry: Entry) -> Entry | None:
@@ -360,9 +363,8 @@ class PlanCache:
             return
         with self.guarded(tenant):
             if found.tier == "semantic":
-                view = self._views.current(tenant)
-                digest = self._asked(found.trace.prompt, tenant, (), "", view, None).template.digest
-                self._vetoes.add(tenant, digest, found.entry)
+                asked = TemplateText(found.trace.template, ())
+                self._vetoes.add(tenant, asked.digest, found.entry)
             elif self._store.remove(tenant, [found.entry]):
                 self._removed(tenant, 1, "feedback")
 
@@ -375,9 +377,9 @@ class PlanCache:
         operation: str | None = None,
         key: str | None = None,
     ) -> int:
-        """Remove the tenant's entries with that id, tag, operation or Prompt Schema Key; return how many.
+        """Remove the tenant's entries with that id, tag, operation or key; return how many.
 
-        Several of them remove what any of them names.
+        `key` is a Prompt Schema Key. Several of them remove what any of them names.
 
         Raises:
             InvalidInput: nothing is named; `clear` removes all.
@@ -474,6 +476,7 @@ class PlanCache:
         """Write counts that are kept in memory; plans are written when stored."""
         with self.guarded(""):
             self._counters.flush()
+            self._failing.discard(("store", "writing"))
 
     def close(self) -> None:
         """Flush and release files; calling it twice is fine."""
@@ -503,13 +506,26 @@ class PlanCache:
         try:
             yield
         except StoreError as error:
-            self._failed(tenant, "store", error)
+            self._failed(tenant, "store", error, doing="writing")
 
-    def _failed(self, tenant: str, part: str, error: Exception) -> None:
+    def _failed(self, tenant: str, part: str, error: Exception, *, doing: str = "") -> None:
+        """Report a failure, and warn if the part worked up to now.
+
+        Writing may go on failing where reading works (a full disk): each is told apart, or every
+        lookup between two failing writes would bring the warning back.
+        """
         self.emit(TierFailed(tenant=tenant, part=part, error=f"{type(error).__name__}: {error}"))
-        if part not in self._failing:
-            self._failing.add(part)
+        warned = any(known == part for known, _ in tuple(self._failing))
+        self._failing.add((part, doing))
+        if not warned:
             log.warning("%s failed and is passed over until it works again: %s", part, error)
+
+    def _worked(self, found: Found) -> None:
+        """Forget failures of what this lookup has just used."""
+        self._failing.discard(("store", ""))
+        failed = isinstance(found, Miss) and found.reason == "embedder_failed"
+        if "embed" in found.trace.seconds and not failed:
+            self._failing.discard(("embedder", ""))
 
     def _removed(self, tenant: str, count: int, why: Why) -> None:
         self.emit(EntriesRemoved(tenant=tenant, count=count, why=why))

@@ -85,7 +85,7 @@ def _unsaid(entry: Entry, asked: Asked) -> dict[str, Json]:
         given = asked.given.get(name_key(parameter.name))
         if given is not None:
             values[parameter.name] = given.value
-        elif parameter.name not in carried:
+        elif parameter.name not in carried and parameter.name not in entry.plan.follows:
             values[parameter.name] = parameter.value
     return values
 

@@ -13,7 +13,7 @@ from semcache.cache.serving import Refused, Served, serve_by_schema, serve_by_sl
 from semcache.cache.view import View
 from semcache.canonical import dumps
 from semcache.catalog.catalog import Catalog
-from semcache.errors import EmbeddingError, InvalidPlan, StoreCorrupt
+from semcache.errors import EmbeddingError, InvalidPlan, InvalidVector, StoreCorrupt
 from semcache.events import Phase, Tier
 from semcache.matching.content import embedded_text, is_telling
 from semcache.matching.gates import Gates
@@ -160,13 +160,13 @@ class Lookup:
         try:
             with self.timed("embed"):
                 vector = self.parts.embedder.embed([embedded_text(self.asked.template)])[0]
-        except EmbeddingError as error:
+            with self.timed("search"):
+                neighbors = self.view.index.search(vector, self.parts.neighbors)
+        except (EmbeddingError, InvalidVector) as error:
             self.parts.failed(self.asked.tenant, "embedder", error)
             self.trouble = "embedder_failed"
             self.tiers.append(("semantic", "the embedder failed"))
             return None
-        with self.timed("search"):
-            neighbors = self.view.index.search(vector, self.parts.neighbors)
         passed = [one for n in neighbors if (one := self._near(n.id, n.similarity)) is not None]
         return self._agreed(passed)
 

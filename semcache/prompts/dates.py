@@ -28,10 +28,9 @@ from semcache.prompts.numerals import (
     UNITS,
     nth,
 )
-from semcache.prompts.text import lowered
+from semcache.prompts.text import letter_runs, lowered
 
 _DIGIT = re.compile(r"\d")
-_WORD = re.compile(r"[a-z]+")
 _MONTH = f"(?:{'|'.join(MONTH_NAMES)}|(?:sept|{'|'.join(n[:3] for n in MONTH_NAMES)})\\.?)"
 _DAY = f"(?:{'|'.join(DAY_NAMES)})"
 _NTH = f"(?:(?:twenty|thirty)[ -])?(?:{'|'.join(ORDINAL_WORDS)}|twentieth|thirtieth)"
@@ -79,15 +78,15 @@ _RELATIVE_WORDS = frozenset(
         "next", "current", "coming", "upcoming", "ago", "year", "ytd", "qtd", "mtd",
     ]
 )  # fmt: skip
-_DATE_SIGNS = re.compile(r"\d[-/.]\d|q[1-4]")
+_DATE_SIGNS = re.compile(r"\d[-/.]\d")
 
 
 def dates(text: str) -> Iterator[Found]:
     """Yield dates, months, weekdays, quarters and relative expressions such as "last year"."""
     lower = lowered(text)
-    if _DATE_SIGNS.search(lower):
+    words = letter_runs(lower)
+    if "q" in words or _DATE_SIGNS.search(lower):
         yield from _numeric_dates(text, lower)
-    words = _WORD.findall(lower)
     if not _RELATIVE_WORDS.isdisjoint(words):
         for match in _RELATIVE.finditer(lower):
             yield Found(*match.span(), "date", text[slice(*match.span())], relative=True)
@@ -182,15 +181,15 @@ _NAMED_TIME = re.compile(
     r"\b(?:(?:12 )?(?:noon|midnight|midday)|(?P<part>half|quarter) (?P<way>past|to) "
     rf"(?P<h>\d\d?|{'|'.join(UNITS[:12])}))\b"
 )
-_TIME_HINT = re.compile(
-    r"\d(?::|\s?[ap]\.?\s?m\b|\s?o'? ?clock)|noon|midnight|midday|half past|quarter (?:past|to)"
-)
+_TIME_WORDS = frozenset(
+    ["am", "pm", "m", "clock", "oclock", "noon", "midnight", "midday", "half", "quarter"]
+)  # "a.m." has a run `m`
 
 
 def times(text: str) -> Iterator[Found]:
     """Yield times of day as `HH:MM`; without am or pm the 24 hours of the clock are meant."""
     lower = lowered(text)
-    if _TIME_HINT.search(lower) is None:
+    if ":" not in lower and _TIME_WORDS.isdisjoint(letter_runs(lower)):
         return
     for match in _CLOCK.finditer(lower):
         if match["m"] or match["half"] or match["oclock"]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from semcache.prompts.text import lowered
@@ -45,7 +46,7 @@ class Phrases(Generic[T]):
     def find(self, text: str) -> Iterator[tuple[int, int, T]]:
         """Yield start, end and meaning of the longest known phrase at each word of `text`."""
         lower = lowered(text)
-        words = _TOKEN.findall(lower)
+        words = _tokens(lower)
         if self._lengths.keys().isdisjoint(words):
             return
         hits = list(self._hits(words))
@@ -54,13 +55,19 @@ class Phrases(Generic[T]):
             for first, last, meaning in hits:
                 yield spans[first][0], spans[last][1], meaning
 
-    def _hits(self, words: list[str]) -> Iterator[tuple[int, int, T]]:
+    def _hits(self, words: tuple[str, ...]) -> Iterator[tuple[int, int, T]]:
         for i, word in enumerate(words):
             for length in self._lengths.get(word, ()):
                 meaning = self._known.get(" ".join(words[i : i + length]))
                 if meaning is not None and i + length <= len(words):
                     yield i, i + length - 1, meaning
                     break
+
+
+# Closed sets and learned values look at the same text, one after the other.
+@lru_cache(maxsize=16)
+def _tokens(lower: str) -> tuple[str, ...]:
+    return tuple(_TOKEN.findall(lower))
 
 
 def phrase_key(phrase: str) -> str:

@@ -92,7 +92,10 @@ def mask(text: str, mentions: Sequence[Mention]) -> TemplateText:
 
 
 def _last_word(literal: str) -> str:
-    words = _WORD.findall(literal[-_LONGEST_WORD:])
+    tail = literal[-_LONGEST_WORD:]
+    words = tail.split()
+    if not (words and words[-1].isalnum()):  # signs between or behind words
+        words = _WORD.findall(tail)
     return words[-1].casefold() if words else ""
 
 

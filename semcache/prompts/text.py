@@ -1,6 +1,8 @@
 """The text of a prompt: what is accepted, and forms of it that keep every offset."""
 
+import re
 import unicodedata
+from functools import lru_cache
 
 from semcache.errors import InvalidPrompt
 
@@ -26,7 +28,8 @@ def check_prompt(text: object, *, max_chars: int = MAX_CHARS) -> str:
     _check_encodable(text)
     if not any(char.isprintable() and not char.isspace() for char in text):
         raise InvalidPrompt(f"the prompt is blank ({text[:20]!r}); expected at least one word")
-    return unicodedata.normalize("NFC", text).strip()
+    composed = text if text.isascii() else unicodedata.normalize("NFC", text)
+    return composed.strip()
 
 
 def _check_encodable(text: str) -> None:
@@ -47,3 +50,16 @@ def lowered(text: str) -> str:
     if len(lower) == len(text):
         return lower
     return "".join(low if len(low := char.lower()) == 1 else char for char in text)
+
+
+_LETTERS = re.compile(r"[a-z]+")
+
+
+@lru_cache(maxsize=16)
+def letter_runs(lower: str) -> frozenset[str]:
+    """Return the runs of `a` to `z` in a lower-case text, each once.
+
+    One look at them tells most recognizers that there is nothing for them. Kept for the last texts,
+    since each recognizer asks about the same one.
+    """
+    return frozenset(_LETTERS.findall(lower))

@@ -1,0 +1,106 @@
+import json
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from semcache import Parameter
+
+if TYPE_CHECKING:
+    from semcache.ports import Embedder
+
+ROOT = Path(__file__).parents[2]
+SMALL = ROOT / "tests" / "data" / "small.jsonl"
+
+
+@pytest.fixture(scope="module")
+def replay() -> ModuleType:
+    spec = spec_from_file_location("replay", ROOT / "benchmarks" / "replay.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def row(replay: ModuleType, text: str, year: str, *, null: bool = False) -> Any:
+    plan = None if null else {"call": {"input": {"year": year}}}
+    return replay.Row("1", "acme", text, (Parameter("year", year, mention=year),), plan)
+
+
+class Fixed:
+    """A cache that serves the same plan to every prompt."""
+
+    def __init__(self, plan: dict[str, Any] | None) -> None:
+        self.plan, self.stored = plan, 0
+
+    def lookup(self, row: Any, *, given: bool) -> tuple[dict[str, Any] | None, str, float]:
+        return self.plan, "fixed", 0.0
+
+    def store(self, row: Any, *, given: bool) -> None:
+        self.stored += 1
+
+
+def score(replay: ModuleType, cache: Fixed, rows: list[Any]) -> Any:
+    return replay.replay(cache, rows, replay.Score("s", "c", given=False), bar=False)
+
+
+def test_a_served_plan_that_differs_is_wrong_and_so_is_any_for_a_null_row(
+    replay: ModuleType,
+) -> None:
+    rows = [
+        row(replay, "in 2024", "2024"),
+        row(replay, "in 2023", "2023"),
+        row(replay, "?", "", null=True),
+    ]
+    got = score(replay, Fixed({"call": {"input": {"year": 2024}}}), rows)
+    assert (got.hits, got.wrong, got.ceiling) == (3, 3, 0)
+    got = score(replay, Fixed({"call": {"input": {"year": "2024"}}}), rows)
+    assert (got.hits, got.wrong) == (3, 2)
+
+
+def test_the_ceiling_counts_rows_whose_plan_shape_was_stored_before(replay: ModuleType) -> None:
+    rows = [row(replay, "in 2024", "2024"), row(replay, "in 2023", "2023")]
+    cache = Fixed(None)
+    got = score(replay, cache, rows)
+    assert (got.hits, got.ceiling, cache.stored) == (0, 1, 2)
+
+
+def test_plans_are_equal_by_number_and_without_case(replay: ModuleType) -> None:
+    assert replay.canonical({"a": 1.0, "b": "X "}) == replay.canonical({"b": "x", "a": 1})
+    assert replay.canonical({"a": 1}) != replay.canonical({"a": "1"})
+    assert replay.canonical([True]) != replay.canonical([1])
+
+
+def test_the_wilson_bound_is_the_textbook_value(replay: ModuleType) -> None:
+    assert replay.wilson(0, 100) == pytest.approx(0.02635, abs=1e-4)
+    assert replay.wilson(5, 100) == pytest.approx(0.09914, abs=1e-3)
+    assert replay.wilson(0, 0) == 0
+
+
+@pytest.mark.parametrize(
+    "line", ["{", '{"id": 1}', '{"id":1,"scope":"a","text":"b","params":[],"plan":3}']
+)
+def test_a_bad_stream_is_refused_with_file_and_line(
+    replay: ModuleType, tmp_path: Path, line: str
+) -> None:
+    stream = tmp_path / "bad.jsonl"
+    stream.write_text(f"{line}\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"bad\.jsonl:1"):
+        replay.read(stream, None)
+
+
+def test_a_small_stream_is_replayed_beside_the_relatives_with_no_wrong_hit_of_ours(
+    replay: ModuleType, tmp_path: Path, minilm: "Embedder", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "SentenceTransformersEmbedder", lambda: minilm)
+    out = tmp_path / "out.json"
+    assert replay.main([str(SMALL), "--json", str(out)]) == 0
+    streams = json.loads(out.read_text(encoding="utf-8"))["streams"]
+    ours = [s for s in streams if s["cache"] == "semcache"]
+    others = [s for s in streams if s["cache"] != "semcache"]
+    assert [s["wrong"] for s in ours] == [0, 0]
+    assert min(s["right_of_ceiling"] for s in ours) > 0.8
+    assert all(s["wrong"] > 0 for s in others)
