@@ -23,29 +23,43 @@ WORKERS = 16
 """Threads of one pool; calls beyond that wait their turn without blocking the loop."""
 
 
-class _Pool:
-    """A pool of its own, so that a burst here cannot starve the loop's default one."""
+class _Door:
+    """Worker threads over something that closes: what both classes below are."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, behind: PlanCache | SemCache, workers: int) -> None:
+        self._behind = behind
+        # A pool of its own, so that a burst here cannot starve the loop's default one.
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="semcache")
 
-    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what `function` returns, run in a worker with the caller's context variables."""
         bound = partial(copy_context().run, function, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._pool, bound)
 
-    def close(self) -> None:
-        """Wait for what runs, and take no more."""
-        self._pool.shutdown(wait=True)
+    async def close(self) -> None:
+        """Wait for what runs, flush and release; calling it twice is fine."""
+        await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
+        self._behind.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
 
 
-class AsyncPlanCache:
+class AsyncPlanCache(_Door):
     """A `PlanCache` for async callers. Closing it closes the cache."""
 
     def __init__(self, cache: PlanCache, *, workers: int = WORKERS) -> None:
+        super().__init__(cache, workers)
         self.cache = cache
         """The cache behind it."""
-        self._pool = _Pool(workers)
 
     async def lookup(
         self,
@@ -58,7 +72,7 @@ class AsyncPlanCache:
         threshold: float | None = None,
     ) -> Found:
         """Return a hit or a miss; see `PlanCache.lookup`."""
-        return await self._pool.call(
+        return await self._call(
             self.cache.lookup,
             prompt,
             tenant=tenant,
@@ -81,7 +95,7 @@ class AsyncPlanCache:
         planner: str = "",
     ) -> Stored:
         """Keep a plan; see `PlanCache.store`."""
-        return await self._pool.call(
+        return await self._call(
             self.cache.store,
             prompt,
             plan,
@@ -95,38 +109,22 @@ class AsyncPlanCache:
 
     async def feedback(self, found: Found, *, right: bool) -> None:
         """Take a caller's word on a hit; see `PlanCache.feedback`."""
-        await self._pool.call(self.cache.feedback, found, right=right)
-
-    async def close(self) -> None:
-        """Flush and release; calling it twice is fine."""
-        self._pool.close()
-        self.cache.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
+        await self._call(self.cache.feedback, found, right=right)
 
 
-class AsyncSemCache:
+class AsyncSemCache(_Door):
     """A `SemCache` for async callers. Closing it closes the cache."""
 
     def __init__(self, semcache: SemCache, *, workers: int = WORKERS) -> None:
+        super().__init__(semcache, workers)
         self.semcache = semcache
         """The SemCache behind it."""
-        self._pool = _Pool(workers)
 
     async def normalize(
         self, prompt: str, *, params: Mapping[str, object] | None = None
     ) -> PromptSchema | None:
         """Return the schema of a prompt; see `SemCache.normalize`."""
-        return await self._pool.call(self.semcache.normalize, prompt, params=params)
+        return await self._call(self.semcache.normalize, prompt, params=params)
 
     async def lookup(
         self,
@@ -137,7 +135,7 @@ class AsyncSemCache:
         schema: PromptSchema | None = None,
     ) -> Found:
         """Return a hit or a miss; see `SemCache.lookup`."""
-        return await self._pool.call(
+        return await self._call(
             self.semcache.lookup, prompt, tenant=tenant, params=params, schema=schema
         )
 
@@ -150,7 +148,7 @@ class AsyncSemCache:
         failure: str = "",
     ) -> Planned:
         """Return a new plan; see `SemCache.create`."""
-        return await self._pool.call(
+        return await self._call(
             self.semcache.create, prompt, schema, params=params, failure=failure
         )
 
@@ -163,17 +161,13 @@ class AsyncSemCache:
         schema: PromptSchema | None = None,
     ) -> Stored:
         """Keep a new plan; see `SemCache.store`."""
-        return await self._pool.call(
-            self.semcache.store, prompt, planned, tenant=tenant, schema=schema
-        )
+        return await self._call(self.semcache.store, prompt, planned, tenant=tenant, schema=schema)
 
     async def execute(
         self, plan: ExecutionPlan, *, run: str = "", allow_writes: bool = True
     ) -> Outcome:
         """Run a bound plan; see `SemCache.execute`."""
-        return await self._pool.call(
-            self.semcache.execute, plan, run=run, allow_writes=allow_writes
-        )
+        return await self._call(self.semcache.execute, plan, run=run, allow_writes=allow_writes)
 
     async def run(
         self,
@@ -184,22 +178,6 @@ class AsyncSemCache:
         allow_writes: bool | None = None,
     ) -> Answer:
         """Answer a prompt; see `SemCache.run`."""
-        return await self._pool.call(
+        return await self._call(
             self.semcache.run, prompt, tenant=tenant, params=params, allow_writes=allow_writes
         )
-
-    async def close(self) -> None:
-        """Flush and release; calling it twice is fine."""
-        self._pool.close()
-        self.semcache.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()

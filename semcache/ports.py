@@ -1,7 +1,6 @@
 """Every Protocol on one page: what semcache needs from the world, and the values that cross."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -35,7 +34,7 @@ class Clock(Protocol):
 
 
 class Observer(Protocol):
-    """Takes every event. May be called from several threads; what it raises is logged, never passed on."""
+    """Takes every event, from any thread; what it raises is logged, never passed on."""
 
     def __call__(self, event: Event, /) -> None:
         """Take one event; return at once."""
@@ -101,7 +100,7 @@ class Neighbor:
 
 
 class VectorIndex(Protocol):
-    """Nearest vectors by cosine, for one tenant and one embedder. Exact. Safe from several threads."""
+    """Nearest vectors by cosine, of one tenant and embedder. Exact. Safe from several threads."""
 
     def add(self, id: str, vector: Vector) -> None:  # noqa: A002 - the word of the record
         """Keep `vector` under `id`, replacing what was there.
@@ -217,7 +216,7 @@ class PlanStore(Protocol):
         """Return the changes after number `since`, in order; None if some of them are forgotten."""
 
     def get_note(self, tenant: str, name: str) -> str | None:
-        """Return a small JSON text kept beside the records (counters, failures, evidence), or None."""
+        """Return a small JSON text kept beside the records (counts, evidence), or None."""
 
     def put_note(self, tenant: str, name: str, text: str | None) -> None:
         """Keep `text` under `name`, or forget it (None)."""
@@ -228,7 +227,7 @@ class PlanStore(Protocol):
         """Replace a note by `change(note)` in one transaction, so that no other update is lost."""
 
     def clear(self, tenant: str | None = None) -> int:
-        """Remove all records and notes of the tenant, or of every tenant (None); return how many records."""
+        """Remove records and notes of the tenant, or of all (None); return how many records."""
 
     def close(self) -> None:
         """Release files and connections; calling it twice is fine."""
@@ -348,14 +347,3 @@ class Engine(Protocol):
             InvalidPlan: the plan is malformed.
             ExecutionError: an operation failed or was refused, or a limit was reached.
         """
-
-
-class SingleFlight(Protocol):
-    """Lets one caller do the work that several want."""
-
-    def flight(self, key: str) -> AbstractContextManager[bool]:
-        """Enter when no other holder of `key` is inside; give whether somebody else held it before."""
-
-
-Closed = Mapping[str, Sequence[str]]
-"""Field → the values that it can have, as a catalog declares them."""

@@ -48,7 +48,7 @@ from semcache.settings import Settings
 log = logging.getLogger(__name__)
 
 REPLAN_AFTER = 2
-"""Failures in a row of a cached plan after which it is planned afresh: one may be the values' fault."""
+"""Failures in a row after which a cached plan is made anew: one may be the values' fault."""
 
 
 @dataclass(frozen=True, slots=True)

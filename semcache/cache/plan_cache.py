@@ -178,7 +178,7 @@ class PlanCache:
         start = self._clock.monotonic()
         try:
             view = self._views.current(tenant)
-            asked = self._asked(text, tenant, given, grounding, view, schema)
+            asked = self._asked(text, tenant, given, grounding=grounding, view=view, schema=schema)
             lookup = Lookup(self._parts(above), view, asked)
             found = lookup.find()
         except StoreError as error:
@@ -194,6 +194,7 @@ class PlanCache:
         text: str,
         tenant: str,
         given: Sequence[Parameter],
+        *,
         grounding: str,
         view: View | None,
         schema: PromptSchema | None,
@@ -287,7 +288,7 @@ class PlanCache:
         _check_tenant(tenant)
         decoded = readable(plan, self.catalog)
         view = self._view(tenant)
-        asked = self._asked(text, tenant, given, grounding, view, schema)
+        asked = self._asked(text, tenant, given, grounding=grounding, view=view, schema=schema)
         entry = admit(
             asked,
             decoded,

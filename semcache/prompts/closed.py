@@ -33,7 +33,7 @@ class ClosedValues(Mapping[str, Sequence[str]]):
         for field, members in self._values.items():
             for value in members:
                 self._put(_Member(field, value))
-        members_of = {value: field for field in reversed(values) for value in values[field]}
+        members_of = {value: name for name in reversed([*values]) for value in values[name]}
         for word, target in synonyms.items():
             if target in members_of and self._phrases.get(word) is None:
                 self._phrases.put(word, _Member(members_of[target], target))
