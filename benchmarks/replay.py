@@ -20,7 +20,6 @@ import argparse
 import contextlib
 import copy
 import json
-import math
 import platform
 import random
 import sys
@@ -29,40 +28,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from tqdm import tqdm
 
-from semcache import Hit, Parameter, PlanCache, __version__
-from semcache.errors import InvalidInput, InvalidPrompt
+from semcache import Hit, PlanCache, __version__
+from semcache.errors import InvalidInput, InvalidPrompt, InvalidStream
+from semcache.explore.scoring import is_right, replayed, wilson_upper
+from semcache.explore.streams import Row, read_stream
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.ports import Embedder
 
 Plan = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One prompt of a stream and what a perfect planner makes of it."""
-
-    id: str
-    scope: str
-    text: str
-    params: tuple[Parameter, ...]
-    plan: Plan | None
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """Name → value, as a caller with structured values gives them."""
-        return {p.name: p.value for p in self.params}
-
-    @property
-    def shape(self) -> str | None:
-        """What its plan shares with plans for other values."""
-        if self.plan is None:
-            return None
-        return f"{self.scope}\0{canonical(shape(self.plan, self.params))}"
 
 
 class Rule(Protocol):
@@ -78,67 +56,12 @@ class Rule(Protocol):
 # Reading -------------------------------------------------------------------------------------
 
 
-class BadStream(SystemExit):
-    """A stream that cannot be replayed."""
-
-
-def read(path: Path, limit: int | None) -> list[Row]:
-    """Return the rows of a stream, at most `limit`."""
-    rows = []
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                rows.append(_row(path, number, line))
-            if limit and len(rows) >= limit:
-                break
-    if not rows:
-        raise BadStream(f"{path}: no rows")
-    return rows
-
-
-def _row(path: Path, number: int, line: str) -> Row:
+def read(path: Path, limit: int | None) -> tuple[Row, ...]:
+    """Return the rows of a stream, at most `limit`; a bad one ends the script."""
     try:
-        doc = json.loads(line)
-        params = tuple(Parameter(p["name"], p["value"], mention=p["text"]) for p in doc["params"])
-        row = Row(str(doc["id"]), str(doc["scope"]), doc["text"], params, doc["plan"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadStream(f"{path}:{number}: {error!r}; see the head of this script") from error
-    if row.plan is not None and not isinstance(row.plan, dict):
-        raise BadStream(f"{path}:{number}: the plan is {row.plan!r}; expected an object or null")
-    return row
-
-
-def canonical(value: Any) -> str:  # noqa: ANN401 - any JSON
-    """Return text that is equal for equal plans: numbers by value, text without case."""
-    if isinstance(value, bool) or value is None:
-        return json.dumps(value)
-    if isinstance(value, int | float):
-        return f"{value:g}"
-    if isinstance(value, str):
-        return json.dumps(value.strip().lower())
-    if isinstance(value, list):
-        return "[" + ",".join(map(canonical, value)) + "]"
-    return "{" + ",".join(f"{json.dumps(k)}:{canonical(v)}" for k, v in sorted(value.items())) + "}"
-
-
-def shape(plan: Any, params: Sequence[Parameter]) -> Any:  # noqa: ANN401 - any JSON
-    """Return `plan` with each value that is a parameter's replaced by the parameter's name."""
-    names = {canonical(p.value): p.name for p in reversed(params)}
-
-    def walk(value: Any, key: str) -> Any:  # noqa: ANN401 - any JSON
-        if isinstance(value, dict):
-            return {k: walk(v, k) for k, v in value.items()}
-        if isinstance(value, list):
-            return [walk(v, key) for v in value]
-        same_name = next(
-            (p.name for p in params if p.name == key and canonical(p.value) == canonical(value)),
-            None,
-        )
-        return (
-            {"param": same_name or names[canonical(value)]} if canonical(value) in names else value
-        )
-
-    return walk(plan, "")
+        return read_stream(path, limit=limit)
+    except InvalidStream as error:
+        raise SystemExit(str(error)) from error
 
 
 # Caches --------------------------------------------------------------------------------------
@@ -305,14 +228,6 @@ def put(plan: Any, pointer: Pointer, value: Any) -> None:  # noqa: ANN401 - any 
 # Scoring -------------------------------------------------------------------------------------
 
 
-def wilson(k: int, n: int, z: float = 1.645) -> float:
-    """Return the upper end of the one-sided 95 % Wilson interval of k of n (Wilson 1927)."""
-    if not n:
-        return 0.0
-    p, d = k / n, 1 + z * z / n
-    return (p + z * z / (2 * n) + z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))) / d
-
-
 @dataclass
 class Score:
     """What one cache did on one stream."""
@@ -330,21 +245,20 @@ class Score:
 
     def take(
         self, row: Row, served: Plan | None, tier: str, seconds: float, embedding: float
-    ) -> bool:
-        """Count one lookup; return whether it was a hit."""
+    ) -> None:
+        """Count one lookup."""
         self.rows += 1
         self.tiers[tier] = self.tiers.get(tier, 0) + 1
         name = tier if served is not None else "miss"
         self.seconds.setdefault(name, []).append(seconds - embedding)
         if served is None:
-            return False
+            return
         self.hits += 1
-        if row.plan is None or canonical(served) != canonical(row.plan):
+        if not is_right(served, row.plan):
             self.wrong += 1
             self.mistakes.append(
                 {"id": row.id, "text": row.text, "tier": tier, "served": served, "wanted": row.plan}
             )
-        return True
 
     def summary(self) -> dict[str, Any]:
         """Return shares and percentiles."""
@@ -355,7 +269,7 @@ class Score:
             "right": right / max(1, self.rows),
             "right_of_ceiling": right / max(1, self.ceiling),
             "wrong_share": self.wrong / max(1, self.hits),
-            "wrong_upper95": wilson(self.wrong, self.hits),
+            "wrong_upper95": wilson_upper(self.wrong, self.hits),
             "ceiling_share": self.ceiling / max(1, self.rows),
             "milliseconds_without_embedding": {
                 t: percentiles(s) for t, s in sorted(self.seconds.items())
@@ -369,17 +283,35 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     return {f"p{q}": round(float(np.percentile(seconds, q)) * 1000, 4) for q in (50, 90, 99)}
 
 
+class Answer(NamedTuple):
+    """What a cache said and what it took."""
+
+    plan: Plan | None
+    tier: str
+    embedding: float
+    seconds: float
+
+
+def timed(cache: Rule, row: Row, *, given: bool) -> Answer:
+    """Look a row up."""
+    start = time.perf_counter()
+    plan, tier, embedding = cache.lookup(row, given=given)
+    return Answer(plan, tier, embedding, time.perf_counter() - start)
+
+
 def replay(cache: Rule, rows: Sequence[Row], score: Score, *, bar: bool) -> Score:
     """Replay `rows` against a cold cache."""
-    seen: set[str] = set()
-    for row in tqdm(rows, desc=f"{score.stream} {score.cache}", disable=not bar, leave=False):
-        score.ceiling += row.shape is not None and row.shape in seen
-        start = time.perf_counter()
-        served, tier, embedding = cache.lookup(row, given=score.given)
-        hit = score.take(row, served, tier, time.perf_counter() - start, embedding)
-        if not hit and row.plan is not None:
-            cache.store(row, given=score.given)
-            seen.add(row.shape or "")
+    bar_of_rows = tqdm(rows, desc=f"{score.stream} {score.cache}", disable=not bar, leave=False)
+    steps = replayed(
+        bar_of_rows,
+        lookup=lambda row: timed(cache, row, given=score.given),
+        served=lambda answer: answer.plan,
+        store=lambda row: cache.store(row, given=score.given),
+    )
+    for step in steps:
+        answer = step.answer
+        score.ceiling += step.servable
+        score.take(step.row, answer.plan, answer.tier, answer.seconds, answer.embedding)
     return score
 
 
@@ -445,7 +377,7 @@ def pooled(scores: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "ceiling_share": total["ceiling"] / total["rows"],
                 "right_of_ceiling": sum(s["right_of_ceiling"] for s in group) / len(group),
                 "wrong_share": total["wrong"] / max(1, total["hits"]),
-                "wrong_upper95": wilson(total["wrong"], total["hits"]),
+                "wrong_upper95": wilson_upper(total["wrong"], total["hits"]),
             }
         )
     return out
@@ -500,7 +432,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     scores: list[Score] = []
     print(head(), flush=True)
     for path in args.streams:
-        rows = read(path, args.rows)
+        rows = list(read(path, args.rows))
         if args.seed is not None:
             random.Random(args.seed).shuffle(rows)  # noqa: S311 - an order, not a secret
         if {"response", "orra"} & set(args.caches):

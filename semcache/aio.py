@@ -5,11 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
+from semcache.cache.entry import Entry
 from semcache.cache.found import Found
 from semcache.cache.plan_cache import PlanCache, Stored
+from semcache.cache.statistics import Statistics
+from semcache.catalog.grounding import Grounded
+from semcache.errors import StoreUnavailable
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Outcome, Planned
 from semcache.prompts.parameter import Parameter
@@ -32,13 +37,24 @@ class _Door:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="semcache")
 
     async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what `function` returns, run in a worker with the caller's context variables."""
+        """Return what `function` returns, run in a worker with the caller's context variables.
+
+        Raises:
+            StoreUnavailable: this was closed.
+        """
         bound = partial(copy_context().run, function, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._pool, bound)
+        try:
+            running = asyncio.get_running_loop().run_in_executor(self._pool, bound)
+        except RuntimeError as error:
+            raise StoreUnavailable("the cache was closed; open it again") from error
+        return await running
 
     async def close(self) -> None:
         """Wait for what runs, flush and release; calling it twice is fine."""
-        await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
+        await asyncio.to_thread(self._end)
+
+    def _end(self) -> None:
+        self._pool.shutdown()
         self._behind.close()
 
     async def __aenter__(self) -> Self:
@@ -70,6 +86,7 @@ class AsyncPlanCache(_Door):
         schema: PromptSchema | None = None,
         grounding: str = "",
         threshold: float | None = None,
+        run: str = "",
     ) -> Found:
         """Return a hit or a miss; see `PlanCache.lookup`."""
         return await self._call(
@@ -80,6 +97,7 @@ class AsyncPlanCache(_Door):
             schema=schema,
             grounding=grounding,
             threshold=threshold,
+            run=run,
         )
 
     async def store(
@@ -111,6 +129,52 @@ class AsyncPlanCache(_Door):
         """Take a caller's word on a hit; see `PlanCache.feedback`."""
         await self._call(self.cache.feedback, found, right=right)
 
+    async def invalidate(
+        self,
+        *,
+        tenant: str = "default",
+        id: str | None = None,  # noqa: A002 - the word of the entry
+        tag: str | None = None,
+        operation: str | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Remove what is named; see `PlanCache.invalidate`."""
+        return await self._call(
+            self.cache.invalidate, tenant=tenant, id=id, tag=tag, operation=operation, key=key
+        )
+
+    async def remove_expired(self, *, tenant: str = "default") -> int:
+        """Remove expired entries; see `PlanCache.remove_expired`."""
+        return await self._call(self.cache.remove_expired, tenant=tenant)
+
+    async def clear(self, *, tenant: str | None = None) -> int:
+        """Remove everything; see `PlanCache.clear`."""
+        return await self._call(self.cache.clear, tenant=tenant)
+
+    async def entries(self, *, tenant: str = "default") -> tuple[Entry, ...]:
+        """Return the tenant's entries; see `PlanCache.entries`."""
+        return await self._call(self.cache.entries, tenant=tenant)
+
+    async def tenants(self) -> tuple[str, ...]:
+        """Return the tenants that have entries; see `PlanCache.tenants`."""
+        return await self._call(self.cache.tenants)
+
+    async def stats(self, *, tenant: str = "default") -> Statistics:
+        """Return the tenant's counts; see `PlanCache.stats`."""
+        return await self._call(self.cache.stats, tenant=tenant)
+
+    async def export(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Write the tenant's entries to a file; see `PlanCache.export`."""
+        return await self._call(self.cache.export, path, tenant=tenant)
+
+    async def import_(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Keep the entries of a file; see `PlanCache.import_`."""
+        return await self._call(self.cache.import_, path, tenant=tenant)
+
+    async def flush(self) -> None:
+        """Write counts that are kept in memory; see `PlanCache.flush`."""
+        await self._call(self.cache.flush)
+
 
 class AsyncSemCache(_Door):
     """A `SemCache` for async callers. Closing it closes the cache."""
@@ -126,6 +190,10 @@ class AsyncSemCache(_Door):
         """Return the schema of a prompt; see `SemCache.normalize`."""
         return await self._call(self.semcache.normalize, prompt, params=params)
 
+    async def ground(self, prompt: str) -> Grounded | None:
+        """Return the use case that a prompt is; see `SemCache.ground`."""
+        return await self._call(self.semcache.ground, prompt)
+
     async def lookup(
         self,
         prompt: str,
@@ -133,10 +201,11 @@ class AsyncSemCache(_Door):
         tenant: str = "default",
         params: Mapping[str, object] | None = None,
         schema: PromptSchema | None = None,
+        run: str = "",
     ) -> Found:
         """Return a hit or a miss; see `SemCache.lookup`."""
         return await self._call(
-            self.semcache.lookup, prompt, tenant=tenant, params=params, schema=schema
+            self.semcache.lookup, prompt, tenant=tenant, params=params, schema=schema, run=run
         )
 
     async def create(

@@ -97,11 +97,15 @@ def _place(what: str, at: Pointer) -> str:
     return f"{what} at {pointer_text(at)!r}" if at else what
 
 
+# Made once: `json.dumps` and `json.loads` make a new one for each call with options.
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+
+
 def dumps(value: Json) -> str:
     """Return the canonical text of `value`: sorted keys, no spaces, finite numbers only."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return _ENCODER.encode(value)
 
 
 def spelled(value: Json) -> str:
@@ -109,14 +113,16 @@ def spelled(value: Json) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def loads(text: str, *, what: str = "text") -> Json:
+def loads(text: str, *, what: str = "text", strict: bool = True) -> Json:
     """Return the JSON value that `text` spells.
+
+    Not `strict`, line breaks and other control characters may stand inside texts as they are.
 
     Raises:
         InvalidJson: `text` is not JSON, or spells NaN or infinity.
     """
     try:
-        value: Json = json.loads(text, parse_constant=_no_constant)
+        value: Json = _DECODERS[strict].decode(text)
     except (ValueError, RecursionError) as error:
         raise InvalidJson(f"{what} is not JSON: {error}") from error
     return value
@@ -124,6 +130,11 @@ def loads(text: str, *, what: str = "text") -> Json:
 
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a JSON number")
+
+
+_DECODERS = {
+    strict: json.JSONDecoder(parse_constant=_no_constant, strict=strict) for strict in (True, False)
+}
 
 
 def digest(value: Json) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -13,22 +14,37 @@ from pathlib import Path
 from typing import NoReturn
 
 import semcache as package
+from semcache.binding.bind import bind
+from semcache.binding.generalize import generalize
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
-from semcache.canonical import Json, JsonObject, dumps, plain
+from semcache.canonical import Json, JsonObject, dumps, loads, plain
 from semcache.catalog.catalog import Catalog
 from semcache.demo import operations, sales
 from semcache.demo.check import Checked, Tally, checked
 from semcache.demo.prompts import CASES
-from semcache.errors import InvalidInput, SemCacheError
+from semcache.errors import InvalidInput, InvalidPlan, SemCacheError
+from semcache.explore.evaluate import evaluate
+from semcache.explore.report import Report, pooled
+from semcache.explore.tune import TRIED, recommend
+from semcache.plans.checks import check, refuse
+from semcache.plans.codec import FORMATS, adopt, decode
+from semcache.plans.document import DocumentPlan
+from semcache.plans.finding import Finding
+from semcache.plans.plan import ExecutionPlan
+from semcache.prompts.parameter import by_name
 from semcache.semcache import SemCache
 from semcache.settings import Settings
+from semcache.sources.auth import Auth
 from semcache.sources.functions import load
+from semcache.sources.mcp import McpServer, McpServers
+from semcache.sources.openapi import OpenApiService
 
 DIRECTORY = Path("indexes/default")
 """Where a checkout keeps its cache."""
 WRONG, ERROR, INTERRUPTED = 1, 2, 130
-"""Exit statuses beside 0: the demo had a wrong answer, a command failed, somebody hit Ctrl-C."""
+"""Exit statuses beside 0: the demo had a wrong answer or `tune` nothing to recommend, a command
+failed, somebody hit Ctrl-C."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -142,6 +158,105 @@ def _demo(options: argparse.Namespace) -> int:
     return WRONG if tally.wrong else 0
 
 
+def _evaluate(options: argparse.Namespace) -> int:
+    reports: list[Report] = []
+    for path in options.streams:
+        # The first replay's embedder serves the others: loading it takes seconds.
+        cache = reports[0].cache if reports else None
+        reports.append(
+            evaluate(
+                path,
+                given=options.given,
+                log=options.log,
+                threshold=0.95 if options.threshold is None else options.threshold,
+                max_wrong=options.max_wrong,
+                embedder=cache.embedder if cache else None,
+                limit=options.rows,
+            )
+        )
+        if not options.json:
+            print(reports[-1], flush=True)
+    if len(reports) > 1:
+        reports.append(pooled(reports))
+    if options.json:
+        _print_json([report.to_dict() for report in reports])
+    elif len(reports) > 1:
+        print("\n".join(reports[-1].lines(mistakes=0)))
+    return 0
+
+
+def _tune(options: argparse.Namespace) -> int:
+    found = recommend(
+        options.stream,
+        target=options.max_wrong,
+        confidence=options.confidence,
+        knob=options.knob,
+        given=options.given,
+        log=options.log,
+        limit=options.rows,
+    )
+    if options.json:
+        _print_json(found.to_dict())
+    else:
+        print(found)
+    return 0 if found.chosen else WRONG
+
+
+def _plan_check(options: argparse.Namespace) -> int:
+    plan = _plan(options)
+    with ExitStack() as stack:
+        catalog = _catalog(options, stack) if _names_a_source(options) else None
+        findings = _findings(plan, catalog)
+    if options.json:
+        listed: list[Json] = [plain(asdict(finding)) for finding in findings]
+        _print_json(
+            {"format": plan.format, "operations": list(plan.operations()), "findings": listed}
+        )
+    elif findings:
+        print("\n".join(map(str, findings)))
+    else:
+        print(f"ok: {plan.format}, calls {', '.join(plan.operations()) or 'nothing'}")
+    return WRONG if findings else 0
+
+
+def _plan_run(options: argparse.Namespace) -> int:
+    given = loads(options.params, what="--params")
+    if not isinstance(given, dict):
+        raise InvalidInput(f"--params is a {type(given).__name__}; expected a JSON object")
+    with ExitStack() as stack:
+        catalog = _catalog(options, stack)
+        schemas = {operation.name: operation.input_schema for operation in catalog}
+        template = generalize(_plan(options).to_dict(), by_name(given), schemas=schemas)
+        bound = bind(template, given)
+        plan = adopt(bound.plan, bound.data)
+        refuse(_findings(plan, catalog))
+        outcome = stack.enter_context(_opened(options, catalog)).execute(plan)
+    if options.json:
+        _print_json({"value": outcome.value, "text": outcome.text})
+    else:
+        print(outcome.text)
+    return 0
+
+
+def _plan(options: argparse.Namespace) -> ExecutionPlan:
+    try:
+        return decode(options.file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise InvalidPlan(f"{str(options.file)!r} is not UTF-8 text: {error.reason}") from error
+
+
+def _findings(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+    if plan.format == DocumentPlan.format:
+        formats = ", ".join(known.name for known in FORMATS)
+        what = f"no format that is known; expected the keys of one of: {formats}"
+        return (Finding("", what, "shape"),)
+    return check(plan, catalog)
+
+
+def _names_a_source(options: argparse.Namespace) -> bool:
+    return bool(options.functions or options.openapi or options.mcp)
+
+
 def _print_tally(tally: Tally) -> None:
     print(
         f"{tally.prompts} prompts: {tally.hits} hits, {tally.planned} plans made, "
@@ -215,13 +330,45 @@ def _rich_table() -> Iterator[Callable[[list[Checked]], None]]:
 def _semcache(options: argparse.Namespace) -> Iterator[SemCache]:
     """Give the cache over the caller's own operations, else over those of the demo."""
     with ExitStack() as stack:
-        if options.functions:
-            # The console script, unlike `python -m`, does not look where the caller is.
-            sys.path.insert(0, str(Path.cwd()))
-            catalog = load(options.functions)
-        else:
-            catalog = operations.catalog(stack.enter_context(closing(sales.memory())))
-        yield stack.enter_context(_opened(options, catalog))
+        yield stack.enter_context(_opened(options, _catalog(options, stack)))
+
+
+def _catalog(options: argparse.Namespace, stack: ExitStack) -> Catalog:
+    """Return the operations of all sources that were named, else the demo's."""
+    catalogs: list[Catalog] = []
+    if options.functions:
+        # The console script, unlike `python -m`, does not look where the caller is.
+        sys.path.insert(0, str(Path.cwd()))
+        catalogs.append(load(options.functions))
+    token = os.environ.get("OPENAPI_TOKEN")
+    for source in options.openapi:
+        service = OpenApiService.open(
+            source,
+            auth=Auth.bearer(token) if token else None,
+            base_url=options.server_url,
+        )
+        catalogs.append(stack.enter_context(service).catalog)
+    if options.mcp:
+        catalogs.append(stack.enter_context(McpServers.open(_named_servers(options))).catalog())
+    if not catalogs:
+        return operations.catalog(stack.enter_context(closing(sales.memory())))
+    synonyms = {word: meant for catalog in catalogs for word, meant in catalog.synonyms.items()}
+    closed: dict[str, list[str]] = {}
+    for catalog in catalogs:
+        for name, values in catalog.closed.items():
+            closed.setdefault(name, []).extend(values)
+    return Catalog((one for c in catalogs for one in c), closed=closed, synonyms=synonyms)
+
+
+def _named_servers(options: argparse.Namespace) -> dict[str, McpServer | str]:
+    servers: dict[str, McpServer | str] = {}
+    for number, given in enumerate(options.mcp, start=1):
+        named = re.fullmatch(r"([A-Za-z_]\w*)=(.+)", given)
+        name = named[1] if named else "mcp" if number == 1 else f"mcp{number}"
+        if name in servers:
+            raise InvalidInput(f"two MCP servers are named {name!r}; write NAME=COMMAND_OR_URL")
+        servers[name] = named[2] if named else given
+    return servers
 
 
 def _opened(options: argparse.Namespace, catalog: Catalog) -> SemCache:
@@ -313,7 +460,64 @@ def _parser() -> argparse.ArgumentParser:
         _add_common(options, demo=command.run is _demo)
         if command.plans:
             _add_planning(options, demo=command.run is _demo)
+    _add_plans(commands)
+    _add_replays(commands)
     return parser
+
+
+def _add_plans(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    says = "Check or run a plan in a file."
+    plans = commands.add_parser("plan", help=says, description=says).add_subparsers(
+        required=True, metavar="COMMAND"
+    )
+    says = "Tell everything that is wrong with a plan; of its operations, if a source is named."
+    checks = plans.add_parser("check", help=says, description=says)
+    checks.set_defaults(run=_plan_check)
+    says = "Run a plan."
+    runs = plans.add_parser("run", help=says, description=says)
+    # Without a directory: running a plan caches nothing.
+    runs.set_defaults(run=_plan_run, directory=None, threshold=None)
+    for options in (checks, runs):
+        options.add_argument("file", type=Path, help="the plan, as JSON")
+        options.add_argument("--json", action="store_true", help="print JSON")
+        _add_sources(options)
+    runs.add_argument(
+        "--params", default="{}", metavar="JSON", help="values of the plan's {{params.x}}"
+    )
+    _add_model(runs)
+
+
+def _add_replays(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    says = "Replay streams against a cold cache and say how well it matched."
+    options = commands.add_parser("evaluate", help=says, description=says)
+    options.set_defaults(run=_evaluate)
+    options.add_argument("streams", nargs="+", type=Path, metavar="STREAM", help="JSON lines")
+    options.add_argument("--threshold", type=float, help="cosine to exceed (default: 0.95)")
+    options.add_argument(
+        "--max-wrong", type=float, help="highest share of wrong hits (default: no bound)"
+    )
+    _add_replay(options)
+    says = "Recommend a threshold or max_wrong, with its confidence, from a stream."
+    options = commands.add_parser("tune", help=says, description=says)
+    options.set_defaults(run=_tune)
+    options.add_argument("stream", type=Path, metavar="STREAM", help="JSON lines")
+    options.add_argument(
+        "--max-wrong", type=float, default=0.01, help="share of wrong hits (default: 0.01)"
+    )
+    options.add_argument("--confidence", type=float, default=0.95, help="default: 0.95")
+    options.add_argument(
+        "--knob", choices=tuple(TRIED), default="threshold", help="what to set (default: threshold)"
+    )
+    _add_replay(options)
+
+
+def _add_replay(options: argparse.ArgumentParser) -> None:
+    options.add_argument(
+        "--log", action="store_true", help="lines need only `text` and `plan`: a log of your own"
+    )
+    options.add_argument("--given", action="store_true", help="give lookups the parameters' values")
+    options.add_argument("--rows", type=int, help="replay at most this many rows of each stream")
+    options.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_common(options: argparse.ArgumentParser, *, demo: bool) -> None:
@@ -330,12 +534,37 @@ def _add_common(options: argparse.ArgumentParser, *, demo: bool) -> None:
 
 def _add_planning(options: argparse.ArgumentParser, *, demo: bool) -> None:
     if not demo:
-        options.add_argument(
-            "--functions",
-            metavar="MODULE:NAME",
-            help="your own operations: a catalog, functions, or one (default: the demo's)",
-        )
+        _add_sources(options)
     options.add_argument("--threshold", type=float, help="cosine to exceed (default: 0.95)")
+    _add_model(options)
+
+
+def _add_sources(options: argparse.ArgumentParser) -> None:
+    options.add_argument(
+        "--functions",
+        metavar="MODULE:NAME",
+        help="your own operations: a catalog, functions, or one (default: the demo's)",
+    )
+    options.add_argument(
+        "--openapi",
+        action="append",
+        default=[],
+        metavar="FILE_OR_URL",
+        help="operations of an OpenAPI document; OPENAPI_TOKEN is its bearer token",
+    )
+    options.add_argument(
+        "--server-url", metavar="URL", help="address to call instead of the document's"
+    )
+    options.add_argument(
+        "--mcp",
+        action="append",
+        default=[],
+        metavar="[NAME=]COMMAND_OR_URL",
+        help="tools of an MCP server, named NAME.tool (default: mcp)",
+    )
+
+
+def _add_model(options: argparse.ArgumentParser) -> None:
     options.add_argument("--model", help="language model that normalizes and plans (default: none)")
     options.add_argument(
         "--base-url", help="an OpenAI-compatible server; OPENAI_API_KEY is its key"

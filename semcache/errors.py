@@ -8,6 +8,7 @@ SemCacheError
 │   ├── InvalidPlan               a plan that no engine could run; carries all findings
 │   ├── InvalidOperation          a function or schema that cannot become an operation
 │   ├── InvalidSettings           a setting out of range, unknown, or of the wrong type
+│   ├── InvalidStream             a stream or log that cannot be replayed; names file and line
 │   └── InvalidVector             wrong dimension, wrong dtype, not finite
 ├── UnknownOperation              a catalog has no operation of that name
 ├── NormalizationError            no valid schema after all attempts
@@ -21,7 +22,8 @@ SemCacheError
 │   ├── ExpressionError           a path or condition that cannot be read
 │   ├── StepLimitExceeded         more steps than the budget
 │   ├── DeadlineExceeded          no answer before the deadline
-│   └── OutputTooLarge            a result over the output bound
+│   ├── OutputTooLarge            a result over the output bound
+│   └── CompensationFailed        the plan stopped, and not all that it had done could be undone
 ├── StoreError                    the store cannot be read or written
 │   ├── StoreUnavailable          locked, full, read-only, gone
 │   ├── StoreCorrupt              bytes that are not what was written
@@ -33,6 +35,9 @@ SemCacheError
 ├── ModelError                    a model that cannot answer
 │   ├── ModelUnavailable          unreachable, overloaded, too late: another try may work
 │   └── ModelRejected             the request or its credentials are not accepted
+├── SourceError                   a service that operations come from cannot be used
+│   ├── SourceUnavailable         unreachable, dead, too late, or not speaking its protocol
+│   └── SourceRejected            it answered with an error; carries status and excerpt
 └── MissingExtra (ImportError)    an optional package is not installed
 """
 
@@ -74,6 +79,10 @@ class InvalidOperation(InvalidInput):
 
 class InvalidSettings(InvalidInput):
     """A setting that is out of range, unknown, or of the wrong type."""
+
+
+class InvalidStream(InvalidInput):
+    """A stream or log of prompts and plans that cannot be replayed; names file and line."""
 
 
 class InvalidVector(InvalidInput):
@@ -152,6 +161,10 @@ class OutputTooLarge(ExecutionError):
     """A result is over the output bound."""
 
 
+class CompensationFailed(ExecutionError):
+    """The plan stopped, and not all that it had done could be undone; the cause says why."""
+
+
 class StoreError(SemCacheError):
     """The store cannot be read or written."""
 
@@ -194,6 +207,25 @@ class ModelUnavailable(ModelError):
 
 class ModelRejected(ModelError):
     """The model does not accept the request or its credentials; another try will not work."""
+
+
+class SourceError(SemCacheError):
+    """A service that operations come from cannot be used."""
+
+
+class SourceUnavailable(SourceError):
+    """The service is unreachable, dead, too late, or does not speak its protocol."""
+
+
+class SourceRejected(SourceError):
+    """The service answered with an error."""
+
+    def __init__(self, message: str, *, status: int | None = None, excerpt: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        """The HTTP status; None where the protocol has none."""
+        self.excerpt = excerpt
+        """The beginning of what the service said."""
 
 
 class MissingExtra(SemCacheError, ImportError):

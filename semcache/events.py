@@ -88,6 +88,18 @@ class ModelCalled:
     prompt_tokens: int
     completion_tokens: int
     error: str = ""
+    cached: bool = False
+    """Whether it was remembered: nobody was asked, and no tokens were spent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseLookedUp:
+    """A response cache was asked for the answer of a model."""
+
+    key: str
+    """SHA-256 of the request, 64 hex digits, unless the caller has keys of its own."""
+    group: str
+    hit: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +131,7 @@ Event: TypeAlias = (
     | EntriesRemoved
     | TierFailed
     | ModelCalled
+    | ResponseLookedUp
     | NodeFinished
     | Repaired
 )

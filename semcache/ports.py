@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.grounding import Grounded
 from semcache.events import Event
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter
@@ -57,6 +58,8 @@ class Completion:
     """The model that answered, as it names itself."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached: bool = False
+    """Whether it was remembered: nobody was asked, and no tokens were spent now."""
 
 
 class Model(Protocol):
@@ -73,6 +76,17 @@ class Model(Protocol):
             ModelUnavailable: unreachable, overloaded or too late, after the adapter's own retries.
             ModelRejected: the request or its credentials are not accepted.
         """
+
+
+@runtime_checkable
+class RememberingModel(Model, Protocol):
+    """A model that may answer from memory, and lets a caller who needs a new answer say so."""
+
+    def fresh(self, messages: Sequence[Message]) -> Completion:
+        """Return a new answer, and remember it instead of the old one. Raises as `complete`."""
+
+    def forget(self, messages: Sequence[Message]) -> None:
+        """Forget the answer to `messages`, which turned out to be of no use."""
 
 
 class Embedder(Protocol):
@@ -124,6 +138,33 @@ class VectorIndex(Protocol):
 
     def save(self, path: str, *, change: int) -> None:
         """Write a snapshot aside, checksum it and rename it to `path`; `change` is kept with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What was derived from a store once, as it was kept."""
+
+    content: bytes
+    index: VectorIndex
+    change: int
+    """Number of the last change that `index` holds."""
+
+
+class Snapshots(Protocol):
+    """Keeps what was derived from a store, so that the next process need not derive it again."""
+
+    def save(self, name: str, content: bytes, index: VectorIndex, *, change: int) -> str:
+        """Keep both under `name`, in place of what was there; return the checksum of `content`.
+
+        Raises:
+            StoreUnavailable: it cannot be written.
+        """
+
+    def load(self, name: str, checksum: str) -> Snapshot | None:
+        """Return what was kept under `name` with that checksum; None if it is not there as it was."""
+
+    def discard(self, name: str | None) -> None:
+        """Forget what is kept under `name`, or all (None); nothing there is fine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +275,57 @@ class PlanStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """What a store of responses holds, or may hold."""
+
+    entries: int
+    bytes: int
+    """Bytes of the responses in UTF-8; what a store adds to them does not count."""
+
+
+class ResponseStore(Protocol):
+    """Texts under exact keys, in the order of their use. Safe from several threads.
+
+    A text is alive while less than its `ttl_s` has passed since it was written or last got; one
+    that is not is never returned. Every method may raise `StoreUnavailable`.
+    """
+
+    def get(self, key: str, *, now_s: float) -> str | None:
+        """Return the living text and make it the one used last, its age beginning anew; or None.
+
+        A text that is not what was written is dropped: None.
+        """
+
+    def has(self, key: str, *, now_s: float) -> bool:
+        """Return whether there is a living text under `key`; that is no use of it."""
+
+    def set(
+        self, key: str, text: str, *, group: str, ttl_s: float | None, now_s: float, limit: Room
+    ) -> int:
+        """Keep `text`, replacing what was there; return how many others made room for it.
+
+        The ones used longest ago go first, until all that is kept is within `limit`. A text that
+        is over the limit by itself is not kept, and nothing else goes for it. `ttl_s` None: lives
+        until it must make room.
+        """
+
+    def remove(self, keys: Sequence[str]) -> int:
+        """Forget texts; return how many were there."""
+
+    def keys(self, *, group: str | None = None) -> Sequence[str]:
+        """Return the keys of `group`, or all (None), sorted; those no longer alive too."""
+
+    def room(self) -> Room:
+        """Return how much is kept; what is no longer alive counts until it is found or goes."""
+
+    def clear(self) -> int:
+        """Forget everything; return how many texts there were."""
+
+    def close(self) -> None:
+        """Release files and connections; calling it twice is fine."""
+
+
+@dataclass(frozen=True, slots=True)
 class PlanRequest:
     """What a planner is asked."""
 
@@ -245,6 +337,8 @@ class PlanRequest:
     """What is known of the prompt's values: from the caller, else from the schema."""
     failure: str = ""
     """What went wrong with the last plan for this prompt; empty the first time."""
+    grounding: Grounded | None = None
+    """The use case that the prompt was found to be, with the rules of its domain; None: none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,17 +14,22 @@ from semcache.binding.generalize import generalize
 from semcache.cache.flight import Flights
 from semcache.cache.found import Found, Hit, Miss
 from semcache.cache.plan_cache import PlanCache, Stored
+from semcache.cache.responses import Responses
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.grounding import Grounded, Grounding
 from semcache.errors import (
+    BindingError,
     ExecutionError,
     InvalidPlan,
+    InvalidPrompt,
     NormalizationError,
     PlanningError,
     SemCacheError,
 )
 from semcache.events import Phase, PhaseFinished
 from semcache.planners.failures import Failure, FailureMemory
+from semcache.planners.grounding import Groundings
 from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import (
@@ -43,6 +48,7 @@ from semcache.ports import (
 )
 from semcache.prompts.parameter import by_name
 from semcache.prompts.schema import PromptSchema
+from semcache.prompts.text import check_prompt
 from semcache.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -108,9 +114,14 @@ class SemCache:
         failures: FailureMemory,
         clock: Clock,
         limits: Limits,
+        responses: Responses | None = None,
+        groundings: Groundings | None = None,
+        closing: Sequence[Callable[[], None]] = (),
     ) -> None:
         self.cache = cache
         """The plan cache behind it."""
+        self.responses = responses
+        """What the model answered, by what it was asked; None: nothing is remembered."""
         self.catalog = catalog
         """What plans may call."""
         self._normalizers = tuple(normalizers)
@@ -119,7 +130,9 @@ class SemCache:
         self._failures = failures
         self._clock = clock
         self._limits = limits
+        self._groundings = groundings
         self._flights = Flights()
+        self._closing = tuple(closing)
 
     @classmethod
     def open(
@@ -132,11 +145,17 @@ class SemCache:
         embedder: Embedder | None = None,
         clock: Clock | None = None,
         observer: Observer | None = None,
+        responses: Responses | None = None,
+        groundings: Sequence[Grounding] = (),
     ) -> "SemCache":
         """Return a SemCache over `catalog`, its cache kept in `directory` or in memory (None).
 
         Without a model (here or in `settings`) it runs on rules and the catalog: prompts that they
         cannot settle raise `PlanningError`. No model is loaded until one is needed.
+        What the normalizer and the planner ask a model is remembered in `responses`, which the
+        caller closes; None: beside the plans, unless `settings.response_cache` is off.
+        Of `groundings`, the use case nearest to a prompt is shown to the planner, and its plan
+        serves no prompt that is another use case, or none.
 
         Raises:
             InvalidSettings, ForeignDirectory, NewerFormat, StoreUnavailable, StoreCorrupt: it
@@ -152,6 +171,8 @@ class SemCache:
             embedder=embedder,
             clock=clock,
             observer=observer,
+            responses=responses,
+            groundings=groundings,
         )
 
     # The five operations -------------------------------------------------------------------
@@ -165,19 +186,35 @@ class SemCache:
         last partial one comes back.
 
         Raises:
+            InvalidPrompt, InvalidParameter: the prompt or the values cannot be used.
             ModelError: the model behind a normalizer cannot answer.
         """
+        text = check_prompt(prompt, max_chars=self.cache.settings.max_prompt_chars)
+        given = by_name(params)
         best: PromptSchema | None = None
         for normalizer in self._normalizers:
             try:
-                schema = normalizer.normalize(prompt, catalog=self.catalog, params=by_name(params))
-            except NormalizationError as error:
+                schema = normalizer.normalize(text, catalog=self.catalog, params=given)
+            except (NormalizationError, InvalidPrompt) as error:  # a normalizer may take less text
                 log.info("no schema from %s: %s", type(normalizer).__name__, error)
                 continue
             if not schema.partial:
                 return schema
             best = schema
         return best
+
+    def ground(self, prompt: str) -> Grounded | None:
+        """Return the use case that `prompt` is found to be, or None; no match is not a failure.
+
+        Raises:
+            InvalidPrompt: the prompt cannot be used.
+            EmbeddingError: there are groundings, and the embedder cannot answer.
+        """
+        if self._groundings is None:
+            return None
+        return self._groundings.match(
+            check_prompt(prompt, max_chars=self.cache.settings.max_prompt_chars)
+        )
 
     def lookup(
         self,
@@ -189,7 +226,14 @@ class SemCache:
         run: str = "",
     ) -> Found:
         """Return what the cache has for `prompt`; see `PlanCache.lookup`."""
-        return self.cache.lookup(prompt, tenant=tenant, params=params, schema=schema, run=run)
+        return self.cache.lookup(
+            prompt,
+            tenant=tenant,
+            params=params,
+            schema=schema,
+            grounding=_identity(self.ground(prompt)),
+            run=run,
+        )
 
     def create(
         self,
@@ -208,7 +252,12 @@ class SemCache:
         """
         given = by_name(params) or (schema.parameters() if schema is not None else ())
         request = PlanRequest(
-            prompt=prompt, schema=schema, catalog=self.catalog, params=given, failure=failure
+            prompt=prompt,
+            schema=schema,
+            catalog=self.catalog,
+            params=given,
+            failure=failure,
+            grounding=self.ground(prompt),
         )
         refusals: list[PlanningError] = []
         for planner in self._planners:
@@ -233,6 +282,7 @@ class SemCache:
             params=planned.params,
             tenant=tenant,
             schema=schema,
+            grounding=_identity(self.ground(prompt)),
             planner=planned.planner,
         )
 
@@ -276,21 +326,20 @@ class SemCache:
         start = self._clock.monotonic()
         job = _Job(prompt, tenant, params, allow_writes, uuid.uuid4().hex)
         found = self._look(job)
-        key = found.trace.template or prompt
-        failure = self._failure(tenant, key)
+        failure = self._failure(tenant, _failing_key(found))
         broken = failure is not None and failure.attempts >= REPLAN_AFTER
         if isinstance(found, Hit) and not broken:
-            plan, planned = found.plan, False
+            chosen = _Chosen.of(found)
         else:
-            found, plan, planned = self._learn(job, found, key)
-        outcome = self._executed(job, plan, key)
+            chosen = self._learn(job, found)
+        outcome = self._executed(job, chosen)
         return Answer(
             text=outcome.text,
             value=outcome.value,
-            found=found,
-            plan=plan,
+            found=chosen.found,
+            plan=chosen.plan,
             run=job.run,
-            planned=planned,
+            planned=chosen.planned,
             seconds=self._clock.monotonic() - start,
             nodes=outcome.nodes,
         )
@@ -308,46 +357,59 @@ class SemCache:
         log.info("a semantic hit calls %s, which writes: planned afresh", writing[0])
         return Miss("writes", None, found.trace)
 
-    def _learn(self, job: "_Job", found: Found, key: str) -> tuple[Found, ExecutionPlan, bool]:
+    def _learn(self, job: "_Job", found: Found) -> "_Chosen":
         """Plan the prompt, once for all callers that ask the same with other values meanwhile."""
-        with self._flights.enter(f"{job.tenant}\0{key}") as waited:
+        flight = found.trace.template or job.prompt
+        with self._flights.enter(f"{job.tenant}\0{flight}") as waited:
             if waited and isinstance(found, Miss):
                 found = self._look(job)
                 if isinstance(found, Hit):
-                    return found, found.plan, False
-            failure = self._failure(job.tenant, key, check=True)
+                    return _Chosen.of(found)
+            failure = self._failure(job.tenant, _failing_key(found), check=True)
             with self._timed("normalize", job):
                 schema = self.normalize(job.prompt, params=job.params)
             if isinstance(found, Miss) and schema is not None and _is_news(schema, found):
                 again = self._look(job, schema)
                 if isinstance(again, Hit) and again.tier == "schema":
-                    return again, again.plan, False
+                    return _Chosen.of(again)
             said = failure.last_error if failure is not None else ""
-            return _missed(found), self._make(job, schema, said), True
+            return self._make(job, found, schema, said)
 
-    def _make(self, job: "_Job", schema: PromptSchema | None, failure: str) -> ExecutionPlan:
+    def _make(
+        self, job: "_Job", found: Found, schema: PromptSchema | None, failure: str
+    ) -> "_Chosen":
         """Plan, store, and bind the prompt's own values, whether storing worked or not."""
         with self._timed("plan", job):
             planned = self.create(job.prompt, schema, params=job.params, failure=failure)
-        with self._timed("store", job):
-            self.store(job.prompt, planned, tenant=job.tenant, schema=schema)
-        with self._timed("bind", job):
-            template = generalize(planned.plan.to_dict(), planned.params)
-            own = bind(template, {p.name: p.value for p in planned.params})
-            return adopt(own.plan, own.data)
+        try:
+            with self._timed("store", job):
+                stored = self.store(job.prompt, planned, tenant=job.tenant, schema=schema)
+            with self._timed("bind", job):
+                plan = self._bound(planned)
+        except BindingError as error:
+            what = f"the plan made for {job.prompt[:80]!r} cannot take its values: {error}"
+            raise PlanningError(what) from error
+        key = _entry_key(stored.key, stored.id) if stored else _failing_key(_missed(found))
+        return _Chosen(_missed(found), plan, planned=True, key=key)
 
-    def _executed(self, job: "_Job", plan: ExecutionPlan, key: str) -> Outcome:
+    def _bound(self, planned: Planned) -> ExecutionPlan:
+        # With the schemas, as the cache does it: "2024" is 2024 where an integer is wanted.
+        schemas = {operation.name: operation.input_schema for operation in self.catalog}
+        template = generalize(planned.plan.to_dict(), planned.params, schemas=schemas)
+        own = bind(template, {p.name: p.value for p in planned.params})
+        return adopt(own.plan, own.data)
+
+    def _executed(self, job: "_Job", chosen: "_Chosen") -> Outcome:
+        allow = job.allow_writes is not False
         try:
             with self._timed("execute", job):
-                outcome = self.execute(
-                    plan, run=job.run, allow_writes=job.allow_writes is not False
-                )
+                outcome = self.execute(chosen.plan, run=job.run, allow_writes=allow)
         except ExecutionError as error:
             with self.cache.guarded(job.tenant):
-                self._failures.failed(job.tenant, key, str(error))
+                self._failures.failed(job.tenant, chosen.key, str(error))
             raise
         with self.cache.guarded(job.tenant):
-            self._failures.succeeded(job.tenant, key)
+            self._failures.succeeded(job.tenant, chosen.key)
         return outcome
 
     def _failure(self, tenant: str, key: str, *, check: bool = False) -> Failure | None:
@@ -390,6 +452,8 @@ class SemCache:
     def close(self) -> None:
         """Flush and release files; calling it twice is fine."""
         self.cache.close()
+        for close in self._closing:
+            close()
 
     def __enter__(self) -> Self:
         return self
@@ -414,10 +478,43 @@ class _Job:
     run: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The plan that a run executes, and how it was come by."""
+
+    found: Found
+    plan: ExecutionPlan
+    planned: bool
+    key: str
+    """What its failures are remembered by."""
+
+    @classmethod
+    def of(cls, hit: Hit) -> "_Chosen":
+        return cls(hit, hit.plan, planned=False, key=_failing_key(hit))
+
+
+def _failing_key(found: Found) -> str:
+    """Return what failures are remembered by: the entry, or the prompt where there is none.
+
+    Not the template text: the first plan for a prompt teaches values, and so changes it.
+    """
+    if isinstance(found, Hit):
+        return _entry_key(found.key, found.entry)
+    return found.trace.template or found.trace.prompt
+
+
+def _entry_key(label: str, entry: str) -> str:
+    return f"{label} ({entry[:12]})"
+
+
 def _is_news(schema: PromptSchema, found: Miss) -> bool:
     """Return whether the schema says more than the one that the lookup had from the rules."""
     had_complete = bool(found.trace.key) and not found.trace.unexplained
     return not schema.partial and not had_complete
+
+
+def _identity(grounded: Grounded | None) -> str:
+    return "" if grounded is None else grounded.identity
 
 
 def _missed(found: Found) -> Found:

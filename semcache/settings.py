@@ -50,6 +50,14 @@ class Settings:
     """Seconds that one call of the model may take."""
     model_retries: int = 3
     """How often a call of the model is repeated after 429, 5xx or a broken connection."""
+    response_cache: bool = True
+    """Whether answers of the model are remembered, by exactly what it was asked."""
+    response_entries: int = 1000
+    """Answers remembered; those used longest ago make room."""
+    response_bytes: int = 50 * 2**20
+    """Bytes that the answers remembered may have."""
+    response_ttl_s: float | None = 3600.0
+    """Seconds since its last use after which an answer is forgotten; None: never."""
     max_steps: int = 100
     """Nodes that one plan may visit."""
     timeout_s: float = 60.0
@@ -60,14 +68,10 @@ class Settings:
     """Bytes that one result may have."""
 
     def __post_init__(self) -> None:
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise InvalidSettings(f"{name} is {value!r}; expected a number")
-            if not low <= value <= high:
-                raise InvalidSettings(f"{name} is {value!r}; expected {low:g} to {high:g}")
+        for name in _RANGES:
+            _check_range(name, getattr(self, name))
+        if self.directory is not None and "\0" in str(self.directory):
+            raise InvalidSettings(f"directory is {str(self.directory)!r}; a path holds no NUL")
         if self.max_wrong is not None and not 0 < self.max_wrong < 1:
             raise InvalidSettings(
                 f"max_wrong is {self.max_wrong!r}; expected a share between 0 and 1, or None"
@@ -108,11 +112,32 @@ _RANGES: dict[str, tuple[float, float]] = {
     "embedder_threads": (1, 256),
     "model_timeout_s": (0.001, 3600),
     "model_retries": (0, 20),
+    "response_entries": (1, 10**9),
+    "response_bytes": (1, 2**40),
+    "response_ttl_s": (0.001, 10**10),
     "max_steps": (1, 10**6),
     "timeout_s": (0.001, 86_400),
     "call_timeout_s": (0.001, 86_400),
     "max_output_bytes": (1, 2**40),
 }
+
+
+_WHOLE = frozenset(
+    "neighbors max_entries max_prompt_chars embedder_threads model_retries max_steps "
+    "max_output_bytes response_entries response_bytes".split()
+)
+"""Settings that count something."""
+
+
+def _check_range(name: str, value: object) -> None:
+    low, high = _RANGES[name]
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int if name in _WHOLE else int | float):
+        wanted = "a whole number" if name in _WHOLE else "a number"
+        raise InvalidSettings(f"{name} is {value!r}; expected {wanted}")
+    if not low <= value <= high:
+        raise InvalidSettings(f"{name} is {value!r}; expected {low:g} to {high:g}")
 
 
 def _known(chosen: Mapping[str, object], hints: Mapping[str, object]) -> None:
@@ -144,7 +169,7 @@ def _from_file(file: Path) -> dict[str, object]:
 def _typed(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - as wide as the settings
     options = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     for kind in options:
-        if kind is type(None) and value in {None, "none", "None"}:
+        if kind is type(None) and (value is None or value in ("none", "None")):
             return None
         if kind in _READ and (read := _READ[kind](value)) is not None:
             return read
@@ -164,9 +189,9 @@ def _int(value: object) -> int | None:
         return None
     try:
         number = float(value) if isinstance(value, str | int | float) else None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
-    return int(number) if number is not None and number == int(number) else None
+    return int(number) if number is not None and number.is_integer() else None
 
 
 def _float(value: object) -> float | None:
@@ -174,12 +199,17 @@ def _float(value: object) -> float | None:
         return None
     try:
         return float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
 def _path(value: object) -> Path | None:
-    return Path(value).expanduser() if isinstance(value, str | Path) else None
+    if not isinstance(value, str | Path):
+        return None
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:  # "~nobody/x" names the home of a user that there is not
+        return None
 
 
 def _str(value: object) -> str | None:

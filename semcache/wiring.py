@@ -2,18 +2,24 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from semcache.cache.cached_model import CachedModel
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.responses import Responses
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.grounding import Grounding
 from semcache.events import Event
+from semcache.execution.program import ProgramEngine
 from semcache.execution.routes import RoutesEngine
+from semcache.execution.tasks import TasksEngine
 from semcache.models.openai import OpenAIModel
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.planners.catalog_planner import CatalogPlanner
 from semcache.planners.failures import FailureMemory
+from semcache.planners.grounding import Groundings
 from semcache.planners.model_normalizer import ModelNormalizer
 from semcache.planners.model_planner import ModelPlanner
 from semcache.planners.rules import RuleNormalizer
@@ -31,10 +37,16 @@ from semcache.ports import (
 from semcache.semcache import SemCache
 from semcache.settings import Settings
 from semcache.stores.disk import DiskStore
+from semcache.stores.disk_responses import DiskResponses
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.memory import MemoryStore
+from semcache.stores.responses import MemoryResponses
+from semcache.stores.shelf import Shelf
 
 log = logging.getLogger(__name__)
+
+RESPONSES = "responses"
+"""Folder in the directory of a cache that keeps what models answered."""
 
 
 class SystemClock:
@@ -98,7 +110,7 @@ def open_plan_cache(
         catalog=catalog,
         embedder=embedder or _embedder(settings),
         clock=clock or SystemClock(),
-        observer=Reporter(observer),
+        observer=None if observer is None else Reporter(observer),
     )
 
 
@@ -111,6 +123,8 @@ def open_semcache(
     embedder: Embedder | None,
     clock: Clock | None,
     observer: Observer | None,
+    responses: Responses | None,
+    groundings: Sequence[Grounding],
 ) -> SemCache:
     """Return a SemCache for these settings; see `SemCache.open`."""
     if directory is not None:
@@ -119,19 +133,26 @@ def open_semcache(
     report = Reporter(observer)
     store = _store(settings)
     model = model or _model(settings)
+    embedder = embedder or _embedder(settings)
+    ours = None
+    if responses is None and model is not None and settings.response_cache:
+        responses = ours = _responses(settings, clock, observer)
+    remembering = model
+    if model is not None and responses is not None:
+        remembering = CachedModel(model, responses)
     return SemCache(
         cache=_plan_cache(
             settings,
             store=store,
             catalog=catalog,
-            embedder=embedder or _embedder(settings),
+            embedder=embedder,
             clock=clock,
-            observer=report,
+            observer=None if observer is None else report,
         ),
         catalog=catalog,
-        normalizers=_normalizers(model, report, clock),
-        planners=_planners(model, report, clock),
-        engines={"routes": RoutesEngine()},
+        normalizers=_normalizers(remembering, report, clock),
+        planners=_planners(remembering, report, clock),
+        engines={"routes": RoutesEngine(), "tasks": TasksEngine(), "program": ProgramEngine(model)},
         failures=FailureMemory(store, clock),
         clock=clock,
         limits=Limits(
@@ -140,6 +161,42 @@ def open_semcache(
             call_timeout_s=settings.call_timeout_s,
             max_output_bytes=settings.max_output_bytes,
         ),
+        responses=responses,
+        groundings=(
+            Groundings(groundings, embedder, closed=catalog.closed) if groundings else None
+        ),
+        closing=[ours.close] if ours is not None else [],
+    )
+
+
+def open_responses(
+    *,
+    directory: Path | None,
+    max_entries: int,
+    max_bytes: int,
+    ttl_s: float | None,
+    clock: Clock | None,
+    observer: Observer | None,
+) -> Responses:
+    """Return a response cache for these settings; see `Responses.open`."""
+    return Responses(
+        MemoryResponses() if directory is None else DiskResponses(directory),
+        clock or SystemClock(),
+        max_entries=max_entries,
+        max_bytes=max_bytes,
+        ttl_s=ttl_s,
+        observer=None if observer is None else Reporter(observer),
+    )
+
+
+def _responses(settings: Settings, clock: Clock, observer: Observer | None) -> Responses:
+    return open_responses(
+        directory=settings.directory and settings.directory / RESPONSES,
+        max_entries=settings.response_entries,
+        max_bytes=settings.response_bytes,
+        ttl_s=settings.response_ttl_s,
+        clock=clock,
+        observer=observer,
     )
 
 
@@ -150,7 +207,7 @@ def _plan_cache(
     catalog: Catalog | None,
     embedder: Embedder,
     clock: Clock,
-    observer: Observer,
+    observer: Observer | None,
 ) -> PlanCache:
     make_index: Callable[[], VectorIndex] = FaissIndex
     return PlanCache(
@@ -158,6 +215,7 @@ def _plan_cache(
         embedder=embedder,
         clock=clock,
         make_index=make_index,
+        snapshots=None if settings.directory is None else Shelf(settings.directory / "views"),
         observer=observer,
         settings=settings,
         catalog=catalog,

@@ -2,7 +2,9 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +150,175 @@ def test_own_functions_answer_instead_of_the_demo(run: Run, tmp_path: Path) -> N
     assert again["tier"] == "template"
 
 
+INVOICES = {
+    "openapi": "3.1.0",
+    "info": {"title": "Invoices", "version": "1"},
+    "paths": {
+        "/invoices/{number}": {
+            "get": {
+                "operationId": "get_invoice",
+                "summary": "Get an invoice.",
+                "parameters": [
+                    {"name": "number", "in": "path", "required": True, "schema": {"type": "string"}}
+                ],
+                "responses": {"200": {"description": "the invoice"}},
+            }
+        }
+    },
+}
+
+
+@pytest.fixture
+def invoices() -> Iterator[str]:
+    """The address of a service that tells the path and the credentials of each request."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told = json.dumps({"path": self.path, "auth": self.headers["Authorization"]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_an_openapi_document_answers_instead_of_the_demo(
+    run: Run, tmp_path: Path, invoices: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAPI_TOKEN", "t0ken")
+    (tmp_path / "invoices.json").write_text(json.dumps(INVOICES), encoding="utf-8")
+    source = ("--openapi", "invoices.json", "--server-url", invoices)
+    first = _json(run, "ask", "Get the invoice INV-7", *source)
+    again = _json(run, "ask", "Get the invoice INV-8", *source)
+    answers = [asked["value"]["answer"] for asked in (first, again)]
+    assert answers == [
+        {"path": "/invoices/INV-7", "auth": "Bearer t0ken"},
+        {"path": "/invoices/INV-8", "auth": "Bearer t0ken"},
+    ]
+    assert again["tier"] == "template"
+
+
+WEATHER = """
+from mcp.server.mcpserver import MCPServer
+from mcp.types import ToolAnnotations
+
+app = MCPServer("weather")
+
+@app.tool(annotations=ToolAnnotations(readOnlyHint=True))
+def get_weather(city: str) -> dict[str, str]:
+    '''Get the weather of a city.'''
+    return {"city": city, "sky": "clear"}
+
+app.run()
+"""
+
+
+def test_tools_of_an_mcp_server_stand_beside_own_functions(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "weather_server.py").write_text(WEATHER, encoding="utf-8")
+    (tmp_path / "own_sky.py").write_text(OWN.replace("weather", "sky"), encoding="utf-8")
+    sources = (
+        "--mcp",
+        f"north={sys.executable} weather_server.py",
+        "--functions",
+        "own_sky:catalog",
+    )
+    there = _json(run, "ask", 'Get the weather for city "Oslo"', *sources)
+    here = _json(run, "ask", 'Get the sky for city "Oslo"', *sources)
+    assert there["plan"]["call"]["operation"] == "north.get_weather"
+    assert here["plan"]["call"]["operation"] == "get_sky"
+    assert there["value"] == {"answer": {"city": "Oslo", "sky": "clear"}}
+
+
+COUNT = {
+    "start_node": {"route": "count"},
+    "count": {
+        "operation": "query_sales",
+        "input": {
+            "filters": [{"field": "state", "operator": "=", "value": "{{params.state}}"}],
+            "aggregates": [{"function": "count"}],
+        },
+        "route": "end",
+    },
+    "end": {"completed": True, "vars": {"answer": "$.count.data"}},
+}
+
+
+def _written(tmp_path: Path, plan: object) -> str:
+    (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    return "plan.json"
+
+
+def test_a_plan_that_is_fine_is_told_so(run: Run, tmp_path: Path) -> None:
+    status, out, err = run("plan", "check", _written(tmp_path, COUNT))
+    assert (status, out, err) == (0, "ok: routes, calls query_sales\n", "")
+
+
+def test_everything_that_is_wrong_with_a_plan_is_told_at_once(run: Run, tmp_path: Path) -> None:
+    wrong = {**COUNT, "start_node": {"route": "nowhere"}, "lost": {"route": "end"}}
+    status, out, _ = run("plan", "check", _written(tmp_path, wrong))
+    assert status == 1
+    assert "nowhere" in out
+    assert len(out.splitlines()) > 1
+    status, out, _ = run("plan", "check", "plan.json", "--json")
+    assert (status, json.loads(out)["format"]) == (1, "routes")
+    assert {"path", "what", "code"} == set(json.loads(out)["findings"][0])
+
+
+def test_operations_of_a_plan_are_checked_against_the_source_that_is_named(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "own_sun.py").write_text(OWN, encoding="utf-8")
+    plan = _written(tmp_path, COUNT)
+    status, out, _ = run("plan", "check", plan, "--functions", "own_sun:catalog")
+    assert status == 1
+    assert "query_sales" in out
+
+
+def test_a_plan_runs_with_its_values_and_caches_nothing(run: Run, tmp_path: Path) -> None:
+    plan = _written(tmp_path, COUNT)
+    done = _json(run, "plan", "run", plan, "--params", '{"state": "OH"}')
+    asked = _json(run, "ask", "How many sales were there in Ohio?", "--directory", "asked")
+    assert done["value"]["answer"] == asked["value"]["answer"]
+    assert not (tmp_path / "indexes").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        (json.dumps(COUNT), (), "state"),
+        (json.dumps(COUNT), ("--params", "[1]"), "--params"),
+        (
+            json.dumps({**COUNT, "start_node": {"route": "x"}}),
+            ("--params", '{"state": "OH"}'),
+            "x",
+        ),
+        ("[1]", (), "object"),
+        ("{", (), "JSON"),
+        ('{"a": 1}', (), "no format that is known"),
+    ],
+    ids=["no values", "bad values", "broken", "list", "no json", "no plan"],
+)
+def test_a_plan_that_cannot_run_is_refused(
+    run: Run, tmp_path: Path, text: str, options: tuple[str, ...], says: str
+) -> None:
+    (tmp_path / "plan.json").write_text(text, encoding="utf-8")
+    status, out, err = run("plan", "run", "plan.json", *options)
+    assert (status, out) == (2, "")
+    assert says in err
+
+
 BEYOND_RULES = "What did we take in during 2024?"
 SCHEMA = {
     "action": "summarize",
@@ -182,6 +353,11 @@ def test_a_model_reads_what_rules_cannot_and_is_asked_once(
         (("ask", SALES_2024, "--threshold", "high"), "threshold"),
         (("ask", SALES_2024, "--functions", "nowhere:catalog"), "nowhere"),
         (("ask", SALES_2024, "--functions", "nowhere"), "module:name"),
+        (("ask", SALES_2024, "--openapi", "absent.yaml"), "absent.yaml"),
+        (("ask", SALES_2024, "--mcp", "/no/such/server"), "/no/such/server"),
+        (("ask", SALES_2024, "--mcp", "a=cat", "--mcp", "a=cat"), "NAME="),
+        (("plan", "check", "absent.json"), "absent.json"),
+        (("plan",), "semcache plan --help"),
         (("ask",), "semcache ask --help"),
         (("ask", SALES_2024, "--api-key", "x"), "--api-key"),
         (("demo", "--functions", "own:catalog"), "--functions"),
@@ -279,3 +455,33 @@ def test_the_module_runs_as_the_command_does() -> None:
 
 def _root() -> Path:
     return Path(__file__).parents[1]
+
+
+SMALL = str(Path(__file__).parent / "data" / "small.jsonl")
+
+
+def test_evaluate_reports_on_each_stream_and_on_all(run: Run) -> None:
+    one, both = _json(run, "evaluate", SMALL), _json(run, "evaluate", SMALL, SMALL, "--given")
+    assert [report["name"] for report in one] == ["small"]
+    assert [report["name"] for report in both] == ["small", "small", "all"]
+    assert both[2]["rows"] == 2 * both[0]["rows"]
+    status, out, err = run("evaluate", SMALL, "--rows", "40")
+    assert (status, err) == (0, "")
+    assert out.startswith("small: 40 rows, text only")
+
+
+def test_evaluate_reads_a_log_that_has_only_prompts_and_plans(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"prompt": "sales in 2024", "plan": {"year": 2024}}\n', encoding="utf-8")
+    assert _json(run, "evaluate", str(log), "--log")[0]["rows"] == 1
+    status, _, err = run("evaluate", str(log))
+    assert status == 2
+    assert "log.jsonl:1: no field 'id'" in err
+
+
+def test_tune_recommends_or_says_what_it_takes(run: Run) -> None:
+    found = _json(run, "tune", SMALL, "--max-wrong", "0.1")
+    assert found["value"] in {trial["value"] for trial in found["trials"]}
+    status, out, _ = run("tune", SMALL, "--max-wrong", "0.01", "--knob", "max_wrong")
+    assert status == 1
+    assert out.splitlines()[-1].startswith("recommended: none: ")

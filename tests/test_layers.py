@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "planners": PORTS,
     "execution": PORTS,
     "stores": PORTS,
-    "models": PORTS,
+    "models": PORTS | {"cache"},
     "sources": PORTS,
     "semcache": PORTS | {"matching", "cache", "planners", "settings"},
     "wiring": PORTS
@@ -39,8 +39,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"semcache"},
     "aio": PORTS | {"cache", "semcache", "settings"},
     "testing": PORTS,
+    "explore": PORTS | {"matching", "cache"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
-    "cli": PORTS | {"semcache", "wiring", "sources", "cache", "settings", "demo"},
+    "cli": PORTS | {"semcache", "wiring", "sources", "cache", "settings", "demo", "explore"},
 }
 # `PlanCache.open` and `SemCache.open` are the doors that the contract names; they ask wiring, which
 # alone knows who implements what, when they are called and not before.

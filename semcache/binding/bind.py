@@ -1,6 +1,6 @@
 """Bind: a plan template and the values of a prompt become that prompt's plan."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -21,7 +21,9 @@ class BoundPlan:
     plan: JsonObject
     """The plan. Parts without a value are shared with its template: never change it."""
     data: frozenset[Pointer]
-    """Where values stand: what is there is data, never a path, a placeholder or a reference."""
+    """Where values stand: what is there is data, never a path, a placeholder or a reference.
+
+    Two numbers below a text are those characters of it: in a program the rest is still read."""
 
 
 def bind(
@@ -45,8 +47,32 @@ def bind(
         _check_pin(pin, given[param], [given[position] for position in echoed])
     for group in recipe.equal:
         _check_equal(recipe, group, given)
-    filled = [_filled(place, given, codecs) for place in recipe.places]
-    return BoundPlan(recipe.put(template.plan, filled), recipe.data)
+    parts = [_filled(place, given, codecs) for place in recipe.places]
+    filled = ["".join(part) if type(part) is tuple else cast(Json, part) for part in parts]
+    data = recipe.data
+    if template.format in _READ_AROUND:
+        data = frozenset(
+            at
+            for place, part in zip(recipe.places, parts, strict=True)
+            for at in _spans(place[0].binding.at, part)
+        )
+    return BoundPlan(recipe.put(template.plan, filled), data)
+
+
+_READ_AROUND = frozenset({"program"})
+"""Formats whose texts may hold references beside values."""
+
+
+def _spans(at: Pointer, part: "Json | tuple[str, ...]") -> Iterator[Pointer]:
+    """Yield where data stands: the whole place, or the stretches of a text that are values."""
+    if not isinstance(part, tuple):
+        yield at
+        return
+    end = 0
+    for n, text in enumerate(part):
+        start, end = end, end + len(text)
+        if n % 2:
+            yield (*at, start, end)
 
 
 _ABSENT = object()
@@ -148,7 +174,8 @@ def _check_equal(recipe: Recipe, group: tuple[int, ...], given: list[Json]) -> N
             )
 
 
-def _filled(place: tuple[Fill, ...], given: list[Json], codecs: Codecs) -> Json:
+def _filled(place: tuple[Fill, ...], given: list[Json], codecs: Codecs) -> "Json | tuple[str, ...]":
+    """Return what goes to a place: a value, or text and values by turns, text first."""
     if not place[0].binding.inline:
         return _encoded(place[0], given, codecs)
     parts: list[str] = []
@@ -158,8 +185,8 @@ def _filled(place: tuple[Fill, ...], given: list[Json], codecs: Codecs) -> Json:
         if isinstance(value, str):
             after = place[n + 1].binding.before if n + 1 < len(place) else fill.binding.after
             check_inline(fill.binding.before, spelled, after)
-        parts += (fill.binding.before, spelled, fill.binding.after)
-    return "".join(parts)
+        parts += (fill.binding.before, spelled)
+    return (*parts, place[-1].binding.after)
 
 
 def _encoded(fill: Fill, given: list[Json], codecs: Codecs) -> Json:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from semcache.binding.codecs import alike
 from semcache.binding.echoes import echoing
 from semcache.binding.lasting import lasting
-from semcache.binding.leaves import Leaf, format_of, survey
+from semcache.binding.leaves import Leaf, format_of, own_names, survey
 from semcache.binding.leftovers import Unbound
 from semcache.binding.offers import Offer, offers
 from semcache.binding.owners import Owned, owners
@@ -26,6 +26,7 @@ from semcache.binding.types import Schemas
 from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.canonical import leaves as leaves_of
 from semcache.errors import BindingError, InvalidJson, InvalidPlan
+from semcache.plans.program import is_program
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, by_name
 
@@ -61,7 +62,7 @@ def generalize(
     settled = settle(parties, offers(parties, leaves, {b.at for b in filled}))
     _refuse_evaluated(document, settled)
     bindings = _in_order(leaves, filled, settled)
-    unbound = Unbound(leaves, bindings, parties)
+    unbound = Unbound(leaves, bindings, parties, own_names(document))
     for party in parties:
         if unbound.has(party):
             settled.pin(party, "left")
@@ -108,6 +109,8 @@ def _refuse_evaluated(plan: JsonObject, settled: Settled) -> None:
 
 
 def _reads(plan: JsonObject, offer: Offer) -> bool:
+    if is_program(plan):
+        return True  # only a reference to a variable that the program sets has the role
     steps = re.findall(r"\w+", str(offer.leaf.value))
     tasks = plan.get("tasks")
     ids = (

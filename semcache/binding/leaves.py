@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from semcache.canonical import Json, JsonObject, Pointer
+from semcache.plans.program import NAMING, STRUCTURE, ProgramPlan, is_program
+from semcache.plans.tasks import is_tasks
+from semcache.plans.variables import Bound, variable, variables
 from semcache.prompts.parameter import name_key
 
-Role: TypeAlias = Literal["data", "reference", "structure"]
+Role: TypeAlias = Literal["data", "reference", "structure", "name"]
 """`data`: handed to an operation or returned. `reference`: a path that an engine evaluates.
-`structure`: what the plan is made of (ids, routes, conditions, operation names)."""
+`structure`: what the plan is made of (ids, routes, conditions, operation names). `name`: what a
+program calls a variable of its own, which says nothing of any value."""
 
 GENERIC = frozenset(
     [
@@ -54,7 +58,9 @@ GENERIC = frozenset(
     ]
 )
 """Keys that say how a value is held and not what it is."""
-_LABELS = ("field", "name", "column", "key", "param", "parameter", "property", "attribute")
+_LABELS = (
+    "field", "name", "column", "key", "param", "parameter", "property", "attribute", "var_name",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +82,56 @@ class Leaf:
 
 
 def format_of(plan: JsonObject) -> str:
-    """Return the format of a plan: `routes`, `tasks`, or `document` for any other object."""
+    """Return the format of a plan: `routes`, `tasks`, `program`, or `document` for any other."""
     if "start_node" in plan:
         return "routes"
-    return "tasks" if isinstance(plan.get("tasks"), list) else "document"
+    if is_program(plan):
+        return "program"
+    return "tasks" if is_tasks(plan) else "document"
+
+
+def own_names(plan: JsonObject) -> frozenset[str]:
+    """Return the names that a program gives to its variables; none for any other plan."""
+    if not is_program(plan):
+        return frozenset()
+    return frozenset(name for step in ProgramPlan(plan).instructions() for name in step.sets)
 
 
 def survey(plan: JsonObject) -> Iterator[Leaf]:
     """Yield each scalar and each container below the root of `plan`, parents first."""
+    if is_program(plan):
+        yield from _survey_program(plan)
+        return
     is_data = _REGIONS[format_of(plan)]
     for at, value, names in _walk(plan, (), ()):
         role: Role = "structure"
         if is_data(at):
             role, value = _role(value)  # noqa: PLW2901 - `$$5` is handed on as `$5`
         yield Leaf(at, value, role, names)
+
+
+def _survey_program(plan: JsonObject) -> Iterator[Leaf]:
+    own = own_names(plan)
+    named: Pointer | None = None
+    for at, value, names in _walk(plan, (), ()):
+        if variable(value) is not None:
+            named = (*at, "var")
+        yield Leaf(at, value, "name" if at == named else _program_role(at, value, own), names)
+
+
+def _program_role(at: Pointer, value: Json, own: frozenset[str]) -> Role:
+    """Return the role of a value of a program, in which only references are evaluated."""
+    if len(at) < 4 or at[2] != "parameters":
+        return "structure"
+    if at[3] in STRUCTURE:
+        return "name" if at[3] in NAMING else "structure"
+    if isinstance(value, str) and "{{params." in value:
+        return "data"  # beside a placeholder, references stay what they are: see `bind`
+    reads = any(read.name in own for _, read in variables(value, at, _NOTHING))
+    return "reference" if reads else "data"
+
+
+_NOTHING = Bound(frozenset(), {})
 
 
 def _role(value: Json) -> tuple[Role, Json]:

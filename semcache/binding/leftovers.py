@@ -10,6 +10,7 @@ from semcache.binding.leaves import Leaf
 from semcache.binding.offers import below
 from semcache.binding.parties import SHORT, Party, rarity
 from semcache.binding.pieces import Binding
+from semcache.plans.variables import REFERENCE
 from semcache.prompts.parameter import name_key
 
 _TOKEN = re.compile(r"\d+\.\d+|\w+")
@@ -61,16 +62,22 @@ class Unbound:
     """What of a plan stays as it is for every prompt."""
 
     def __init__(
-        self, leaves: Sequence[Leaf], bindings: Sequence[Binding], parties: Sequence[Party]
+        self,
+        leaves: Sequence[Leaf],
+        bindings: Sequence[Binding],
+        parties: Sequence[Party],
+        own: frozenset[str] = frozenset(),
     ) -> None:
+        """Look at what `bindings` leave; `own` are the plan's names for its own results."""
         bound = frozenset(binding.at for binding in bindings)
-        free = [leaf for leaf in leaves if not below(leaf.at, bound)]
+        free = [leaf for leaf in leaves if leaf.role != "name" and not below(leaf.at, bound)]
         names = {name for party in parties for name in party.names}
         # Keys that are names of parameters say nothing of values: `{"higher_or_lower": "lower"}`.
-        keys = {part for leaf in free for part in leaf.at if isinstance(part, str)}
+        keys = {part for leaf in free for part in leaf.at if isinstance(part, str)} - own
         texts = [part for b in bindings for part in (b.before, b.after) if part]
         texts += [text for leaf in free if (text := _text(leaf))]
         texts += sorted(key for key in keys if name_key(key) not in names)
+        texts = [_unread(text, own) for text in texts] if own else texts
         self._texts = tuple((text, _without(text, names)) for text in texts)
         self._all = Haystack.of(rest for _, rest in self._texts)
 
@@ -112,6 +119,16 @@ def _text(leaf: Leaf) -> str:
     if isinstance(leaf.value, bool) or not isinstance(leaf.value, int | float):
         return ""
     return number_text(leaf.value) if leaf.role == "data" else ""
+
+
+def _unread(text: str, own: frozenset[str]) -> str:
+    """Return `text` without the references in it to the plan's own results."""
+    return REFERENCE.sub(lambda m: " " if _first(m) in own else m[0], text)
+
+
+def _first(match: re.Match[str]) -> str:
+    path: str = match["braced"] or match["dollar"]
+    return path.partition(".")[0]
 
 
 def _calls(text: str, party: Party) -> bool:

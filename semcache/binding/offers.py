@@ -41,7 +41,7 @@ def offers(
 def _index(leaves: Iterable[Leaf], taken: frozenset[Pointer]) -> Mapping[str, list[Leaf]]:
     index: dict[str, list[Leaf]] = defaultdict(list)
     for leaf in leaves:
-        if leaf.role != "structure" and not below(leaf.at, taken):
+        if leaf.role in {"data", "reference"} and not below(leaf.at, taken):
             index[spelling(leaf.value)].append(leaf)
     return index
 

@@ -89,21 +89,22 @@ def fill(
 
     Raises:
         BindingError: a placeholder names no parameter, stands in a key, a path or a condition, or
-        may be
-            the user's own text.
+            may be the user's own text.
     """
     known = {name_key(p.name): p for p in params}
     own = {text for text in said if _PLACEHOLDER.search(text)}
+    theirs = {placeholder.written for text in own for placeholder in placeholders(text)[0]}
     bindings: list[Binding] = []
     for leaf in leaves:
         _check_key(leaf)
         found, after = placeholders(leaf.value) if isinstance(leaf.value, str) else ((), "")
         if not found or _is_own(leaf, own, params):
             continue
-        if leaf.role != "data" or own:
+        doubtful = any(placeholder.written in theirs for placeholder in found)
+        if leaf.role != "data" or doubtful:
             raise BindingError(
                 f"a placeholder stands in {leaf.value!r} at {pointer_text(leaf.at)}, where "
-                + ("the prompt's own text has one" if own else "its value would be evaluated"),
+                + ("the prompt's own text has it" if doubtful else "its value would be evaluated"),
                 reason="placeholder",
             )
         codec = codec_at(plan, leaf.at, schemas) or "any"

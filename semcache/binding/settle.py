@@ -69,6 +69,10 @@ def _decide(
     settled: Settled, party: Party, offers: Sequence[Offer], crowd: Mapping[Pointer, int]
 ) -> set[int]:
     """Return the ids of the offers that bind; pin `party` if some place remains in doubt."""
+    if party.placed:
+        # Its planner wrote a placeholder where the value is meant; a path that reads like the value
+        # is a path.
+        offers = [offer for offer in offers if offer.leaf.role != "reference"]
     sure = [offer for offer in offers if offer.nearness >= TYPE]
     rest = [offer for offer in offers if offer.nearness < TYPE]
     # As many leaves as equal values to fill them: each has one of its own.

@@ -31,7 +31,7 @@ class PlanTemplate:
     equal: tuple[frozenset[str], ...] = ()
     """Names of parameters that must have equal values, as they had in the source prompt."""
     format: str = "document"
-    """Format of the plan: `routes`, `tasks` or `document`."""
+    """Format of the plan: `routes`, `tasks`, `program` or `document`."""
     carriers: tuple[str, ...] = ()
     """For each mention that `generalize` was given, in order: the parameter it carries."""
     refusal: str = ""

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from semcache.canonical import Json, JsonObject, Pointer
+from semcache.plans.program import ProgramPlan, is_program
+from semcache.plans.task_references import CONSTANTS, Path, parse
+from semcache.plans.tasks import TaskPlan, is_tasks
 
 Schemas: TypeAlias = Mapping[str, JsonObject]
 """Operation name → JSON Schema of its input."""
@@ -33,12 +36,35 @@ def codec_at(plan: JsonObject, at: Pointer, schemas: Schemas) -> str | None:
 
 def _called(plan: JsonObject, at: Pointer) -> tuple[str, Pointer]:
     """Return the operation whose input holds `at`, and where in the input."""
-    tasks = plan.get("tasks")
-    if isinstance(tasks, list) and len(at) > 3 and at[0] == "tasks":
-        task = tasks[int(at[1])]
-        return _text(task, "service"), at[3:]
+    if is_tasks(plan) and len(at) > 3 and at[0] == "tasks":
+        return _called_by_task(TaskPlan(plan), at)
+    if is_program(plan):
+        return _called_by_program(plan, at)
     if len(at) > 2 and at[1] == "input":
         return _text(plan[str(at[0])], "operation"), at[2:]
+    return "", ()
+
+
+def _called_by_task(plan: TaskPlan, at: Pointer) -> tuple[str, Pointer]:
+    """Return where a value goes; one of `task0` to the first input that it alone is."""
+    task = next((task for task in plan.tasks if task.position == at[1]), None)
+    if task is None or task.id != CONSTANTS:
+        return ("", ()) if task is None else (task.service, at[3:])
+    wanted = Path(CONSTANTS, tuple(map(str, at[3:])))
+    for reader in plan.tasks:
+        for place, text in reader.references(frozenset()):
+            if parse(text) == wanted:
+                return reader.service, place[3:]
+    return "", ()
+
+
+def _called_by_program(plan: JsonObject, at: Pointer) -> tuple[str, Pointer]:
+    if len(at) < 4 or not isinstance(at[1], int):
+        return "", ()
+    step = ProgramPlan(plan).instruction(at[1])
+    for name, way in step.inputs:
+        if at[3 : 3 + len(way)] == way:
+            return step.call, (name, *at[3 + len(way) :])
     return "", ()
 
 

@@ -1,7 +1,6 @@
 """Admission: a prompt and its plan become an entry, or a reason why they must not."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 from semcache.binding.generalize import generalize
@@ -12,7 +11,7 @@ from semcache.cache.entry import Entry
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan, NotActionable
 from semcache.plans.checks import check
-from semcache.plans.codec import decode, not_actionable
+from semcache.plans.codec import decode, not_actionable, spelled
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.key import identity, psk
 from semcache.prompts.mentions import Mention
@@ -32,7 +31,7 @@ def readable(
         InvalidPlan: it is not JSON, or `plans.checks` finds something wrong; carries all findings.
         NotActionable: the plan says that the request cannot be met.
     """
-    decoded = decode(plan)
+    decoded = spelled(decode(plan), catalog)
     why = not_actionable(decoded)
     if why is not None:
         raise NotActionable(f"the plan says that this cannot be done: {why}")
@@ -112,7 +111,7 @@ def _unaided(mentions: Sequence[Mention], plain: Sequence[Mention]) -> tuple[Men
     """
     read = {(mention.start, mention.end): mention.value for mention in plain}
     return tuple(
-        replace(m, value=read.get((m.start, m.end))) if m.source == "given" else m for m in mentions
+        m._replace(value=read.get((m.start, m.end))) if m.source == "given" else m for m in mentions
     )
 
 

@@ -8,8 +8,9 @@ from typing import Any, cast, get_args
 
 from semcache.binding.template import PlanTemplate
 from semcache.binding.wording import Wording
+from semcache.cache.reading import Reading
 from semcache.canonical import Json, JsonObject, digest, dumps, loads, spelled
-from semcache.errors import StoreCorrupt
+from semcache.errors import BindingError, StoreCorrupt
 from semcache.matching.pair import Side
 from semcache.ports import Record, Vector
 from semcache.prompts.parameter import Parameter, name_key
@@ -55,6 +56,8 @@ class Entry:
     """Epoch seconds after which it is never served; None: never expires."""
     examples: tuple[tuple[Parameter, ...], ...] = field(default=())
     """Parameters of the prompts that were planned into this entry, newest last; bounded."""
+    _side: Side | None = field(default=None, init=False, repr=False, compare=False)
+    _reading: Reading | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def id(self) -> str:
@@ -75,14 +78,24 @@ class Entry:
         """The readable key: the Prompt Schema Key, else the template text."""
         return self.key or self.template.text
 
+    @property
     def side(self) -> Side:
-        """Return the entry's side of a pair."""
-        return Side(
-            template=self.template,
-            names=frozenset(name_key(name) for name in self.named),
-            catalog=self.catalog,
-            grounding=self.grounding,
-        )
+        """The entry's side of a pair; made once."""
+        side = self._side
+        if side is None:
+            names = frozenset(name_key(name) for name in self.named)
+            side = Side(self.template, names, self.catalog, self.grounding)
+            object.__setattr__(self, "_side", side)
+        return side
+
+    @property
+    def reading(self) -> Reading:
+        """How it gets its values from another prompt; made once."""
+        reading = self._reading
+        if reading is None:
+            reading = Reading.of(self.plan, self.named, self.wordings)
+            object.__setattr__(self, "_reading", reading)
+        return reading
 
     def record(self, vector: Vector | None, embedder: str) -> Record:
         """Return the entry as a store keeps it."""
@@ -127,7 +140,7 @@ class Entry:
         }
 
 
-def template_key(template: TemplateText, fixed: Sequence[int]) -> str:
+def template_key(template: TemplateText, fixed: Sequence[int] = ()) -> str:
     """Return the exact key of a template text whose slots at `fixed` keep their words.
 
     Those words are part of the key: a template that pins its order number has one entry an order,
@@ -163,7 +176,7 @@ def from_json(tenant: str, body: Json) -> Entry:
         tenant=tenant,
         prompt=doc["prompt"],
         template=_template(doc["template"]),
-        plan=PlanTemplate.from_json(doc["plan"]),
+        plan=_plan(doc["plan"]),
         named=tuple(doc["named"]),
         wordings=wordings,
         key=doc["key"],
@@ -181,12 +194,20 @@ def from_json(tenant: str, body: Json) -> Entry:
 
 
 class Decoded:
-    """Entries decoded lately, so that a hit parses its record once a change. Thread-safe."""
+    """Entries decoded first, so that a hit parses its record once a change. Thread-safe.
 
-    def __init__(self, keep: int = 2048) -> None:
+    It keeps about 7 KB an entry beside its plan, for as many entries as a tenant has by default.
+    """
+
+    def __init__(self, keep: int = 10_000) -> None:
         self._keep = keep
         self._lock = threading.Lock()
-        self._entries: OrderedDict[tuple[str, str], tuple[Record, Entry]] = OrderedDict()
+        self._entries: OrderedDict[tuple[str, str], tuple[int, Entry]] = OrderedDict()
+
+    def known(self, tenant: str, entry: str, change: int) -> Entry | None:
+        """Return the entry with that id as its record of that change holds it; None if unknown."""
+        known = self._entries.get((tenant, entry))
+        return known[1] if known is not None and known[0] == change else None
 
     def entry(self, record: Record) -> Entry:
         """Return the entry of `record`, decoded anew if the record changed.
@@ -194,13 +215,12 @@ class Decoded:
         Raises:
             StoreCorrupt: the body is not an entry of a version that we know.
         """
-        key = (record.tenant, record.id)
-        known = self._entries.get(key)
-        if known is not None and known[0].change == record.change and known[0].body == record.body:
-            return known[1]
+        known = self.known(record.tenant, record.id, record.change)
+        if known is not None:
+            return known
         entry = from_record(record)
         with self._lock:
-            self._entries[key] = (record, entry)
+            self._entries[record.tenant, record.id] = (record.change, entry)
             if len(self._entries) > self._keep:
                 self._entries.popitem(last=False)
         return entry
@@ -233,6 +253,13 @@ def _template_json(template: TemplateText) -> JsonObject:
             for s in template.slots
         ],
     }
+
+
+def _plan(doc: Mapping[str, Json]) -> PlanTemplate:
+    try:
+        return PlanTemplate.from_json(doc)
+    except BindingError as error:
+        raise ValueError(str(error)) from error
 
 
 def _template(doc: dict[str, Any]) -> TemplateText:

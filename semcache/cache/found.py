@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Literal, TypeAlias
 
 from semcache.canonical import Json, JsonObject
@@ -31,6 +32,9 @@ Reason = Literal[
     "failed",
 ]
 """Why a prompt missed: the verdict that the nearest candidate failed on, or what was not there."""
+
+
+_CELL = "text-align:left;padding:2px 8px"  # Style of a table cell in a notebook.
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,14 @@ class Candidate:
                 {"gate": v.gate, "passed": v.passed, "reason": v.reason} for v in self.verdicts
             ],
         }
+
+    def html(self) -> str:
+        """Return the candidate as a row of an HTML table; every text is escaped."""
+        refused = next((v for v in self.verdicts if not v.passed), None)
+        verdict = f"{refused.gate}: {refused.reason}" if refused else "passed"
+        cells = (f"{self.score:.3f}", self.tier, self.template, verdict)
+        inner = "".join(f"<td style='{_CELL}'>{escape(cell)}</td>" for cell in cells)
+        return f"<tr>{inner}</tr>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +128,18 @@ class Trace:
             ]
         return out
 
+    def html(self, head: str) -> str:
+        """Return the trace as HTML for a notebook below `head`; every text is escaped."""
+        template = f"template text: <code>{escape(self.template)}</code>"
+        parts = [f"<b>{escape(head)}</b> {escape(self.prompt)}<br><small>{template}</small>"]
+        parts += [f"<br><small>{tier} tier: {escape(said)}</small>" for tier, said in self.tiers]
+        if self.candidates:
+            heads = ("score", "tier", "template text", "verdict")
+            top = "".join(f"<th style='{_CELL}'>{name}</th>" for name in heads)
+            rows = "".join(candidate.html() for candidate in self.candidates)
+            parts.append(f"<table><tr>{top}</tr>{rows}</table>")
+        return f"<div>{''.join(parts)}</div>"
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -133,6 +157,8 @@ class Hit:
     key: str
     """Readable key of the entry: its Prompt Schema Key, else its template text."""
     trace: Trace = field(repr=False)
+    risk: float | None = None
+    """Estimated chance that the plan is wrong, in [0, 1]; None where risk decided nothing."""
 
     def __bool__(self) -> bool:
         return True
@@ -148,12 +174,21 @@ class Hit:
             "hit": True,
             "tier": self.tier,
             "score": self.score,
+            "risk": self.risk,
             "entry": self.entry,
             "key": self.key,
             "params": dict(self.params),
             "plan": self.plan.to_dict(),
             "trace": self.trace.to_dict(),
         }
+
+    def _repr_html_(self) -> str:
+        head = f"HIT {self.tier} {self.score:.3f}"
+        if self.risk is not None:
+            head += f", risk {self.risk:.2%}"
+        if self.params:
+            head += f" ({', '.join(f'{name} = {value!r}' for name, value in self.params.items())})"
+        return self.trace.html(head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +216,9 @@ class Miss:
             "nearest": self.nearest.to_dict() if self.nearest else None,
             "trace": self.trace.to_dict(),
         }
+
+    def _repr_html_(self) -> str:
+        return self.trace.html(f"MISS {self.reason}")
 
 
 Found: TypeAlias = Hit | Miss

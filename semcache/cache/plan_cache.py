@@ -8,20 +8,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
+import numpy as np
+
 from semcache.cache.admission import admit, readable
 from semcache.cache.asked import Asked, ask
 from semcache.cache.entry import Decoded, Entry, from_record, merged
+from semcache.cache.family import family
 from semcache.cache.found import Found, Hit, Miss, Trace
+from semcache.cache.labels import Labels
 from semcache.cache.statistics import Counters, Statistics, statistics
 from semcache.cache.tiers import Lookup, Parts
 from semcache.cache.transfer import read_entries, write_entries
 from semcache.cache.vetoes import Vetoes
-from semcache.cache.view import View, Views
+from semcache.cache.view import View
+from semcache.cache.views import Views
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
     EmbeddingError,
     InvalidInput,
+    InvalidPrompt,
     InvalidSettings,
+    ModelError,
+    NormalizationError,
     StoreCorrupt,
     StoreError,
 )
@@ -34,9 +42,19 @@ from semcache.events import (
     TierFailed,
 )
 from semcache.matching.content import embedded_text
-from semcache.matching.gates import default_gates, exact_gates
+from semcache.matching.gates import default_gates, exact_gates, risk_gates
+from semcache.matching.risk import shipped
 from semcache.plans.plan import ExecutionPlan
-from semcache.ports import Clock, Embedder, Normalizer, Observer, PlanStore, Vector, VectorIndex
+from semcache.ports import (
+    Clock,
+    Embedder,
+    Normalizer,
+    Observer,
+    PlanStore,
+    Snapshots,
+    Vector,
+    VectorIndex,
+)
 from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, by_name
@@ -65,6 +83,8 @@ class Stored:
     """Whether an entry of the same template and fixed values was there."""
     reason: str = ""
     """Why nothing was stored, or why it is found by exact keys only; empty if all went well."""
+    key: str = ""
+    """Readable key of the entry; empty if nothing was stored."""
 
     def __bool__(self) -> bool:
         return bool(self.id)
@@ -85,22 +105,34 @@ class PlanCache:
         embedder: Embedder,
         clock: Clock,
         make_index: Callable[[], VectorIndex],
-        observer: Observer,
+        observer: Observer | None,
         settings: "Settings",
         catalog: Catalog | None = None,
         normalizer: Normalizer | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         self.catalog = catalog
         """What plans may call; None if nobody said."""
         self.settings = settings
         self._store = store
-        self._embedder = embedder
+        self.embedder = embedder
+        """What turns texts into vectors."""
         self._clock = clock
         self._observer = observer
         self._normalizer = normalizer
-        self._views = Views(store, make_index=make_index, embedder=embedder.fingerprint)
+        self._views = Views(
+            store,
+            make_index=make_index,
+            embedder=embedder.fingerprint,
+            snapshots=snapshots,
+        )
         self._counters = Counters(store)
         self._vetoes = Vetoes(store)
+        self._labels = (
+            None
+            if settings.max_wrong is None
+            else Labels(store, shipped(), max_wrong=settings.max_wrong, gates=risk_gates())
+        )
         self._decoded = Decoded()
         self._closed = (
             NOTHING_CLOSED
@@ -108,6 +140,7 @@ class PlanCache:
             else ClosedValues(catalog.closed, synonyms=catalog.synonyms)
         )
         self._failing: set[tuple[str, str]] = set()
+        self._usual = self._usual_parts()
 
     @classmethod
     def open(
@@ -179,8 +212,7 @@ class PlanCache:
         try:
             view = self._views.current(tenant)
             asked = self._asked(text, tenant, given, grounding=grounding, view=view, schema=schema)
-            lookup = Lookup(self._parts(above), view, asked)
-            found = lookup.find()
+            found = Lookup(self._parts(above), view, asked).find()
         except StoreError as error:
             self._failed(tenant, "store", error)
             found = Miss("store_failed", None, Trace(prompt=text, tenant=tenant, template=""))
@@ -208,28 +240,43 @@ class PlanCache:
             catalog="" if self.catalog is None else self.catalog.fingerprint,
             grounding=grounding,
         )
-        if schema is None and self._normalizer is not None and self.catalog is not None:
-            schema = self._normalizer.normalize(text, catalog=self.catalog, params=given)
         return replace(asked, schema=schema) if schema is not None else asked
 
-    def _parts(self, above: float) -> Parts:
+    def _normalized(self, asked: Asked) -> PromptSchema | None:
+        if self._normalizer is None or self.catalog is None:
+            return None
+        params = tuple(asked.given.values())
+        try:
+            return self._normalizer.normalize(asked.text, catalog=self.catalog, params=params)
+        except (NormalizationError, InvalidPrompt, ModelError) as error:
+            # The prompt is fine, or it would not have come here: it has no schema, that is all.
+            log.debug("no schema: %s", error)
+            return None
+
+    def _parts(self, above: float | None) -> Parts:
+        """Return what the tiers work with; made once but where a prompt has its own threshold."""
+        return self._usual if above is None else replace(self._usual, near=default_gates(above))
+
+    def _usual_parts(self) -> Parts:
         return Parts(
             store=self._store,
             decoded=self._decoded,
-            embedder=self._embedder,
+            embedder=self.embedder,
             clock=self._clock,
             catalog=self.catalog,
             neighbors=self.settings.neighbors,
             exact=exact_gates(),
-            near=default_gates(above),
+            near=default_gates(self.settings.threshold),
+            normalized=self._normalized,
+            weigh=self._labels.weigh if self._labels else None,
             vetoed=self._vetoed,
             failed=self._failed,
         )
 
-    def _stricter(self, threshold: float | None) -> float:
+    def _stricter(self, threshold: float | None) -> float | None:
         floor = self.settings.threshold
         if threshold is None:
-            return floor
+            return None
         if isinstance(threshold, bool) or not isinstance(threshold, int | float):
             raise InvalidSettings(f"threshold is {threshold!r}; expected a cosine in [-1, 1]")
         if not floor <= threshold <= 1:
@@ -255,10 +302,12 @@ class PlanCache:
         else:
             log.info("MISS %s (%s)", found.trace.key or found.trace.template, found.reason)
             counted = f"miss:{found.reason}"
+        self._count(tenant, counted)
+        if self._observer is None:
+            return
         self.emit(_finished(found, tenant, run, seconds))
         for phase, took in found.trace.seconds.items():
             self.emit(PhaseFinished(tenant=tenant, run=run, phase=phase, seconds=took))
-        self._count(tenant, counted)
 
     # Store ---------------------------------------------------------------------------------
 
@@ -289,6 +338,8 @@ class PlanCache:
         decoded = readable(plan, self.catalog)
         view = self._view(tenant)
         asked = self._asked(text, tenant, given, grounding=grounding, view=view, schema=schema)
+        if schema is None:
+            asked = replace(asked, schema=self._normalized(asked))
         entry = admit(
             asked,
             decoded,
@@ -301,9 +352,17 @@ class PlanCache:
             tags=tags,
             planner=planner,
         )
+        self._label(entry)
         if entry.plan.refusal:
             return Stored("", reason=entry.plan.refusal)
         return self._put(entry)
+
+    def _label(self, entry: Entry) -> None:
+        """Let the plan of a prompt that missed say which of its neighbors had the same."""
+        if self._labels is not None:
+            with self.guarded(entry.tenant):
+                families = {family(entry.plan, given=given) for given in (False, True)}
+                self._labels.planned(entry.tenant, entry.prompt, families)
 
     def _put(self, entry: Entry) -> Stored:
         vector, trouble = self._vector(entry)
@@ -311,7 +370,7 @@ class PlanCache:
             old = self._old(entry)
             if old is not None:
                 entry = replace(entry, examples=merged((*old.examples, *entry.examples), EXAMPLES))
-            record = entry.record(vector, self._embedder.fingerprint)
+            record = entry.record(vector, self.embedder.fingerprint)
             put = self._store.put(record, max_entries=self.settings.max_entries)
         except StoreError as error:
             self._failed(entry.tenant, "store", error, doing="writing")
@@ -324,16 +383,22 @@ class PlanCache:
         if put.evicted:
             self._removed(entry.tenant, len(put.evicted), "evicted")
         self._count(entry.tenant, "stored")
-        return Stored(entry.id, replaced=put.replaced, reason=trouble)
+        return Stored(entry.id, replaced=put.replaced, reason=trouble, key=entry.label)
 
     def _vector(self, entry: Entry) -> tuple[Vector | None, str]:
         try:
-            vector = self._embedder.embed([embedded_text(entry.template)])[0]
+            vector = self._embedded(embedded_text(entry.template))
         except EmbeddingError as error:
             self._failed(entry.tenant, "embedder", error)
             return None, f"not embedded: {error}"
         self._failing.discard(("embedder", ""))
         return vector, ""
+
+    def _embedded(self, text: str) -> Vector:
+        vector: Vector = self.embedder.embed([text])[0]
+        if not np.isfinite(vector).all():
+            raise EmbeddingError("the vector holds NaN or infinity; expected finite numbers")
+        return vector
 
     def _old(self, entry: Entry) -> Entry | None:
         try:
@@ -348,8 +413,8 @@ class PlanCache:
     def feedback(self, found: Found, *, right: bool) -> None:
         """Take a caller's word that a hit was right or wrong.
 
-        A wrong semantic hit is never served to that template again. A wrong template or schema hit
-        says that the plan itself is wrong: its entry is removed.
+        A wrong semantic hit is never served to that template again. A wrong hit of any other tier,
+        or of the entry's own template, says that the plan itself is wrong: its entry is removed.
 
         Raises:
             InvalidInput: `found` is a miss; there is nothing to judge.
@@ -360,11 +425,16 @@ class PlanCache:
             )
         tenant = found.trace.tenant
         self._count(tenant, "right" if right else "wrong")
+        if self._labels is not None and found.tier == "semantic":
+            with self.guarded(tenant):
+                self._labels.judged(tenant, found.trace.prompt, found.entry, right=right)
         if right:
             return
         with self.guarded(tenant):
-            if found.tier == "semantic":
-                asked = TemplateText(found.trace.template, ())
+            asked = TemplateText(found.trace.template, ())
+            seen = self._views.current(tenant).entries.get(found.entry)
+            of_its_own = seen is not None and seen.side.template.text == asked.text
+            if found.tier == "semantic" and not of_its_own:
                 self._vetoes.add(tenant, asked.digest, found.entry)
             elif self._store.remove(tenant, [found.entry]):
                 self._removed(tenant, 1, "feedback")
@@ -417,6 +487,9 @@ class PlanCache:
             removed = self._store.clear(tenant)
             self._counters.forget(tenant)
             self._vetoes.forget(tenant)
+            if self._labels is not None:
+                self._labels.forget(tenant)
+            self._views.forget(tenant)
             self._removed(tenant or "", removed, "cleared")
         return removed
 
@@ -477,11 +550,18 @@ class PlanCache:
         """Write counts that are kept in memory; plans are written when stored."""
         with self.guarded(""):
             self._counters.flush()
+            if self._labels is not None:
+                self._labels.flush()
             self._failing.discard(("store", "writing"))
 
     def close(self) -> None:
-        """Flush and release files; calling it twice is fine."""
+        """Flush and release files; calling it twice is fine.
+
+        A tenant with many changes leaves a snapshot, so that it is opened quickly again.
+        """
         self.flush()
+        with self.guarded(""):
+            self._views.save()
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -499,7 +579,8 @@ class PlanCache:
 
     def emit(self, event: Event) -> None:
         """Hand `event` to the observer."""
-        self._observer(event)
+        if self._observer is not None:
+            self._observer(event)
 
     @contextlib.contextmanager
     def guarded(self, tenant: str) -> Iterator[None]:

@@ -1,18 +1,19 @@
 """Serving: an entry and a prompt become a plan with its own values, or a reason why not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from semcache.binding.bind import BoundPlan, bind
 from semcache.binding.wording import deterministic, read
 from semcache.cache.asked import Asked
 from semcache.cache.entry import Entry
+from semcache.cache.reading import SlotReading
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
 from semcache.matching.pair import Verdict
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention
-from semcache.prompts.parameter import name_key, type_key
+from semcache.prompts.parameter import name_key
 
 TRANSLATED_SHARE = 0.05
 """A type of parameter whose stored values were other than the prompt's own words more often than
@@ -27,8 +28,7 @@ class Refused(Exception):
         self.verdict = Verdict(gate, passed=False, reason=reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(NamedTuple):
     """A bound plan and the values that went into it."""
 
     bound: BoundPlan
@@ -41,13 +41,17 @@ def serve_by_slots(entry: Entry, asked: Asked, learned: LearnedValues) -> Served
     Raises:
         Refused: a value cannot be read or may not differ, or the plan cannot take it.
     """
-    values = _unsaid(entry, asked)
-    for carrier, mention in zip(entry.plan.carriers, asked.mentions, strict=True):
-        _same_role(entry, carrier, mention)
-        value = _value(entry, carrier, mention, asked, learned)
-        if carrier in values and not same(values[carrier], value):
-            raise Refused("binding", f"{carrier!r} stands twice with different values")
-        values[carrier] = value
+    reading = entry.reading
+    values = dict(reading.unsaid)
+    for key, given in asked.given.items():
+        if key in reading.names:
+            values[reading.names[key]] = given.value
+    for slot, mention in zip(reading.slots, asked.mentions, strict=True):
+        _same_role(slot, mention)
+        value = _value(slot, mention, asked, learned)
+        if slot.name in values and not same(values[slot.name], value):
+            raise Refused("binding", f"{slot.name!r} stands twice with different values")
+        values[slot.name] = value
     return _bound(entry, values)
 
 
@@ -77,53 +81,37 @@ def _said(mention: str | None, texts: set[str]) -> bool:
     return mention is not None and mention.casefold() in texts
 
 
-def _unsaid(entry: Entry, asked: Asked) -> dict[str, Json]:
-    """Return values of parameters that no slot carries: given now, or told by the same words."""
-    carried = set(entry.plan.carriers)
-    values: dict[str, Json] = {}
-    for parameter in entry.plan.params:
-        given = asked.given.get(name_key(parameter.name))
-        if given is not None:
-            values[parameter.name] = given.value
-        elif parameter.name not in carried and parameter.name not in entry.plan.follows:
-            values[parameter.name] = parameter.value
-    return values
-
-
-def _same_role(entry: Entry, carrier: str, mention: Mention) -> None:
+def _same_role(slot: SlotReading, mention: Mention) -> None:
     """Refuse a slot that the caller names otherwise: origin where the entry has destination."""
-    if mention.source != "given" or carrier not in entry.named:
-        return
-    if name_key(mention.name) != name_key(carrier):
-        text = f"{mention.text!r} is {mention.name!r} here and {carrier!r} there"
+    if mention.source == "given" and slot.named and name_key(mention.name) != slot.key:
+        text = f"{mention.text!r} is {mention.name!r} here and {slot.name!r} there"
         raise Refused("parameters", text)
 
 
-def _value(
-    entry: Entry, carrier: str, mention: Mention, asked: Asked, learned: LearnedValues
-) -> Json:
-    given = asked.given.get(name_key(carrier))
+def _value(slot: SlotReading, mention: Mention, asked: Asked, learned: LearnedValues) -> Json:
+    given = asked.given.get(slot.key)
     if given is not None:
         return given.value
-    how = entry.wordings[carrier]
-    kind = type_key(carrier)
-    if carrier in entry.named:
-        known = learned.translation(kind, mention.text)
+    if slot.named:
+        known = learned.translation(slot.type, mention.text)
         if known is not None and not mention.relative:
             return known
-        verbatim, other = learned.copied_share(kind)
-        free_text = mention.source not in {"recognized", "closed"}
-        if free_text and deterministic(how) and other > TRANSLATED_SHARE * (verbatim + other):
-            reason = f"values of {kind!r} are often not the prompt's words; {mention.text!r} is new"
-            raise Refused("binding", reason)
-    stored = next(p for p in entry.plan.params if p.name == carrier)
-    source = stored.mention or ""
-    if source.casefold() == mention.text.casefold():
-        return stored.value
+        if mention.source not in {"recognized", "closed"}:
+            _check_copied(slot, mention, learned)
+    if slot.source.casefold() == mention.text.casefold():
+        return slot.value
     try:
-        return read(how, mention, source=source)
+        return read(slot.how, mention, source=slot.source)
     except BindingError as error:
         raise Refused("binding", str(error)) from error
+
+
+def _check_copied(slot: SlotReading, mention: Mention, learned: LearnedValues) -> None:
+    """Refuse free text where values are often not the words, and these words are new."""
+    verbatim, other = learned.copied_share(slot.type)
+    if deterministic(slot.how) and other > TRANSLATED_SHARE * (verbatim + other):
+        reason = f"values of {slot.type!r} are often not the prompt's words"
+        raise Refused("binding", f"{reason}; {mention.text!r} is new")
 
 
 def _bound(entry: Entry, values: Mapping[str, Json]) -> Served:

@@ -1,7 +1,7 @@
 """Statistics: what a tenant's lookups came to, counted in memory and kept beside the records."""
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -41,13 +41,13 @@ class Counters:
         self._store = store
         self._every = every
         self._lock = threading.Lock()
-        self._pending: dict[str, Counter[str]] = {}
+        self._pending: dict[str, Counter[str]] = defaultdict(Counter)
         self._size = 0
 
     def add(self, tenant: str, name: str) -> bool:
         """Count one `name`; return whether enough is pending to be worth a `flush`."""
         with self._lock:
-            self._pending.setdefault(tenant, Counter())[name] += 1
+            self._pending[tenant][name] += 1
             self._size += 1
             return self._size >= self._every
 
@@ -58,7 +58,7 @@ class Counters:
             StoreUnavailable: the store cannot be written; what is pending waits for the next.
         """
         with self._lock:
-            pending, self._pending, self._size = self._pending, {}, 0
+            pending, self._pending, self._size = self._pending, defaultdict(Counter), 0
         try:
             while pending:
                 tenant, counts = next(iter(pending.items()))
@@ -70,7 +70,7 @@ class Counters:
     def _keep(self, pending: dict[str, Counter[str]]) -> None:
         with self._lock:
             for tenant, counts in pending.items():
-                self._pending.setdefault(tenant, Counter()).update(counts)
+                self._pending[tenant].update(counts)
 
     def read(self, tenant: str) -> Counter[str]:
         """Return the tenant's counts, pending ones included."""

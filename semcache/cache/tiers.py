@@ -1,14 +1,15 @@
 """The tiers: one prompt is asked for by template text, by schema, and by meaning, in that order."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from types import TracebackType
+from typing import NamedTuple, cast
 
 from semcache.cache.asked import Asked
 from semcache.cache.entry import Decoded, Entry
 from semcache.cache.found import Candidate, Found, Hit, Miss, Reason, Trace
+from semcache.cache.labels import Weighed
 from semcache.cache.serving import Refused, Served, serve_by_schema, serve_by_slots
 from semcache.cache.view import View
 from semcache.canonical import dumps
@@ -17,18 +18,23 @@ from semcache.errors import EmbeddingError, InvalidPlan, InvalidVector, StoreCor
 from semcache.events import Phase, Tier
 from semcache.matching.content import embedded_text, is_telling
 from semcache.matching.gates import Gates
-from semcache.matching.pair import Pair, Verdict
+from semcache.matching.pair import Pair, Side, Verdict
+from semcache.matching.risk import probability_wrong
+from semcache.matching.roles import match_slots
 from semcache.plans.checks import check_values
 from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
-from semcache.ports import Clock, Embedder, PlanStore, Record
+from semcache.ports import Clock, Embedder, Neighbor, PlanStore, Record
 from semcache.prompts.alignment import align
 from semcache.prompts.key import identity, psk
+from semcache.prompts.schema import PromptSchema
 
 log = logging.getLogger(__name__)
 
 KEPT = 8
 """Candidates that a trace keeps."""
+WIDER = 4
+"""Times as many neighbors are looked at where risk decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +51,48 @@ class Parts:
     """Gates of the template and schema tiers."""
     near: Gates
     """Gates of the semantic tier."""
+    normalized: Callable[[Asked], PromptSchema | None]
+    """What a prompt's schema is, if one can be had; asked only where the template tier missed."""
+    weigh: Callable[[View, Asked, Sequence[Neighbor]], Sequence[Weighed]] | None
+    """What the risk of each family of neighbors is; None where threshold and words decide."""
     vetoed: Callable[[Asked, str], bool]
     """Whether feedback said that an entry is wrong for a prompt."""
     failed: Callable[[str, str, Exception], None]
     """Told the tenant, the part and the error when a part fails and is passed over."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Passed:
+class _Passed(NamedTuple):
     id: str
     entry: Entry
     served: Served
     plan: ExecutionPlan
     score: float
+
+
+class _Timed:
+    """Adds the seconds inside to a phase. Not a generator: one of those takes twice the time."""
+
+    __slots__ = ("_clock", "_phase", "_seconds", "_start")
+
+    def __init__(self, clock: Clock, seconds: dict[Phase, float], phase: Phase) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._phase = phase
+
+    def __enter__(self) -> None:
+        self._start = self._clock.monotonic()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        took = self._clock.monotonic() - self._start
+        self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + took
+
+
+_BOUND = Verdict("binding", passed=True)
 
 
 @dataclass(slots=True)
@@ -80,23 +115,18 @@ class Lookup:
                 return hit
         return self._miss()
 
-    @contextmanager
-    def timed(self, phase: Phase) -> Iterator[None]:
+    def timed(self, phase: Phase) -> _Timed:
         """Add the seconds inside to `phase`."""
-        start = self.parts.clock.monotonic()
-        try:
-            yield
-        finally:
-            took = self.parts.clock.monotonic() - start
-            self.seconds[phase] = self.seconds.get(phase, 0.0) + took
+        return _Timed(self.parts.clock, self.seconds, phase)
 
     # Template tier -------------------------------------------------------------------------
 
     def _template(self) -> Hit | None:
-        keys = self.view.template_keys(self.asked.template)
-        records = [r for key in keys for r in self.parts.store.find(self.asked.tenant, key)]
-        hit = self._exact("template", records, self.asked)
-        return self._said("template", hit, "no entry with this template text", records)
+        ids = self.view.same_template(self.asked.template)
+        entries = [(known, entry) for known in ids if (entry := self._known(known)) is not None]
+        passed = self._exact("template", entries, self.asked)
+        self._say("template", passed, "refused" if ids else "no entry with this template text")
+        return self._hit("template", passed) if passed else None
 
     def _aligned(self) -> Hit | None:
         """Find values never seen before: what stands where a template has its slots."""
@@ -112,18 +142,21 @@ class Lookup:
                 mentions=self.asked.mentions,
                 vocabulary=self.view.vocabulary,
             )
-            record = self._read(entry_id) if mentions else None
-            if mentions is None or record is None:
+            entry = self._known(entry_id) if mentions else None
+            if mentions is None or entry is None:
                 continue
-            hit = self._exact("template", [record], self.asked.aligned(mentions))
-            if hit is not None:
+            passed = self._exact("template", [(entry_id, entry)], self.asked.aligned(mentions))
+            if passed is not None:
                 self.tiers.append(("template", "hit by alignment"))
-                return replace(hit, trace=self._trace())
+                return self._hit("template", passed)
         return None
 
     # Schema tier ---------------------------------------------------------------------------
 
     def _schema(self) -> Hit | None:
+        if self.asked.schema is None:
+            with self.timed("normalize"):
+                self.asked = replace(self.asked, schema=self.parts.normalized(self.asked))
         schema = self.asked.schema
         if schema is None:
             return None
@@ -131,24 +164,24 @@ class Lookup:
             self.tiers.append(("schema", f"partial: {', '.join(schema.unexplained)}"))
             return None
         records = self.parts.store.find(self.asked.tenant, f"schema:{identity(schema)}")
-        hit = self._exact("schema", records, self.asked)
-        return self._said("schema", hit, f"no entry with the key {psk(schema)}", records)
+        entries = [(r.id, entry) for r in records if (entry := self._entry(r)) is not None]
+        passed = self._exact("schema", entries, self.asked)
+        nothing = f"no entry with the key {psk(schema)}"
+        self._say("schema", passed, "refused" if records else nothing)
+        return self._hit("schema", passed) if passed else None
 
-    def _said(
-        self, tier: Tier, hit: Hit | None, nothing: str, records: Sequence[Record]
-    ) -> Hit | None:
-        self.tiers.append((tier, "hit" if hit else "refused" if records else nothing))
-        return replace(hit, trace=self._trace()) if hit else None
+    def _say(self, tier: Tier, passed: _Passed | None, otherwise: str) -> None:
+        self.tiers.append((tier, "hit" if passed else otherwise))
 
-    def _exact(self, tier: Tier, records: Sequence[Record], asked: Asked) -> Hit | None:
-        for record in records:
-            entry = self._entry(record)
-            if entry is None:
-                continue
-            pair = Pair(asked.side(), entry.side(), 1.0)
-            passed = self._judge(tier, entry, asked, self.parts.exact(pair), 1.0, record.id)
+    def _exact(
+        self, tier: Tier, entries: Iterable[tuple[str, Entry]], asked: Asked
+    ) -> _Passed | None:
+        side = asked.side()
+        for entry_id, entry in entries:
+            verdicts = self.parts.exact(Pair(side, entry.side, 1.0))
+            passed = self._judge(tier, entry, asked, verdicts, score=1.0, entry_id=entry_id)
             if passed is not None:
-                return self._hit(tier, passed)
+                return passed
         return None
 
     # Semantic tier -------------------------------------------------------------------------
@@ -161,30 +194,56 @@ class Lookup:
             with self.timed("embed"):
                 vector = self.parts.embedder.embed([embedded_text(self.asked.template)])[0]
             with self.timed("search"):
-                neighbors = self.view.index.search(vector, self.parts.neighbors)
+                neighbors = self.view.index.search(vector, self._wanted())
         except (EmbeddingError, InvalidVector) as error:
             self.parts.failed(self.asked.tenant, "embedder", error)
             self.trouble = "embedder_failed"
             self.tiers.append(("semantic", "the embedder failed"))
             return None
-        passed = [one for n in neighbors if (one := self._near(n.id, n.similarity)) is not None]
-        return self._agreed(passed)
+        if self.parts.weigh is not None:
+            with self.timed("gates"):
+                weighed = self.parts.weigh(self.view, self.asked, neighbors)
+            if weighed:
+                return self._least_risk(weighed)
+        side = self.asked.side()
+        near = (self._near(side, n.id, n.similarity) for n in neighbors)
+        return self._agreed([passed for passed in near if passed is not None])
 
-    def _near(self, entry_id: str, score: float) -> _Passed | None:
+    def _wanted(self) -> int:
+        # Families are told apart by their members, so that risk is weighed over more of them.
+        return self.parts.neighbors * (1 if self.parts.weigh is None else WIDER)
+
+    def _least_risk(self, weighed: Sequence[Weighed]) -> Hit | None:
+        """Serve the family with the least risk, if that is low enough."""
+        for one in weighed[:KEPT]:
+            score = one.featured.near.score
+            entry = self._known(one.entry)
+            if entry is None:
+                continue
+            passed = self._judge(
+                "semantic", entry, self.asked, (one.verdict,), score=score, entry_id=one.entry
+            )
+            if passed is not None:
+                self.tiers.append(("semantic", "hit"))
+                hit = self._hit("semantic", passed)
+                return replace(hit, risk=probability_wrong(one.score))
+        self.tiers.append(("semantic", "every candidate is too risky"))
+        return None
+
+    def _near(self, side: Side, entry_id: str, score: float) -> _Passed | None:
         seen = self.view.entries.get(entry_id)
         if seen is None:
             return None
         with self.timed("gates"):
-            verdicts = self.parts.near(Pair(self.asked.side(), seen.side, score))
+            verdicts = self.parts.near(Pair(side, seen.side, score))
         if not verdicts[-1].passed:
             text = seen.side.template.text
-            self._consider(entry_id, seen.label, text, "semantic", score, verdicts)
+            self._consider(Candidate(entry_id, seen.label, text, "semantic", score, verdicts))
             return None
-        record = self._read(entry_id)
-        entry = self._entry(record) if record else None
+        entry = self._known(entry_id)
         if entry is None:
             return None
-        return self._judge("semantic", entry, self.asked, verdicts, score, entry_id)
+        return self._judge("semantic", entry, self.asked, verdicts, score=score, entry_id=entry_id)
 
     def _agreed(self, passed: Sequence[_Passed]) -> Hit | None:
         """Serve the best that passed, if all that passed say the same."""
@@ -200,6 +259,20 @@ class Lookup:
 
     # What the tiers share ------------------------------------------------------------------
 
+    def _known(self, entry_id: str) -> Entry | None:
+        """Return an entry of the view if it may be served now.
+
+        The view is caught up, so that an entry read before is good if no later change wrote it.
+        """
+        seen = self.view.entries.get(entry_id)
+        if seen is None:
+            return None
+        entry = self.parts.decoded.known(self.asked.tenant, entry_id, seen.change)
+        if entry is not None:
+            return self._fresh(entry)
+        record = self._read(entry_id)
+        return None if record is None else self._entry(record)
+
     def _read(self, entry_id: str) -> Record | None:
         try:
             return self.parts.store.get(self.asked.tenant, entry_id)
@@ -208,14 +281,16 @@ class Lookup:
             return None
 
     def _entry(self, record: Record) -> Entry | None:
-        """Return the entry of a record that may be served now."""
-        if record.expires_s is not None and record.expires_s <= self.parts.clock.now():
-            return None
+        """Return the entry of a record if it may be served now."""
         try:
-            return self.parts.decoded.entry(record)
+            return self._fresh(self.parts.decoded.entry(record))
         except StoreCorrupt as error:
             self.parts.failed(self.asked.tenant, "store", error)
             return None
+
+    def _fresh(self, entry: Entry) -> Entry | None:
+        expired = entry.expires_s is not None and entry.expires_s <= self.parts.clock.now()
+        return None if expired else entry
 
     def _judge(
         self,
@@ -223,6 +298,7 @@ class Lookup:
         entry: Entry,
         asked: Asked,
         verdicts: tuple[Verdict, ...],
+        *,
         score: float,
         entry_id: str,
     ) -> _Passed | None:
@@ -230,17 +306,24 @@ class Lookup:
         if verdicts[-1].passed:
             try:
                 passed = self._serve(tier, entry, asked, score, entry_id)
-                verdicts = (*verdicts, Verdict("binding", passed=True))
+                verdicts = (*verdicts, _BOUND)
             except Refused as refused:
                 verdicts = (*verdicts, refused.verdict)
-        self._consider(entry_id, entry.label, entry.template.text, tier, score, verdicts)
+        text = entry.template.text
+        self._consider(Candidate(entry_id, entry.label, text, tier, score, verdicts))
         return passed
 
     def _serve(
         self, tier: Tier, entry: Entry, asked: Asked, score: float, entry_id: str
     ) -> _Passed:
-        if self.parts.vetoed(asked, entry_id):
+        # Feedback on a hit of the template tier removes the entry, so a veto names other templates.
+        if tier != "template" and self.parts.vetoed(asked, entry_id):
             raise Refused("vetoed", "feedback said that this plan is wrong for this prompt")
+        seen = self.view.entries.get(entry_id)
+        if tier == "template" and seen and self.view.contested(seen, given=bool(asked.given)):
+            raise Refused("contested", "as many entries that say the same have another plan")
+        if tier == "semantic":
+            asked = _in_roles(entry, asked)
         with self.timed("bind"):
             if tier == "schema":
                 served = serve_by_schema(entry, asked)
@@ -260,17 +343,9 @@ class Lookup:
             raise Refused("check", f"{findings[0].path}: {findings[0].what}")
         return plan
 
-    def _consider(
-        self,
-        entry_id: str,
-        label: str,
-        text: str,
-        tier: Tier,
-        score: float,
-        verdicts: tuple[Verdict, ...],
-    ) -> None:
+    def _consider(self, candidate: Candidate) -> None:
         if len(self.candidates) < KEPT:
-            self.candidates.append(Candidate(entry_id, label, text, tier, score, verdicts))
+            self.candidates.append(candidate)
 
     def _hit(self, tier: Tier, passed: _Passed) -> Hit:
         return Hit(
@@ -303,6 +378,14 @@ class Lookup:
             candidates=tuple(self.candidates),
             seconds=self.seconds,
         )
+
+
+def _in_roles(entry: Entry, asked: Asked) -> Asked:
+    """Return the prompt with its mentions in the order of the entry's slots."""
+    roles = match_slots(entry.template.slots, asked.template.slots)
+    if roles is None:
+        raise Refused("binding", "which value plays which part cannot be told")
+    return replace(asked, mentions=tuple(asked.mentions[role] for role in roles))
 
 
 def _reason(nearest: Candidate | None) -> Reason | None:

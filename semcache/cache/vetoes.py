@@ -12,7 +12,7 @@ KEPT = 10_000
 
 
 class Vetoes:
-    """Vetoes of all tenants, kept in the store's notes; any process sees them at once. Thread-safe."""
+    """Vetoes of all tenants, kept in the store's notes; every process sees them. Thread-safe."""
 
     def __init__(self, store: PlanStore) -> None:
         self._store = store

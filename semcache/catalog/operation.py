@@ -29,10 +29,20 @@ class Operation:
     """Unknown effects are taken for writes."""
     call: Call | None = field(default=None, compare=False, repr=False)
     """The code behind it; None for a catalog that only describes."""
+    idempotency_key: str | None = None
+    """Name under which the call takes a key that is the same for each attempt at the same work, so
+    that it can be tried again. The engine adds it to the input: the schema does not have it, and no
+    planner sees it. None: the call takes none."""
+    compensation: str | None = None
+    """Name of the operation that undoes this one, called with `{"input": …, "output": …}` of the
+    call to undo; None: it cannot be undone."""
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 hex over name, summary, schemas and effect; the code is not part of it."""
+        """SHA-256 hex over name, summary, schemas and effect.
+
+        The code is not part of it, nor how calls are repeated and undone: plans hold all the same.
+        """
         described: Json = [
             self.name,
             self.summary,

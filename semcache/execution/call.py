@@ -2,6 +2,7 @@
 
 import contextvars
 import threading
+import uuid
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
@@ -27,11 +28,13 @@ def call(
     limits: Limits,
     timeout_s: float,
     node: str,
+    key: str = "",
 ) -> Json:
     """Return what `operation` gives for the input `given`, as plain JSON of its own.
 
     It runs on a thread of its own, in a copy of the caller's context variables. One that is too
-    late is left to end by itself: Python has no way to stop it.
+    late is left to end by itself: Python has no way to stop it. An operation that wants an
+    idempotency key gets `key`, or one of its own if that is empty.
 
     Raises:
         OperationRefused: it was not called: it writes without leave, has no code, or the input is
@@ -42,6 +45,8 @@ def call(
     """
     code = _permitted(operation, limits, node)
     values = _accepted(operation, given, catalog, limits, node)
+    if operation.idempotency_key is not None:
+        values[operation.idempotency_key] = key or uuid.uuid4().hex
     result = _within(timeout_s, code, values, operation.name, node)
     try:
         return bounded(
@@ -92,8 +97,8 @@ def _within(timeout_s: float, code: Call, values: JsonObject, name: str, node: s
             f"operation {name!r} gave no answer within {timeout_s:g} s", node=node
         )
     error = attempt.error
-    if isinstance(error, OperationRefused):
-        raise OperationRefused(str(error), node=node) from error
+    if isinstance(error, (OperationRefused, OutputTooLarge)):
+        raise type(error)(str(error), node=node) from error
     if error is not None:
         told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise OperationFailed(f"operation {name!r} failed: {told}", node=node) from error

@@ -1,7 +1,7 @@
 """Content: what of a template text must be the same for two prompts to share a plan.
 
-Words that only dress a request (courtesy, articles, "show me", "what is") are left out, forms of one
-word are folded, and what remains must be equal word for word and in order. Order matters: "the
+Words that only dress a request (courtesy, articles, "show me", "what is") are left out, forms of
+one word are folded, and what remains must be equal word for word and in order. Order matters: "the
 population of the capital of the largest state" and "the capital of the state with the largest
 population" have the same words.
 """
@@ -30,7 +30,7 @@ _LOOSE = frozenset("of in on at for about".split())
 """Prepositions that say nothing beyond the noun that follows; before a value they say its role."""
 
 _PLACE = {"in": "at", "on": "at", "at": "at"}
-"""Before a value, `in`, `on` and `at` follow the noun's habit (in March, on Monday), not a meaning."""
+"""Before a value, `in`, `on` and `at` follow the noun's habit (in March, on Monday), no meaning."""
 
 _FOLDS: dict[tuple[str, ...], str] = {
     ("how", "many"): "count",
@@ -76,8 +76,8 @@ def _kept(word: str, following: str) -> str:
 def embedded_text(template: TemplateText) -> str:
     """Return what is embedded of a template text: its content, or all of it if that is nothing.
 
-    Courtesy and lead-ins move a sentence's vector about as much as a condition does ("please show me
-    the sales by state" is at 0.92 of "sales by state"), so they are left out before comparing.
+    Courtesy and lead-ins move a sentence's vector about as much as a condition does ("please show
+    me the sales by state" is at 0.92 of "sales by state"), so they are left out before comparing.
     """
     return " ".join(content(template.text)) or template.text
 

@@ -36,34 +36,45 @@ class Gates:
 
 def threshold(above: float) -> Gate:
     """Return a gate that wants a cosine strictly over `above`, in [-1, 1]."""
+    passed = Verdict("threshold", passed=True)
 
     def gate(pair: Pair) -> Verdict:
-        passed = pair.score > above
-        return Verdict("threshold", passed, "" if passed else f"{pair.score:.4f} <= {above:g}")
+        if pair.score > above:
+            return passed
+        return Verdict("threshold", passed=False, reason=f"{pair.score:.4f} <= {above:g}")
 
     return gate
 
 
+# Made once: most verdicts are these, and every hit collects a handful.
+_SAME_CATALOG = Verdict("catalog", passed=True)
+_SAME_GROUNDING = Verdict("grounding", passed=True)
+_SAME_PARAMETERS = Verdict("parameters", passed=True)
+_SAME_SLOTS = Verdict("slots", passed=True)
+_SAME_WORDS = Verdict("words", passed=True)
+
+
 def catalog(pair: Pair) -> Verdict:
     """Pass if both sides see the same catalog (orra: services hash)."""
-    passed = pair.query.catalog == pair.candidate.catalog
-    return Verdict(
-        "catalog", passed, "" if passed else "the operations changed since it was stored"
-    )
+    if pair.query.catalog == pair.candidate.catalog:
+        return _SAME_CATALOG
+    return Verdict("catalog", passed=False, reason="the operations changed since it was stored")
 
 
 def grounding(pair: Pair) -> Verdict:
     """Pass if both sides have the same grounding."""
     mine, its = pair.query.grounding, pair.candidate.grounding
-    return Verdict("grounding", mine == its, "" if mine == its else f"{mine!r} is not {its!r}")
+    if mine == its:
+        return _SAME_GROUNDING
+    return Verdict("grounding", passed=False, reason=f"{mine!r} is not {its!r}")
 
 
 def parameters(pair: Pair) -> Verdict:
     """Pass if the caller gives no parameters, or exactly those that the candidate depends on."""
     given, wanted = pair.query.names, pair.candidate.names
-    passed = not given or given == wanted
-    reason = "" if passed else _sets(given - wanted, wanted - given)
-    return Verdict("parameters", passed, reason)
+    if not given or given == wanted:
+        return _SAME_PARAMETERS
+    return Verdict("parameters", passed=False, reason=_sets(given - wanted, wanted - given))
 
 
 def _sets(extra: frozenset[str], missing: frozenset[str]) -> str:
@@ -75,9 +86,9 @@ def _sets(extra: frozenset[str], missing: frozenset[str]) -> str:
 def slots(pair: Pair) -> Verdict:
     """Pass if both templates have the same slot types, each as often."""
     mine, its = pair.query.template.signature, pair.candidate.template.signature
-    return Verdict(
-        "slots", mine == its, "" if mine == its else f"{_list(mine)} against {_list(its)}"
-    )
+    if mine == its:
+        return _SAME_SLOTS
+    return Verdict("slots", passed=False, reason=f"{_list(mine)} against {_list(its)}")
 
 
 def _list(kinds: Iterable[str]) -> str:
@@ -85,14 +96,19 @@ def _list(kinds: Iterable[str]) -> str:
 
 
 def words(pair: Pair) -> Verdict:
-    """Pass if the words that differ are known not to matter, and the rest stand in the same order."""
+    """Pass if the words that differ are known not to matter, and the rest stand in one order."""
     reason = difference(pair.query.template, pair.candidate.template)
-    return Verdict("words", not reason, reason)
+    return Verdict("words", passed=False, reason=reason) if reason else _SAME_WORDS
 
 
 def default_gates(above: float) -> Gates:
     """Return the gates of a semantic hit, cheap ones first."""
     return Gates((catalog, grounding, parameters, slots, threshold(above), words))
+
+
+def risk_gates() -> Gates:
+    """Return the gates that a candidate must pass whatever its risk is."""
+    return Gates((catalog, grounding, parameters, slots))
 
 
 def exact_gates() -> Gates:

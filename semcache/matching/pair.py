@@ -1,26 +1,25 @@
 """A pair: a prompt and a candidate for it, as the gates see them."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from semcache.prompts.template import TemplateText
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(NamedTuple):  # as `Pair`
     """What one side of a pair brings."""
 
     template: TemplateText
     """Template text and slots."""
     names: frozenset[str]
-    """Spelling-free names of the parameters that the caller gives, or that the entry needs given."""
+    """Spelling-free names of the parameters that the caller gives, or that the entry needs."""
     catalog: str = ""
     """Fingerprint of the catalog in force; empty without one."""
     grounding: str = ""
     """Which grounding is in force; empty for none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):  # made for every candidate: half the time of a frozen dataclass
     """A prompt and a candidate for it."""
 
     query: Side

@@ -13,8 +13,10 @@ SHOWN = 1500
 """Characters of an answer that are shown with a fault."""
 
 
-def json_object(text: str) -> JsonObject:
+def json_object(text: str, *, listed: str = "") -> JsonObject:
     """Return the first JSON object in `text`.
+
+    With `listed`, an array of objects counts too, as the object that has it under that name.
 
     Reasoning in `<think>` and words around the object are passed over; a fenced block goes before
     anything outside it, the first before others. Commas before a closing bracket, closing brackets
@@ -25,7 +27,7 @@ def json_object(text: str) -> JsonObject:
         InvalidJson: there is no object, or it is broken; the message shows where, for the model.
     """
     said = _without_reasoning(text)
-    start = _start(said)
+    start = _start(said, listed)
     found = "".join(_mended(said, start))
     try:
         value: Json = json.loads(
@@ -36,6 +38,8 @@ def json_object(text: str) -> JsonObject:
         raise InvalidJson(_broken(error.msg, found, error.pos)) from error
     except (ValueError, RecursionError) as error:
         raise InvalidJson(_broken(str(error), found, 0)) from error
+    if listed and isinstance(copy, list):
+        return {listed: copy}
     if not isinstance(copy, dict):
         raise InvalidJson("the answer is no JSON object; expected one that starts with '{'")
     return copy
@@ -57,17 +61,20 @@ _FENCES = (
     re.compile(r"^[ \t]*```json\b", re.IGNORECASE | re.MULTILINE),
     re.compile(r"^[ \t]*```\w*\s*(?=\{)", re.MULTILINE),
 )
+_LISTED_FENCES = (_FENCES[0], re.compile(r"^[ \t]*```\w*\s*(?=[\[{])", re.MULTILINE))
 _OBJECT = re.compile(r"\{(?=\s*[\"}])")
+_LISTED = re.compile(r"\{(?=\s*[\"}])|\[(?=\s*\{\s*\")")
 
 
-def _start(said: str) -> int:
+def _start(said: str, listed: str) -> int:
     """Return where the object begins.
 
     Only a brace before a quote or its own end counts: words may have braces too, and an object
     inside a broken one must never be taken for the whole.
     """
-    fence = next((match for match in (f.search(said) for f in _FENCES) if match), None)
-    found = _OBJECT.search(said, fence.end() if fence else 0)
+    fences, begins = (_LISTED_FENCES, _LISTED) if listed else (_FENCES, _OBJECT)
+    fence = next((match for match in (f.search(said) for f in fences) if match), None)
+    found = begins.search(said, fence.end() if fence else 0)
     if found is None:
         raise InvalidJson(
             f"no JSON object was found in {said.strip()[:SHOWN]!r}; expected one JSON object"

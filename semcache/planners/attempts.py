@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from semcache.errors import InvalidSettings, ModelError
 from semcache.events import ModelCalled
-from semcache.ports import Clock, Completion, Message, Model, Observer
+from semcache.ports import Clock, Completion, Message, Model, Observer, RememberingModel
 
 log = logging.getLogger(__name__)
 
@@ -59,12 +59,16 @@ class Asking:
         *,
         read: Callable[[str], Accepted[T] | Rejected[T]],
         retry: Callable[[str], str],
+        fresh: bool = False,
     ) -> Accepted[T] | Rejected[T]:
         """Return the first answer that `read` accepts; else the last one that it rejected.
 
         After a rejection the same messages are sent with one more: `retry(errors)`. What was said
         before does not pile up (specs/onemcp.md, A3). An answer that was rejected but is usable
         is accepted in the end.
+
+        A model that remembers forgets what was rejected, and takes nothing from memory after a
+        rejection, nor at all if `fresh`.
 
         Raises:
             ModelError: the model cannot answer.
@@ -73,19 +77,27 @@ class Asking:
         usable: Accepted[T] | None = None
         for attempt in range(1, self.attempts + 1):
             said = [*messages, *_complaint(rejected.errors, retry)]
-            text = self._call(said, attempt).text
+            text = self._call(said, attempt, fresh=fresh or attempt > 1).text
             result = read(text)
             if isinstance(result, Accepted):
                 return Accepted(result.value, text)
+            self.forget(said)
             rejected = Rejected(result.errors, result.usable, text)
             usable = usable if result.usable is None else Accepted(result.usable, text)
             log.info("attempt %d to %s was rejected: %s", attempt, self.purpose, rejected.errors)
         return usable or rejected
 
-    def _call(self, messages: Sequence[Message], attempt: int) -> Completion:
+    def forget(self, messages: Sequence[Message]) -> None:
+        """Let a model that remembers forget its answer to `messages`."""
+        if isinstance(self.model, RememberingModel):
+            self.model.forget(messages)
+
+    def _call(self, messages: Sequence[Message], attempt: int, *, fresh: bool) -> Completion:
         started = self._seconds()
+        asked = self.model
+        complete = asked.fresh if fresh and isinstance(asked, RememberingModel) else asked.complete
         try:
-            completion = self.model.complete(messages)
+            completion = complete(messages)
         except ModelError as error:
             self._report(Completion(""), attempt, started, type(error).__name__)
             raise
@@ -104,6 +116,7 @@ class Asking:
                     prompt_tokens=completion.prompt_tokens,
                     completion_tokens=completion.completion_tokens,
                     error=error,
+                    cached=completion.cached,
                 )
             )
 

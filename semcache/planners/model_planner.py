@@ -1,6 +1,7 @@
 """Prompt and schema to plan by a language model that reads the catalog."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from semcache.binding.bind import bind
 from semcache.binding.generalize import generalize
@@ -11,9 +12,10 @@ from semcache.errors import BindingError, InvalidInput, NotActionable, PlanningE
 from semcache.planners.answers import json_object
 from semcache.planners.attempts import Accepted, Asking, Rejected
 from semcache.planners.texts import load, shown
-from semcache.plans.checks import check
-from semcache.plans.codec import decode, not_actionable
+from semcache.plans.checks import check, check_params
+from semcache.plans.codec import decode, not_actionable, spelled
 from semcache.plans.plan import ExecutionPlan
+from semcache.plans.program import KEYS, ProgramPlan
 from semcache.ports import Clock, Message, Model, Observer, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter, by_name
 
@@ -53,6 +55,8 @@ class ModelPlanner:
         """
         self._asking = Asking(model, "plan", attempts, observer, clock)
         self._plan_format = plan_format
+        # Models write a program as StackVM's document does: a list, with no object around it.
+        self._listed = KEYS[0] if plan_format == ProgramPlan.format else ""
         self._text = load("plan")
         self._format_text = load(f"format_{plan_format}")
 
@@ -78,10 +82,15 @@ class ModelPlanner:
         if not request.catalog:
             raise NotActionable("the catalog is empty; expected at least one operation")
         params = _parameters(request)
+        if request.failure:
+            # The plan that failed came from the answer to this: whoever asks without the failure,
+            # once that is forgotten, must not get it again.
+            self._asking.forget(self._messages(replace(request, failure=""), params))
         result = self._asking.ask(
             self._messages(request, params),
             read=lambda text: self._read(text, params, request.catalog),
             retry=lambda errors: self._text.fill("retry", errors=errors),
+            fresh=bool(request.failure),
         )
         if isinstance(result, Rejected):
             raise PlanningError(
@@ -98,12 +107,18 @@ class ModelPlanner:
             operations=shown(_described(request.catalog)),
         )
         failure = self._text.fill("failure", error=request.failure) if request.failure else ""
+        grounding = (
+            self._text.fill("grounding", grounding=shown(request.grounding.to_json()))
+            if request.grounding
+            else ""
+        )
         values: JsonObject = {parameter.name: parameter.value for parameter in params}
         user = self._text.fill(
             "user",
             schema=shown(request.schema.to_json()) if request.schema else "unknown",
             params=shown(values) if values else "none",
             failure=f"\n{failure}\n" if failure else "",
+            grounding=f"\n{grounding}\n" if grounding else "",
             prompt=shown(request.prompt),
         )
         return [Message("system", system), Message("user", user)]
@@ -112,17 +127,19 @@ class ModelPlanner:
         self, text: str, params: Sequence[Parameter], catalog: Catalog
     ) -> Accepted[ExecutionPlan] | Rejected[ExecutionPlan]:
         try:
-            found = json_object(text)
+            found = json_object(text, listed=self._listed)
             _refuse_if_not_actionable(found)
-            plan = decode(found)
+            plan = spelled(decode(found), catalog)
             self._check_format(plan)
-            template = generalize(found, params, schemas=_schemas(catalog))
+            template = generalize(plan.to_dict(), params, schemas=_schemas(catalog))
             bound = bind(template, {parameter.name: parameter.value for parameter in params})
         except (InvalidInput, BindingError) as error:
             return Rejected((str(error),))
-        findings = check(decode(bound.plan, data=bound.data), catalog)
+        # As it will be stored, and as it will run: some faults show in one of them only.
+        findings = [*check(plan, catalog), *check(decode(bound.plan, data=bound.data), catalog)]
+        findings += check_params(plan, [parameter.name for parameter in params])
         if findings:
-            return Rejected(tuple(map(str, findings)))
+            return Rejected(tuple(dict.fromkeys(map(str, findings))))
         _refuse_if_idle(plan)
         unused = _unused(template, params)
         return Rejected(unused, usable=plan) if unused else Accepted(plan)

@@ -1,12 +1,15 @@
 """Everything that is wrong with a plan, found at once and without running it."""
 
+from collections.abc import Sequence
+
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan
 from semcache.plans.codec import FORMATS, Format
 from semcache.plans.finding import Code, Finding
 from semcache.plans.plan import ExecutionPlan
+from semcache.plans.task_inputs import check_task_params
 
-__all__ = ["Code", "Finding", "check", "check_values", "refuse"]
+__all__ = ["Code", "Finding", "check", "check_params", "check_values", "refuse"]
 
 MAX_TOLD = 10  # findings in one message; the error carries all of them
 
@@ -27,6 +30,14 @@ def check_values(plan: ExecutionPlan, catalog: Catalog | None = None) -> tuple[F
     """
     known = _format(plan)
     return known.check_values(plan, catalog) if known else ()
+
+
+def check_params(plan: ExecutionPlan, names: Sequence[str]) -> tuple[Finding, ...]:
+    """Return what `plan` should have for the parameters of its request, and has not.
+
+    Only the tasks format asks for something: each parameter in `task0`, by its name.
+    """
+    return check_task_params(plan, names)
 
 
 def _format(plan: ExecutionPlan) -> Format | None:

@@ -1,16 +1,25 @@
-"""From JSON to a plan of the right format. A new format is one line of `FORMATS`."""
+"""From JSON to a plan of the right format. A new format is one line of `FORMATS`.
+
+Beside it stand a file in `plans/` that reads the format, one in `execution/` that runs it and has
+its line in `wiring`, and one `format_<name>.md` for planners. Binding works on any JSON; which
+places of a format hold values, and not the plan itself, is said in `binding.leaves`.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from semcache.canonical import Json, JsonObject, Pointer, dumps
+from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan
-from semcache.plans.document import DocumentPlan, read_object
+from semcache.plans.document import DocumentPlan, read_value
 from semcache.plans.finding import Finding
 from semcache.plans.plan import ExecutionPlan
+from semcache.plans.program import ProgramPlan, is_program, wrapped
+from semcache.plans.program_checks import check_program, check_program_values
 from semcache.plans.route_checks import check_route_values, check_routes
 from semcache.plans.routes import START, RoutePlan
+from semcache.plans.task_checks import check_task_values, check_tasks
+from semcache.plans.tasks import TaskPlan, is_tasks, spelled_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,8 @@ class Format:
 
 FORMATS: tuple[Format, ...] = (
     Format("routes", lambda plan: START in plan, RoutePlan, check_routes, check_route_values),
+    Format("tasks", is_tasks, TaskPlan, check_tasks, check_task_values),
+    Format("program", is_program, ProgramPlan, check_program, check_program_values),
 )
 """The formats that are understood, in the order in which they are tried."""
 
@@ -39,18 +50,29 @@ def decode(
 ) -> ExecutionPlan:
     """Return the plan that `source` describes: an object, its JSON text, or a plan as it is.
 
-    `data` are the places of bound values, which no engine reads as anything but values.
+    A bare list of instructions is the program `{"instructions": [...]}`. `data` are the
+    places of bound values, which no engine reads as anything but values.
 
     Raises:
         InvalidPlan: it is not JSON, or not an object.
     """
     if isinstance(source, ExecutionPlan):
         return source
-    if not isinstance(source, (str, Mapping)):
+    if not isinstance(source, (str, Mapping, list)):
         raise InvalidPlan(
             f"the plan is a {type(source).__name__}; expected a JSON object, its text, or a plan"
         )
-    return adopt(read_object(source), data)
+    return adopt(_object(read_value(source)), data)
+
+
+def _object(value: Json) -> JsonObject:
+    body = wrapped(value)
+    if not isinstance(body, dict) or (body is not value and not is_program(body)):
+        raise InvalidPlan(
+            f"the plan is a {type(value).__name__}; expected a JSON object or a list of "
+            "instructions"
+        )
+    return body
 
 
 def adopt(body: JsonObject, data: frozenset[Pointer] = frozenset()) -> ExecutionPlan:
@@ -66,15 +88,14 @@ def not_actionable(plan: ExecutionPlan) -> str | None:
 
     That is orra's convention: tasks `task0` and `{"id": "final", "input": {"error": why}}`.
     """
-    tasks = plan.to_dict().get("tasks")
-    for task in tasks if isinstance(tasks, list) else ():
-        if isinstance(task, dict) and task.get("id") == "final":
-            return _reason(task.get("input"))
-    return None
+    return plan.refusal() if isinstance(plan, TaskPlan) else None
 
 
-def _reason(given: Json) -> str:
-    error = given.get("error") if isinstance(given, dict) else None
-    if error is None:
-        return "the planner gives no reason"
-    return error if isinstance(error, str) else dumps(error)
+def spelled(plan: ExecutionPlan, catalog: Catalog | None) -> ExecutionPlan:
+    """Return `plan` with the names of its operations spelled as in `catalog`.
+
+    Only the tasks format forgives a difference: its services have no case.
+    """
+    if catalog is None or not isinstance(plan, TaskPlan):
+        return plan
+    return spelled_tasks(plan, catalog)

@@ -9,18 +9,29 @@ from semcache.errors import InvalidJson, InvalidPlan
 from semcache.plans.plan import Reference
 
 
+def read_value(source: object) -> Json:
+    """Return a plan, given as a value or as its JSON text, as fresh plain JSON.
+
+    Line breaks inside a text may stand as they are: models write them so, as does StackVM's
+    document, and they can mean nothing else.
+
+    Raises:
+        InvalidPlan: it is not JSON.
+    """
+    try:
+        value = loads(source, what="the plan", strict=False) if isinstance(source, str) else source
+        return plain(value, what="the plan")
+    except InvalidJson as error:
+        raise InvalidPlan(str(error)) from error
+
+
 def read_object(source: object) -> JsonObject:
     """Return a plan, given as an object or as its JSON text, as a fresh plain JSON object.
 
     Raises:
         InvalidPlan: it is not JSON, or not an object.
     """
-    try:
-        value = plain(
-            loads(source, what="the plan") if isinstance(source, str) else source, what="the plan"
-        )
-    except InvalidJson as error:
-        raise InvalidPlan(str(error)) from error
+    value = read_value(source)
     if not isinstance(value, dict):
         raise InvalidPlan(f"the plan is a {type(source).__name__}; expected a JSON object")
     return value

@@ -47,3 +47,27 @@ def never_before(edges: Edges, wanted: Mapping[str, set[str]]) -> Iterator[tuple
                     seen.add(target)
                     waiting.append(target)
         yield from ((source, other) for other in sorted(missing) if left > 0)
+
+
+def upstream_first(needed: Edges) -> Iterator[str]:
+    """Yield the nodes of `needed` (node → what it needs), each after all that it needs.
+
+    What is no key counts as there; a node that needs itself, over however many, is never yielded.
+    """
+    left = {name: sum(other in needed for other in set(others)) for name, others in needed.items()}
+    users = backwards({name: tuple(set(others)) for name, others in needed.items()})
+    ready = [name for name, count in left.items() if not count]
+    for name in ready:  # grows as it goes
+        yield name
+        for user in users.get(name, ()):
+            left[user] -= 1
+            if not left[user]:
+                ready.append(user)
+
+
+def cyclic(needed: Edges) -> list[str]:
+    """Return the nodes that need themselves, or stand between two such, in the order given."""
+    users = backwards(needed)
+    turned = {name: users.get(name, ()) for name in needed}
+    settled = {*upstream_first(needed), *upstream_first(turned)}
+    return [name for name in needed if name not in settled]

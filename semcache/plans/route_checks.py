@@ -1,25 +1,19 @@
 """What can be wrong with a plan in the routes format."""
 
-import re
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
-from itertools import islice
 
 from semcache.canonical import Json, JsonObject, Pointer, leaves, pointer_text
 from semcache.catalog.catalog import Catalog
-from semcache.catalog.schemas import Violation
 from semcache.errors import ExpressionError
 from semcache.plans.finding import Code, Finding
 from semcache.plans.graph import backwards, never_before, reachable
+from semcache.plans.inputs import PLACEHOLDER, breaches, is_bound, kind, near, unbound
 from semcache.plans.paths import is_expression, parse
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.routes import START, RoutePlan, is_end, route_of
 
 MAX_NODES = 10_000  # a plan with more is a mistake, and not worth the time of checking it
 
-# Keywords that hold of a container whatever values its unknown leaves will have.
-_CERTAIN = frozenset({"required", "additionalProperties", "type", "minItems", "maxItems"})
-_PLACEHOLDER = re.compile(r"\{\{\s*params\.")
 _VARS = f"put the value into the `vars` of {START!r} and read it as `$.{START}.<name>`"
 _STRUCTURE = frozenset({"route", "operation", "completed"})
 
@@ -55,7 +49,9 @@ def broken_routes(plan: RoutePlan, catalog: Catalog) -> tuple[Finding, ...]:
     Also operations that the catalog lacks, and placeholders that no value was bound to. Ends that
     cannot be reached and the like are no reason: the step budget answers for them.
     """
-    return _too_many(plan) or _in_order(plan, [*_structure(plan, catalog), *_unbound(plan)])
+    return _too_many(plan) or _in_order(
+        plan, [*_structure(plan, catalog), *unbound(plan.body, (), plan.data)]
+    )
 
 
 def _too_many(plan: RoutePlan) -> tuple[Finding, ...]:
@@ -79,7 +75,7 @@ def _structure(plan: RoutePlan, catalog: Catalog | None) -> Iterator[Finding]:
     yield from _misplaced_data(plan.data)
     for name, node in plan.body.items():
         if not isinstance(node, dict):
-            yield _finding((name,), f"is {_kind(node)}; expected a node, which is an object")
+            yield _finding((name,), f"is {kind(node)}; expected a node, which is an object")
             continue
         yield from _node(name, node, plan.data)
         if not is_end(node):
@@ -110,9 +106,9 @@ def _misplaced_data(data: Iterable[Pointer]) -> Iterator[Finding]:
 def _node(name: str, node: JsonObject, data: frozenset[Pointer]) -> Iterator[Finding]:
     completed = node.get("completed", False)
     if not isinstance(completed, bool):
-        yield _finding((name, "completed"), f"is {_kind(completed)}; expected true")
+        yield _finding((name, "completed"), f"is {kind(completed)}; expected true")
     if not isinstance(node.get("vars", {}), dict):
-        yield _finding((name, "vars"), f"is {_kind(node['vars'])}; expected an object")
+        yield _finding((name, "vars"), f"is {kind(node['vars'])}; expected an object")
     if name == START or completed is True:
         yield from _calls_nothing(name, node)
     else:
@@ -135,7 +131,7 @@ def _calls(name: str, node: JsonObject, data: frozenset[Pointer]) -> Iterator[Fi
         )
     readable = isinstance(given, str) and is_expression(given) and (name, "input") not in data
     if not (given is None or isinstance(given, dict) or readable):
-        yield _finding((name, "input"), f"is {_kind(given)}; expected an object or a path `$.…`")
+        yield _finding((name, "input"), f"is {kind(given)}; expected an object or a path `$.…`")
 
 
 def _route(at: Pointer, node: JsonObject, body: JsonObject) -> Iterator[Finding]:
@@ -154,7 +150,7 @@ def _route(at: Pointer, node: JsonObject, body: JsonObject) -> Iterator[Finding]
         case list() as ways:
             yield from _ways(at, ways, body)
         case other:
-            yield _finding(at, f"is {_kind(other)}; expected a node id, an object or a list")
+            yield _finding(at, f"is {kind(other)}; expected a node id, an object or a list")
 
 
 def _ways(at: Pointer, ways: list[Json], body: JsonObject) -> Iterator[Finding]:
@@ -168,32 +164,31 @@ def _ways(at: Pointer, ways: list[Json], body: JsonObject) -> Iterator[Finding]:
     else:
         yield _finding(
             (*at, len(ways) - 1),
-            f"is {_kind(ways[-1])}; expected a node id, taken if no condition holds",
+            f"is {kind(ways[-1])}; expected a node id, taken if no condition holds",
         )
 
 
 def _way(at: Pointer, way: Json, body: JsonObject) -> Iterator[Finding]:
     if not isinstance(way, dict):
-        yield _finding(at, f"is {_kind(way)}; expected an object with `condition` and `node`")
+        yield _finding(at, f"is {kind(way)}; expected an object with `condition` and `node`")
         return
     if not isinstance(way.get("condition"), str):
-        yield _finding((*at, "condition"), f"is {_kind(way.get('condition'))}; expected text")
+        yield _finding((*at, "condition"), f"is {kind(way.get('condition'))}; expected text")
     yield from _target((*at, "node"), way.get("node"), body)
 
 
 def _target(at: Pointer, target: Json, body: JsonObject) -> Iterator[Finding]:
     if not isinstance(target, str):
-        yield _finding(at, f"is {_kind(target)}; expected a node id")
+        yield _finding(at, f"is {kind(target)}; expected a node id")
     elif target == START:
         yield _finding(at, f"leads back to {START!r}; expected a node that can run again", "target")
     elif target not in body:
-        yield _finding(at, f"leads to {target!r}, which is no node{_near(target, body)}", "target")
+        what = f"leads to {target!r}, which is no node{near(target, _nodes(body))}"
+        yield _finding(at, what, "target")
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    few = [other for other in islice(known, 100) if other != START]
-    near = get_close_matches(name, few, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+def _nodes(body: JsonObject) -> Iterator[str]:
+    return (name for name in body if name != START)
 
 
 def _operation(name: str, node: JsonObject, catalog: Catalog | None) -> Iterator[Finding]:
@@ -205,7 +200,7 @@ def _operation(name: str, node: JsonObject, catalog: Catalog | None) -> Iterator
 
 
 def _unreadable(at: Pointer, text: str) -> Iterator[Finding]:
-    if _PLACEHOLDER.search(text):
+    if PLACEHOLDER.search(text):
         yield _finding(at, f"has a placeholder inside an expression; {_VARS}", "expression")
         return
     try:
@@ -213,17 +208,6 @@ def _unreadable(at: Pointer, text: str) -> Iterator[Finding]:
     except ExpressionError as error:
         literal = "" if at[1] == "route" else "; write `$$` for a literal `$`"
         yield _finding(at, f"{error}{literal}", "expression")
-
-
-def _unbound(plan: RoutePlan) -> Iterator[Finding]:
-    for name, node in plan.body.items():
-        for at, value in leaves(node, (name,)):
-            if isinstance(value, str) and _PLACEHOLDER.search(value) and not _bound(at, plan.data):
-                yield _finding(at, f"is {value!r}, to which no value was bound")
-
-
-def _bound(at: Pointer, data: frozenset[Pointer]) -> bool:
-    return any(at[:i] in data for i in range(1, len(at) + 1))
 
 
 def _flow(plan: RoutePlan) -> Iterator[Finding]:
@@ -277,9 +261,8 @@ def _references(plan: RoutePlan) -> Iterator[Finding]:
     for reference in plan.references():
         reader = str(reference.at[0])
         if reference.target not in plan.body:
-            what = (
-                f"reads {reference.target!r}, which is no node{_near(reference.target, plan.body)}"
-            )
+            guess = near(reference.target, _nodes(plan.body))
+            what = f"reads {reference.target!r}, which is no node{guess}"
             yield _finding(reference.at, what, "reference")
         elif (reference.target, reader) in impossible and not _own(reference.at, reference.target):
             what = f"reads {reference.target!r}, which cannot have run before {reader!r}"
@@ -301,53 +284,17 @@ def _inputs(
             continue
         operation, given = node.get("operation"), node.get("input") or {}
         if isinstance(operation, str) and operation in catalog and isinstance(given, dict):
-            yield from _input((name, "input"), given, plan.data, catalog, operation)
+            at = (name, "input")
+            unknown = _unknown(given, at, plan.data)
+            yield from breaches(given, at, unknown=unknown, catalog=catalog, operation=operation)
 
 
-def _input(
-    at: Pointer, given: JsonObject, data: frozenset[Pointer], catalog: Catalog, operation: str
-) -> Iterator[Finding]:
-    violations = catalog.violations(operation, given)
-    if not violations:
-        return
-    unknown = [place[len(at) :] for place in _unknown(given, at, data)]
-    for violation in violations:
-        if _holds(violation, unknown):
-            what = f"breaks the schema of {operation!r}: {violation.what}"
-            yield _finding((*at, *violation.at), what, "input")
-
-
-def _unknown(given: JsonObject, at: Pointer, data: frozenset[Pointer]) -> list[Pointer]:
-    """Return the places of `given` whose values are known only when the plan runs."""
-    return [
-        place
+def _unknown(given: JsonObject, at: Pointer, data: frozenset[Pointer]) -> Iterator[Pointer]:
+    """Yield the places in `given` whose values are known only when the plan runs."""
+    return (
+        place[len(at) :]
         for place, value in leaves(given, at)
         if isinstance(value, str)
         and (is_expression(value) or "{{" in value)
-        and not _bound(place, data)
-    ]
-
-
-def _holds(violation: Violation, unknown: list[Pointer]) -> bool:
-    """Return whether a violation stays, whatever the unknown values turn out to be."""
-    at = violation.at
-    if at in unknown:
-        return False
-    above = any(place[: len(at)] == at for place in unknown)
-    return not above or violation.keyword in _CERTAIN
-
-
-def _kind(value: Json) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return f"the boolean {str(value).lower()}"
-        case str():
-            return f"the text {value[:40]!r}"
-        case int() | float():
-            return f"the number {value}"
-        case list():
-            return "a list"
-        case dict():
-            return "an object"
+        and not is_bound(place, data)
+    )

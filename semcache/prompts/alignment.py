@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
+from semcache.canonical import JsonObject
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.recognizers import OPEN_KINDS
 from semcache.prompts.template import SLOT, Slot, TemplateText, mask
@@ -213,6 +215,23 @@ class Skeletons:
     def __len__(self) -> int:
         """Return how many templates are kept."""
         return len(self._literals)
+
+    def to_json(self) -> JsonObject:
+        """Return all templates that are kept."""
+        return {
+            "literals": {known: list(words) for known, words in self._literals.items()},
+            "filed": {word: list(ids) for word, ids in self._filed.items() if ids},
+            "uses": dict(self._uses),
+        }
+
+    @classmethod
+    def from_json(cls, doc: dict[str, Any]) -> "Skeletons":
+        """Return what `to_json` wrote; what is malformed raises as dict access does."""
+        skeletons = cls()
+        skeletons._literals = {known: tuple(words) for known, words in doc["literals"].items()}
+        skeletons._filed = {word: dict.fromkeys(ids) for word, ids in doc["filed"].items()}
+        skeletons._uses = Counter(doc["uses"])
+        return skeletons
 
     def add(self, id: str, template: TemplateText) -> None:  # noqa: A002 - the word of the record
         """Keep `template` under `id`, replacing what was there, if it has a free slot."""

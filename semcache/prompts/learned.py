@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from semcache.canonical import Json, dumps, loads
+from semcache.canonical import Json, JsonObject, dumps, loads
 from semcache.prompts.parameter import Parameter, type_key
 from semcache.prompts.phrases import Phrases, phrase_key
 from semcache.prompts.words import CLOSED_CLASS, is_grammar
@@ -80,6 +80,28 @@ class LearnedValues:
         """Return how often values of `slot_type` were the words of the prompt, and not."""
         return self._copied.get(slot_type, CopiedShare(0, 0))
 
+    def to_json(self) -> JsonObject:
+        """Return all that was learned; its size goes with the values, not with their uses."""
+        return {
+            "phrases": [[words, *learned] for words, learned in self._phrases.items()],
+            "types": {words: dict(types) for words, types in self._types.items()},
+            "values": [[*key, dict(values)] for key, values in self._values.items()],
+            "copied": {name: list(share) for name, share in self._copied.items()},
+            "kinds": self._kinds.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, doc: dict[str, Any]) -> "LearnedValues":
+        """Return what `to_json` wrote; what is malformed raises as dict access does."""
+        learned = cls()
+        for words, slot_type, spelling in doc["phrases"]:
+            learned._phrases.put(words, LearnedValue(slot_type, spelling))
+        learned._types = {words: Counter(types) for words, types in doc["types"].items()}
+        learned._values = {(name, words): Counter(known) for name, words, known in doc["values"]}
+        learned._copied = {name: CopiedShare(*share) for name, share in doc["copied"].items()}
+        learned._kinds = _Kinds.from_json(doc["kinds"])
+        return learned
+
     def _count(self, parameter: Parameter, by: int) -> None:
         slot_type, words = type_key(parameter.name), phrase_key(parameter.mention or "")
         self._values.setdefault((slot_type, words), Counter())[dumps(parameter.value)] += by
@@ -115,6 +137,21 @@ class _Kinds:
         self._sizes: Counter[str] = Counter()
         self._shared: Counter[tuple[str, str]] = Counter()
         self._kinds: dict[str, str] = {}
+
+    def to_json(self) -> JsonObject:
+        return {
+            "sizes": dict(self._sizes),
+            "shared": [[*pair, count] for pair, count in self._shared.items()],
+            "kinds": dict(self._kinds),
+        }
+
+    @classmethod
+    def from_json(cls, doc: dict[str, Any]) -> "_Kinds":
+        kinds = cls()
+        kinds._sizes = Counter(doc["sizes"])
+        kinds._shared = Counter({(left, right): count for left, right, count in doc["shared"]})
+        kinds._kinds = dict(doc["kinds"])
+        return kinds
 
     def of(self, slot_type: str) -> str:
         return self._kinds.get(slot_type, slot_type)

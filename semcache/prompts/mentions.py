@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from semcache.canonical import Json, same
@@ -18,8 +17,7 @@ Source: TypeAlias = Literal["given", "recognized", "closed", "learned", "aligned
 """How a mention was found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):  # every lookup makes some: a third of the time of a frozen dataclass
     """Words of a prompt that carry a value."""
 
     start: int

@@ -43,7 +43,6 @@ _SPELLED = (
 )
 _NUMBER_WORDS = frozenset(SMALL) | frozenset(ORDINALS) | {"hundred", "dozen", "thousand"}
 _NUMBER_WORDS |= {"million", "billion", "trillion"}
-_DIGIT = re.compile(r"\d")
 
 # Where a number may start: found in a fifth of the time that `_NUMBER` needs to search by itself.
 _START = re.compile(r"[-+\u2212$€£¥₹.\d]")
@@ -80,13 +79,12 @@ def numbers(text: str) -> Iterator[Found]:
     """Yield numbers in digits and words, with years, percentages and amounts of money."""
     lower = lowered(text)
     last_year_end = -1
-    if _DIGIT.search(lower):
-        for match in _in_digits(lower):
-            found = _number(lower, match, last_year_end)
-            if found is not None:
-                if found.kind == "year":
-                    last_year_end = found.end
-                yield found
+    for match in _in_digits(lower):
+        found = _number(lower, match, last_year_end)
+        if found is not None:
+            if found.kind == "year":
+                last_year_end = found.end
+            yield found
     if not _NUMBER_WORDS.isdisjoint(letter_runs(lower)):
         yield from _spelled_numbers(lower)
 

@@ -1,7 +1,7 @@
 """Phrases: many known phrases found in a text at once."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Generic, TypeVar
 
@@ -25,6 +25,10 @@ class Phrases(Generic[T]):
     def __len__(self) -> int:
         """Return how many phrases are known."""
         return len(self._known)
+
+    def items(self) -> Iterable[tuple[str, T]]:
+        """Return each phrase, in the form of `phrase_key`, with what it stands for."""
+        return self._known.items()
 
     def get(self, phrase: str) -> T | None:
         """Return what `phrase` stands for; None if it is not known."""

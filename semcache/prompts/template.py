@@ -5,14 +5,14 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from semcache.canonical import Json
 from semcache.prompts.mentions import Mention
 from semcache.prompts.words import tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):  # as `Mention`
     """A place in a template text that a mention left."""
 
     kind: str

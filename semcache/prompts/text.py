@@ -25,7 +25,8 @@ def check_prompt(text: object, *, max_chars: int = MAX_CHARS) -> str:
         )
     if "\0" in text:
         raise InvalidPrompt(f"the prompt has a NUL character at {text.index(chr(0))}; remove it")
-    _check_encodable(text)
+    if not text.isascii():
+        _check_encodable(text)
     if not any(char.isprintable() and not char.isspace() for char in text):
         raise InvalidPrompt(f"the prompt is blank ({text[:20]!r}); expected at least one word")
     composed = text if text.isascii() else unicodedata.normalize("NFC", text)

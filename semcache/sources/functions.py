@@ -45,11 +45,23 @@ class _Schemas(GenerateJsonSchema):
 
 @overload
 def operation(
-    fn: Function, *, name: str | None = ..., effect: Effect = ..., summary: str | None = ...
+    fn: Function,
+    *,
+    name: str | None = ...,
+    effect: Effect = ...,
+    summary: str | None = ...,
+    idempotency_key: str | None = ...,
+    compensation: str | None = ...,
 ) -> Operation: ...
 @overload
 def operation(
-    fn: None = ..., *, name: str | None = ..., effect: Effect = ..., summary: str | None = ...
+    fn: None = ...,
+    *,
+    name: str | None = ...,
+    effect: Effect = ...,
+    summary: str | None = ...,
+    idempotency_key: str | None = ...,
+    compensation: str | None = ...,
 ) -> Callable[[Function], Operation]: ...
 def operation(
     fn: Function | None = None,
@@ -57,32 +69,58 @@ def operation(
     name: str | None = None,
     effect: Effect = "write",
     summary: str | None = None,
+    idempotency_key: str | None = None,
+    compensation: str | None = None,
 ) -> Operation | Callable[[Function], Operation]:
     """Return `fn` as an operation; usable as a decorator, with and without arguments.
 
     The input schema comes from the signature, descriptions from the docstring (its `Args:` section
     in Google style), the summary from its first paragraph. Input is taken strictly: `"2024"` is no
     integer, but an ISO date is a date. The result is turned into JSON by the return annotation.
-    An operation is a write unless told that it only reads.
+    An operation is a write unless told that it only reads. `idempotency_key` names the argument
+    that the engine fills with a key for each piece of work, so that a write can be tried again;
+    `compensation` names the operation that undoes this one (see `Operation`).
 
     Raises:
         InvalidOperation: `fn` is asynchronous, lacks an annotation, takes arguments that have no
             name, or has a type that JSON Schema cannot describe.
     """
     if fn is None:
-        return lambda decorated: operation(decorated, name=name, effect=effect, summary=summary)
+        return lambda decorated: operation(
+            decorated,
+            name=name,
+            effect=effect,
+            summary=summary,
+            idempotency_key=idempotency_key,
+            compensation=compensation,
+        )
     if effect not in get_args(Effect):
         raise InvalidOperation(f"effect is {effect!r}; expected one of {get_args(Effect)}")
     name = name or _name(fn)
     bridge = _Bridge.of(fn, name)
+    schema = bridge.input_schema(_argument_texts(inspect.getdoc(fn) or ""))
     return Operation(
         name=name,
         summary=summary if summary is not None else _summary(fn, name),
-        input_schema=bridge.input_schema(_argument_texts(inspect.getdoc(fn) or "")),
+        input_schema=schema if idempotency_key is None else _without(schema, idempotency_key, name),
         output_schema=bridge.output_schema(),
         effect=effect,
         call=bridge,
+        idempotency_key=idempotency_key,
+        compensation=compensation,
     )
+
+
+def _without(schema: JsonObject, argument: str, name: str) -> JsonObject:
+    """Return the schema of the arguments less the one that the engine fills in."""
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, dict) or argument not in properties:
+        raise InvalidOperation(
+            f"operation {name!r} has no argument {argument!r} to take its idempotency key"
+        )
+    left: JsonObject = {key: value for key, value in properties.items() if key != argument}
+    needed = [key for key in required if key != argument] if isinstance(required, list) else []
+    return {**schema, "properties": left, "required": list(needed)}
 
 
 def catalog_from(

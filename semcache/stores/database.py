@@ -130,6 +130,12 @@ class Database(diskcache.Cache):  # type: ignore[misc]
         row = self._sql(select, (key,)).fetchone()
         return None if row is None else row[0]
 
+    def two(self, first: str, second: str) -> tuple[bytes | None, bytes | None]:
+        """Return the values of two keys, read at one moment, each None if it is not there."""
+        select = "SELECT key, CAST(value AS BLOB) FROM Cache WHERE key IN (?, ?) AND raw = 1"
+        found = dict(self._sql(select, (first, second)).fetchall())
+        return found.get(first), found.get(second)
+
     def under(self, prefix: str, *, limit: int = -1) -> Iterator[tuple[str, bytes]]:
         """Yield key and value of the rows under `prefix`, by key; at most `limit` if not negative.
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from semcache.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from semcache.stores.database import Database
 
 KEPT_CHANGES = 100_000  # changes that `changes` can tell; whoever is further behind scans
-KEPT_RECORDS = 10_000  # decoded records kept in memory
+KEPT_RECORDS = 1_000  # decoded records kept in memory; who serves them keeps what it made of them
 BUSY_TIMEOUT_S = 5.0  # seconds to wait for another writer; a write takes less than 1 ms
 
 _log = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class DiskStore:
         self._decoder = Decoder(KEPT_RECORDS)
         self._database: Database | None = None
         self._closed = False
+        self._guard = _Failing(self.directory)
 
     @classmethod
     def open(
@@ -114,20 +116,8 @@ class DiskStore:
                 self._database = Database(self.directory, timeout_s=self._busy_timeout_s)
             return self._database
 
-    @contextmanager
-    def _failing(self) -> "Iterator[None]":
-        """Turn what SQLite raises into an error of ours."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            from semcache.stores.database import failure  # noqa: PLC0415 - imports diskcache
-
-            raise failure(error, self.directory) from error
-        except UnicodeEncodeError as error:
-            raise InvalidInput(
-                f"text to be looked up holds a lone surrogate at {error.start}; "
-                "expected valid Unicode text"
-            ) from error
+    def _failing(self) -> "_Failing":
+        return self._guard
 
     @contextmanager
     def _writing(self) -> "Iterator[Database]":
@@ -412,6 +402,32 @@ class DiskStore:
         self._closed = True
         if self._database is not None:
             self._database.close()
+
+
+class _Failing:
+    """Turns what SQLite raises inside into an error of ours. One serves all: it keeps no state."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, sqlite3.Error):
+            from semcache.stores.database import failure  # noqa: PLC0415 - imports diskcache
+
+            raise failure(error, self._directory) from error
+        if isinstance(error, UnicodeEncodeError):
+            raise InvalidInput(
+                f"text to be looked up holds a lone surrogate at {error.start}; "
+                "expected valid Unicode text"
+            ) from error
 
 
 def _row(kind: str, *parts: str) -> str:

@@ -38,7 +38,8 @@ class Rows:
         rows = cls(snapshot.vectors.shape[1] or None)
         rows._ids = list(snapshot.ids)
         rows._places = {known: place for place, known in enumerate(rows._ids)}
-        rows._matrix = np.array(snapshot.vectors, np.float32)
+        # The bytes that were read, not writable: most that open a large index only search it.
+        rows._matrix = np.asarray(snapshot.vectors, np.float32)
         return rows
 
     @classmethod
@@ -72,12 +73,18 @@ class Rows:
             place = self._places.get(id)
             if place is None:
                 place = self._append(id)
+            self._own()
             self._matrix[place] = row
+
+    def _own(self) -> None:
+        if not self._matrix.flags.writeable:
+            self._matrix = self._matrix.copy()
 
     def _append(self, id: str) -> int:  # noqa: A002 - the word of the record
         place = len(self._ids)
         if place >= len(self._matrix):
-            grown = np.zeros((max(64, 2 * place), self._dimension or 0), np.float32)
+            # By a quarter: rows are most of what an entry costs, and half of them empty is a lot.
+            grown = np.zeros((max(64, place + place // 4), self._dimension or 0), np.float32)
             if place:  # the empty matrix may not know its dimension yet
                 grown[:place] = self._matrix
             self._matrix = grown
@@ -91,6 +98,7 @@ class Rows:
             place = self._places.pop(id, None)
             if place is None:
                 return False
+            self._own()
             last = self._ids.pop()
             if last != id:
                 self._ids[place] = last

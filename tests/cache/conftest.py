@@ -1,16 +1,13 @@
 """A cache in memory with a clock that stands still and an embedder that needs no model."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
 
 from semcache.cache.plan_cache import PlanCache
-from semcache.canonical import Json, JsonObject
 from semcache.ports import Vectors
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, unit
-
-Routes = Callable[..., JsonObject]
 
 
 class ScriptedEmbedder:
@@ -56,17 +53,3 @@ def cache(
 ) -> Iterator[PlanCache]:
     with PlanCache.open(embedder=embedder, clock=clock, observer=observer) as cache:
         yield cache
-
-
-@pytest.fixture
-def routes() -> Routes:
-    """Make a plan that calls one operation with some input."""
-
-    def make(operation: str = "sales", given: Mapping[str, Json] | None = None) -> JsonObject:
-        return {
-            "start_node": {"route": "call"},
-            "call": {"operation": operation, "input": dict(given or {}), "route": "end"},
-            "end": {"completed": True, "vars": {"answer": "$.call"}},
-        }
-
-    return make

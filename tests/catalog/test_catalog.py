@@ -90,6 +90,12 @@ def test_other_code_behind_the_same_description_keeps_the_fingerprint() -> None:
     assert Catalog([make()]).fingerprint == Catalog([make(call=print)]).fingerprint
 
 
+def test_how_a_call_is_repeated_and_undone_keeps_the_fingerprint() -> None:
+    other = make(idempotency_key="key", compensation="undo")
+    assert Catalog([make()]).fingerprint == Catalog([other]).fingerprint
+    assert Catalog([make()]).fingerprint != Catalog([make(effect="read")]).fingerprint
+
+
 def test_catalogs_are_equal_by_operations_and_words() -> None:
     assert Catalog([make()]) == Catalog([make()])
     assert hash(Catalog([make()])) == hash(Catalog([make()]))

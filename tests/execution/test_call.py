@@ -134,3 +134,15 @@ def test_a_value_that_repeats_itself_is_refused_without_being_written_out() -> N
         value = [value, value]
     with pytest.raises(OutputTooLarge):
         bounded(value, Limits(), what="x", node="n")
+
+
+def test_an_operation_that_takes_a_key_gets_the_one_that_is_given_or_one_of_its_own() -> None:
+    @operation(effect="read", idempotency_key="key")
+    def order(item: str, *, key: str) -> list[str]:
+        return [item, key]
+
+    catalog = catalog_from(order)
+    ways: Any = {"catalog": catalog, "limits": Limits(), "timeout_s": 5, "node": "n"}
+    given: JsonObject = {"item": "tea"}
+    assert call(order, given, key="k1", **ways) == ["tea", "k1"]
+    assert call(order, given, **ways) != call(order, given, **ways)

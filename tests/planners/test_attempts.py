@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import pytest
 
 from semcache.errors import InvalidSettings, ModelUnavailable
@@ -68,3 +70,44 @@ def test_every_call_is_reported_also_one_that_fails() -> None:
 def test_no_attempts_are_refused() -> None:
     with pytest.raises(InvalidSettings, match="attempts is 0"):
         ask(ScriptedModel(), attempts=0)
+
+
+class Remembering(ScriptedModel):
+    """A model that tells how it was asked."""
+
+    def __init__(self, *replies: str | Completion) -> None:
+        super().__init__(replies)
+        self.told: list[str] = []
+
+    def complete(self, messages: Sequence[Message]) -> Completion:
+        self.told.append("complete")
+        return super().complete(messages)
+
+    def fresh(self, messages: Sequence[Message]) -> Completion:
+        self.told.append("fresh")
+        return super().complete(messages)
+
+    def forget(self, messages: Sequence[Message]) -> None:
+        self.told.append(f"forget {len(messages)}")
+
+
+# specs: B-10
+def test_what_was_rejected_is_forgotten_and_the_next_answer_is_a_fresh_one() -> None:
+    model = Remembering("three", "9", "3")
+    assert ask(model) == Accepted(3, "3")
+    assert model.told == ["complete", "forget 2", "fresh", "forget 3", "fresh"]
+
+
+# specs: B-10
+def test_nothing_is_taken_from_memory_if_a_fresh_answer_is_asked_for() -> None:
+    model = Remembering("3")
+    Asking(model, "count", 3).ask(ASK, read=read, retry=str, fresh=True)
+    assert model.told == ["fresh"]
+
+
+# specs: B-7
+def test_an_answer_from_memory_is_reported_as_one() -> None:
+    seen = RecordingObserver()
+    model = ScriptedModel([Completion("3", cached=True)])
+    Asking(model, "count", 3, seen).ask(ASK, read=read, retry=str)
+    assert [event.cached for event in seen.of(ModelCalled)] == [True]

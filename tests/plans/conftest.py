@@ -52,3 +52,38 @@ def catalog() -> Catalog:
         Operation("find", "Find.", strict, effect="read"),
         Operation("sell", "Sell.", {}),
     ])  # fmt: skip
+
+
+@pytest.fixture
+def orra() -> JsonObject:
+    """The plan of the article of orra."""
+    return {
+        "tasks": [
+            {"id": "task0", "input": {"customerId": "CUST789", "orderId": "ORD456"}},
+            {
+                "id": "task1",
+                "service": "customer-service",
+                "input": {"customerId": "$task0.customerId"},
+            },
+            {"id": "task2", "service": "order-system", "input": {"orderId": "$task0.orderId"}},
+        ],
+        "parallel_groups": [["task1", "task2"]],
+    }
+
+
+@pytest.fixture
+def services() -> Catalog:
+    """The two services of that plan, with closed inputs."""
+
+    def takes(name: str) -> JsonObject:
+        return {
+            "type": "object",
+            "properties": {name: {"type": "string"}, "note": {"type": "string"}},
+            "required": [name],
+            "additionalProperties": False,
+        }
+
+    return Catalog([
+        Operation("customer-service", "Find a customer.", takes("customerId"), effect="read"),
+        Operation("order-system", "Find an order.", takes("orderId"), effect="read"),
+    ])  # fmt: skip

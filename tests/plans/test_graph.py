@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.plans.graph import backwards, never_before, reachable
+from semcache.plans.graph import backwards, cyclic, never_before, reachable, upstream_first
 
 NODES = st.sampled_from("abcde")
 GRAPHS = st.dictionaries(NODES, st.lists(NODES, max_size=3), max_size=5)
@@ -46,3 +46,14 @@ def test_a_walk_that_would_take_too_long_is_given_up_as_possible() -> None:
     edges = {str(i): [str(i + 1)] for i in range(count)}
     wanted = {str(i): {"nowhere"} for i in range(count)}
     assert 0 < len(list(never_before(edges, wanted))) < count
+
+
+def test_what_is_needed_comes_first_and_cycles_never() -> None:
+    needed = {"d": ["b", "c", "b"], "b": ["a"], "c": ["a", "gone"], "a": [], "x": ["x"], "y": ["x"]}
+    assert list(upstream_first(needed)) == ["a", "b", "c", "d"]
+    assert cyclic(needed) == ["x"]
+
+
+def test_only_the_nodes_of_cycles_and_between_them_are_cyclic() -> None:
+    needed = {"up": [], "a": ["b", "up"], "b": ["a"], "mid": ["a"], "c": ["mid", "c"], "end": ["c"]}
+    assert cyclic(needed) == ["a", "b", "mid", "c"]

@@ -306,6 +306,18 @@ def test_an_address_without_operations_is_refused(module: str, address: str) -> 
         load(address)
 
 
+def test_the_argument_for_the_idempotency_key_is_not_for_planners() -> None:
+    def pay(amount: int, key: str) -> str:
+        return f"{amount} {key}"
+
+    paying = operation(pay, idempotency_key="key", compensation="refund")
+    assert paying.input_schema["properties"] == {"amount": {"type": "integer"}}
+    assert paying.input_schema["required"] == ["amount"]
+    assert (paying.idempotency_key, paying.compensation) == ("key", "refund")
+    with pytest.raises(InvalidOperation, match="no argument 'token'"):
+        operation(pay, idempotency_key="token")
+
+
 def test_an_empty_iterable_loads_as_an_empty_catalog() -> None:
     assert Catalog() == catalog_from()
 

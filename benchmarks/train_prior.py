@@ -1,0 +1,318 @@
+"""Train the risk model's prior, and test it on each stream with a prior that never saw that stream.
+
+    python benchmarks/train_prior.py STREAM.jsonl ... [--rounds 1] [--out PRIOR.json]
+
+Each stream is replayed cold, text only and with parameters given. At each lookup every family of
+neighbors is bound, so that it is known whether serving it would have been right. Weights are fitted
+to these labels, each stream counting the same; how much a weight differs between streams says how
+firmly it is believed. Then each stream is replayed with the prior of the others: what was served
+there at each score becomes the table from which a cutoff for `max_wrong` is tested.
+The streams themselves leave nothing but these weights and counts behind: no word of them is kept.
+"""
+
+# ruff: noqa: SLF001 - the trainer binds what a lookup only weighed, which no caller may
+import argparse
+import contextlib
+import json
+import math
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from replay import Timed, read
+from scipy.optimize import minimize
+
+from semcache import Hit, Miss, PlanCache
+from semcache.cache.asked import Asked
+from semcache.cache.labels import Labels, Weighed
+from semcache.cache.serving import Refused
+from semcache.cache.tiers import Lookup
+from semcache.cache.view import View
+from semcache.errors import InvalidPrompt
+from semcache.explore.scoring import is_right
+from semcache.explore.streams import Row
+from semcache.matching.features import NAMES
+from semcache.matching.gates import risk_gates
+from semcache.matching.risk import Prior, Step
+from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.ports import Neighbor
+
+SERVED_FROM = 2.5
+"""Score from which replays serve, so that the table reaches below every cutoff of interest."""
+BOUND = 3
+"""Families of each lookup that are bound and labeled."""
+LOOSER = 3.0
+"""Times the variance between these streams that a stranger's weights may vary."""
+
+
+LookedUp: TypeAlias = tuple[Asked, View, tuple[Weighed, ...]]
+"""A prompt, what was known when it was asked, and how its neighbors were weighed."""
+
+
+@dataclass
+class Decision:
+    """One lookup: its families, best first, and what serving each would have been."""
+
+    values: list[tuple[float, ...]] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    right: list[bool | None] = field(default_factory=list)
+    """None where the plan could not be bound."""
+    tier: str = ""
+    """Empty for a miss."""
+    was_right: bool = False
+    ceiling: bool = False
+
+
+class Recorder(Labels):
+    """Labels that keeps what was weighed last, and serves from `SERVED_FROM`."""
+
+    last: LookedUp | None = None
+
+    def weigh(self, view: View, asked: Asked, neighbors: Sequence[Neighbor]) -> tuple[Weighed, ...]:
+        """Weigh, and keep it."""
+        found = super().weigh(view, asked, neighbors)
+        self.last = (asked, view, found)
+        return found
+
+
+@dataclass(frozen=True)
+class Job:
+    """One replay."""
+
+    stream: Path
+    given: bool
+    """Whether the parameters are given."""
+    prior: Prior
+    limit: int | None
+
+
+def collect(job: Job) -> list[Decision]:
+    """Replay a stream with a prior; return a decision a row."""
+    embedder = Timed(SentenceTransformersEmbedder())
+    cache = PlanCache.open(embedder=embedder, ttl_s=None, max_entries=None)
+    labels = Recorder(cache._store, job.prior, max_wrong=0.5, gates=risk_gates())
+    cache._labels = labels
+    cache._usual = cache._usual_parts()
+    decisions = []
+    seen: set[str] = set()
+    for row in read(job.stream, job.limit):
+        labels.last = None
+        decision = Decision(ceiling=row.shape is not None and row.shape in seen)
+        params = row.values if job.given else None
+        try:
+            found = cache.lookup(row.text, tenant=row.scope, params=params)
+        except InvalidPrompt:
+            continue
+        if isinstance(found, Hit):
+            decision.tier = found.tier
+            decision.was_right = is_right(found.plan.to_dict(), row.plan)
+        if labels.last is not None:
+            describe(decision, cache, row, labels.last)
+        decisions.append(decision)
+        if isinstance(found, Miss) and row.plan is not None:
+            cache.store(row.text, row.plan, params=row.params, tenant=row.scope)
+            seen.add(row.shape or "")
+    return decisions
+
+
+def describe(decision: Decision, cache: PlanCache, row: Row, looked_up: LookedUp) -> None:
+    """Add what serving each of the first families would have been."""
+    asked, view, weighed = looked_up
+    lookup = Lookup(cache._usual, view, asked)
+    for one in weighed[:BOUND]:
+        entry = lookup._known(one.entry)
+        right = None
+        if entry is not None:
+            with contextlib.suppress(Refused):
+                served = lookup._serve("semantic", entry, asked, 1.0, one.entry)
+                right = is_right(served.plan.to_dict(), row.plan)
+        decision.values.append(one.featured.values)
+        decision.scores.append(one.score)
+        decision.right.append(right)
+
+
+# Fitting -------------------------------------------------------------------------------------
+
+
+def labeled(decisions: Sequence[Decision]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return features, labels and weights of what could be bound; weights sum to 1."""
+    rows = [
+        (values, right, 1.0 if rank == 0 else 0.3)
+        for d in decisions
+        for rank, (values, right) in enumerate(zip(d.values, d.right, strict=True))
+        if right is not None
+    ]
+    weights = np.array([w for *_, w in rows])
+    return (
+        np.array([v for v, *_ in rows]),
+        np.array([float(r) for _, r, _ in rows]),
+        weights / weights.sum(),
+    )
+
+
+def penalized(
+    x: np.ndarray, y: np.ndarray, w: np.ndarray, center: np.ndarray, *, ridge: float, signed: bool
+) -> np.ndarray:
+    """Return logistic weights pulled to `center`; `signed`: none against its plain sense."""
+
+    def loss(b: np.ndarray) -> tuple[float, np.ndarray]:
+        z = x @ b
+        p = 1 / (1 + np.exp(-np.clip(z, -30, 30)))
+        pull = ridge * (b - center)
+        pull[-1] = 0.0
+        value = np.sum(w * (np.logaddexp(0, -z) * y + np.logaddexp(0, z) * (1 - y)))
+        return value + np.sum(pull * (b - center)) / 2, x.T @ (w * (p - y)) + pull
+
+    bounds = [_BOUNDS[_SENSE[name] if signed else 0] for name in NAMES]
+    return minimize(loss, center, jac=True, method="L-BFGS-B", bounds=[*bounds, _BOUNDS[0]]).x
+
+
+_BOUNDS: dict[int, tuple[float | None, float | None]] = {
+    1: (0, None),
+    -1: (None, 0),
+    0: (None, None),
+}
+_AGAINST = frozenset(
+    "rival_support rival_near_support clean_rivals single doubt extra_open missing_open "
+    "extra_meaning missing_meaning unproven_meaning extra_light missing_light extra_role "
+    "missing_role alike worst_word all_words exchanged moved contexts unheard novel required".split()
+)
+_SENSE = {name: 0 if name == "slots" else -1 if name in _AGAINST else 1 for name in NAMES}
+"""Which way a feature may count: no stream may teach that an unknown word is a good sign."""
+
+
+def fit(streams: Sequence[Sequence[Sequence[Decision]]]) -> Prior:
+    """Return the prior of these streams' replays, without a table."""
+    parts = [[labeled(replay) for replay in replays] for replays in streams]
+    flat = [part for stream in parts for part in stream]
+    x = np.concatenate([values for values, *_ in flat])
+    spread = x.std(0)
+    spread[spread < 1e-6] = 1.0
+    ones = np.ones(len(NAMES) + 1)
+    plain = first()
+    bare = Prior(x.mean(0), spread, ones, ones, ())
+    center = np.append(
+        plain.weights[:-1] * spread, plain.weights[-1] + plain.weights[:-1] @ bare.center
+    )
+    mean = penalized(*_joined(bare, flat), center, ridge=0.1, signed=True)
+    own = [penalized(*_joined(bare, part), mean, ridge=0.02, signed=False) for part in parts]
+    variance = np.mean((np.array(own) - mean) ** 2, axis=0) + 1e-4
+    return Prior(bare.center, spread, mean, 1 / (LOOSER * variance), plain.steps)
+
+
+def _joined(
+    prior: Prior, parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return standardized features, labels and weights of replays that each count the same."""
+    x = np.concatenate([[prior.standard(v) for v in values] for values, *_ in parts])
+    weights = np.concatenate([w for *_, w in parts])
+    return x, np.concatenate([y for _, y, _ in parts]), weights / weights.sum()
+
+
+def table(replays: Sequence[Sequence[Decision]]) -> tuple[Step, ...]:
+    """Return what was served at each score or over; exact tiers count at every score."""
+    hits = [
+        (d.scores[0] if d.tier == "semantic" else math.inf, d.was_right)
+        for replay in replays
+        for d in replay
+        if d.tier
+    ]
+    steps = []
+    for quarter in range(48, int(SERVED_FROM * 8) - 1, -1):
+        score = quarter / 8
+        over = [right for z, right in hits if z >= score]
+        steps.append(Step(score, len(over), len(over) - sum(over)))
+    return tuple(steps)
+
+
+# The command ---------------------------------------------------------------------------------
+
+
+def line(name: str, replays: Sequence[Sequence[Decision]], cut: float) -> str:
+    """Return what a cutoff would have served on one stream, text and params."""
+    said = []
+    for decisions in replays:
+        hits = [
+            d.was_right
+            for d in decisions
+            if d.tier and (d.tier != "semantic" or d.scores[0] >= cut)
+        ]
+        ceiling = max(1, sum(d.ceiling for d in decisions))
+        said.append(
+            f"{sum(hits) / ceiling:.3f} of ceiling, wrong {len(hits) - sum(hits)}/{len(hits)}"
+        )
+    return f"{name:12s} cutoff {cut:5.2f}  text {said[0]:38s} params {said[1]}"
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("streams", nargs="+", type=Path)
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--start", type=Path, help="prior to collect the first labels with")
+    parser.add_argument(
+        "--out", type=Path, default=Path(__file__).parents[1] / "semcache/matching/prior.json"
+    )
+    args = parser.parse_args()
+    modes = (False, True)
+    start = first()
+    if args.start is not None:
+        start = Prior.from_json(json.loads(args.start.read_text(encoding="utf-8")))
+    priors = dict.fromkeys(args.streams, start)
+    with ProcessPoolExecutor(args.workers) as pool:
+        for number in range(args.rounds + 1):
+            jobs = {
+                (s, g): pool.submit(collect, Job(s, g, priors[s], args.rows))
+                for s in args.streams
+                for g in modes
+            }
+            replays = {key: job.result() for key, job in jobs.items()}
+            steps = table(list(replays.values()))
+            for cut in (3.0, 3.5, 4.0, 4.5):
+                print(f"round {number}, cutoff {cut}:")
+                print(
+                    *(line(s.stem, [replays[s, g] for g in modes], cut) for s in args.streams),
+                    sep="\n",
+                    flush=True,
+                )
+            if number < args.rounds:
+                priors = {
+                    s: fit([[replays[t, g] for g in modes] for t in args.streams if t != s])
+                    for s in args.streams
+                }
+    final = fit([[replays[s, g] for g in modes] for s in args.streams])
+    final = Prior(final.center, final.spread, final.weights, final.precision, steps)
+    args.out.write_text(json.dumps(final.to_json()) + "\n", encoding="utf-8")
+    print(*steps, sep="\n")
+    return 0
+
+
+def first() -> Prior:
+    """Return a prior of plain sense, to collect the first labels with."""
+    weights = {
+        "cosine": 1.0,
+        "margin": 0.5,
+        "support": 1.0,
+        "rival_support": -1.0,
+        "worst_word": -1.0,
+        "clean": 0.5,
+        "unheard": -0.7,
+    }
+    size = len(NAMES)
+    return Prior(
+        np.zeros(size),
+        np.ones(size),
+        np.array([*(weights.get(name, 0.0) for name in NAMES), 2.0]),
+        np.full(size + 1, 1e9),
+        (Step(SERVED_FROM, 10**6, 0),),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

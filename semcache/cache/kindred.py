@@ -1,0 +1,36 @@
+"""Kindred: the families of entries whose plans can be compared, unpacked when first asked for."""
+
+import json
+import threading
+from typing import TypeAlias
+
+from semcache.matching.families import Families
+
+Kin: TypeAlias = tuple[bool, str, str]
+"""What makes plans comparable: whether values are given, the catalog, and the grounding."""
+
+
+class Kindred:
+    """Kin → the families there. Safe to read from several threads while one changes them."""
+
+    def __init__(self, packed: bytes = b"") -> None:
+        """Begin with what `pack` returned, or empty."""
+        self._packed = packed
+        self._families: dict[Kin, Families] = {}
+        self._lock = threading.Lock()
+
+    def of(self, kin: Kin) -> Families:
+        """Return the families of `kin`, none if it is new."""
+        with self._lock:
+            if self._packed:
+                for key, saying in json.loads(self._packed):
+                    self._families[*key,] = Families(saying)
+                self._packed = b""
+            return self._families.setdefault(kin, Families())
+
+    def pack(self) -> bytes:
+        """Return all of it as one line of JSON; what is still packed costs nothing."""
+        if self._packed:
+            return self._packed
+        packed = [[kin, known.saying] for kin, known in self._families.items()]
+        return json.dumps(packed, separators=(",", ":")).encode()

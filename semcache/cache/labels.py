@@ -1,0 +1,244 @@
+"""Labels: what planned prompts and feedback say of neighbors, and how it weighs the next lookup."""
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from semcache.cache.asked import Asked
+from semcache.cache.seen import Seen
+from semcache.cache.view import View
+from semcache.canonical import dumps, loads
+from semcache.errors import InvalidJson
+from semcache.matching.content import content
+from semcache.matching.evidence import Evidence
+from semcache.matching.features import Asking, Featured, Near, featured
+from semcache.matching.gates import Gates
+from semcache.matching.pair import Pair, Verdict
+from semcache.matching.risk import Model, Prior, cutoff, probability_wrong, score_key
+from semcache.ports import Neighbor, PlanStore
+
+log = logging.getLogger(__name__)
+
+NOTE = "evidence"
+EVERY = 64
+"""Labels of a tenant between two writes of its evidence; what a crash loses."""
+REMEMBERED = 512
+"""Lookups whose neighbors are remembered until their prompts are planned."""
+LABELED = 3
+"""Families that a planned prompt labels."""
+_FIRST, _OTHERS, _TOLD = 1.0, 0.3, 3.0
+"""Weight of a label: for the family that would have been served, for others, and from feedback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A family of neighbors and what the risk model says of it."""
+
+    featured: Featured
+    score: float
+    """Log odds that it has the prompt's plan."""
+    verdict: Verdict
+
+    @property
+    def entry(self) -> str:
+        """Id of the entry that would be served."""
+        return self.featured.near.entry
+
+
+@dataclass(slots=True)
+class _Known:
+    """A tenant's evidence, and what of it is not written yet."""
+
+    evidence: Evidence
+    pending: Evidence
+    model: Model
+    cutoff: float
+
+
+class Labels:
+    """Evidence of all tenants, kept in the store's notes, each tenant's apart. Thread-safe."""
+
+    def __init__(self, store: PlanStore, prior: Prior, *, max_wrong: float, gates: Gates) -> None:
+        self._store = store
+        self._prior = prior
+        self._max_wrong = max_wrong
+        self._gates = gates
+        self._known: dict[str, _Known] = {}
+        self._asked: OrderedDict[tuple[str, str], tuple[Weighed, ...]] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def weigh(self, view: View, asked: Asked, neighbors: Sequence[Neighbor]) -> tuple[Weighed, ...]:
+        """Return the families among `neighbors`, least risk first; they await the prompt's plan.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        with self._lock:
+            known = self._of(asked.tenant)
+            near = _comparable(view, asked, neighbors, self._gates)
+            asking = Asking(
+                words=content(asked.template.text),
+                slots=asked.template.slots,
+                given=bool(asked.given),
+                evidence=known.evidence,
+                families=view.kin(asked.side(), given=bool(asked.given)),
+            )
+            found = featured(asking, near) if near else ()
+            weighed = [self._weighed(known, one) for one in found]
+            weighed.sort(key=lambda one: (-one.score, one.entry))
+            self._remember((asked.tenant, asked.text), tuple(weighed))
+            return tuple(weighed)
+
+    def _weighed(self, known: _Known, one: Featured) -> Weighed:
+        score = known.model.score(one.values)
+        if score >= known.cutoff:
+            return Weighed(one, score, Verdict("risk", passed=True))
+        reason = (
+            f"wrong with probability {probability_wrong(score):.3f}; "
+            f"served up to {probability_wrong(known.cutoff):.3f}"
+        )
+        words = one.difference.words
+        if words:
+            reason += f" (differs in {', '.join(map(repr, words[:6]))})"
+        return Weighed(one, score, Verdict("risk", passed=False, reason=reason))
+
+    def _remember(self, key: tuple[str, str], weighed: tuple[Weighed, ...]) -> None:
+        self._asked[key] = weighed
+        self._asked.move_to_end(key)
+        if len(self._asked) > REMEMBERED:
+            self._asked.popitem(last=False)
+
+    # Learning ------------------------------------------------------------------------------
+
+    def planned(self, tenant: str, text: str, families: Collection[str]) -> None:
+        """Take in the plan of a prompt that was looked up before: it labels its neighbors.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read or written.
+        """
+        with self._lock:
+            weighed = self._asked.pop((tenant, text), ())
+            if not weighed:
+                return
+            news = Evidence()
+            model = self._of(tenant).model
+            for rank, one in enumerate(weighed[:LABELED]):
+                same = one.featured.near.family in families
+                news.learn(one.featured.difference, one.featured.near.family, same=same)
+                weight = _OTHERS if rank else _FIRST
+                news.shift(*model.step(one.featured.values, same=same, weight=weight))
+            nearest = max(weighed, key=lambda one: one.featured.near.score)
+            news.count(same=nearest.featured.near.family in families)
+            self._take(tenant, news)
+
+    def judged(self, tenant: str, text: str, entry: str, *, right: bool) -> None:
+        """Take in a caller's word on a hit.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read or written.
+        """
+        with self._lock:
+            weighed = self._asked.get((tenant, text), ())
+            served = next((one for one in weighed if one.entry == entry), None)
+            if served is None:
+                return
+            news = Evidence()
+            news.learn(served.featured.difference, served.featured.near.family, same=right)
+            news.record.add(score_key(served.score), same=right)
+            step = self._of(tenant).model.step(served.featured.values, same=right, weight=_TOLD)
+            news.shift(*step)
+            self._take(tenant, news)
+
+    def _take(self, tenant: str, news: Evidence) -> None:
+        known = self._of(tenant)
+        known.pending.merge(news)
+        known.evidence.merge(news)
+        self._derive(known)
+        if known.pending.labels >= EVERY or news.record.same or news.record.other:
+            self._write(tenant, known)
+
+    def _derive(self, known: _Known) -> None:
+        known.model = Model(self._prior, known.evidence)
+        known.cutoff = cutoff(self._prior, self._max_wrong, known.evidence.record)
+
+    # Keeping -------------------------------------------------------------------------------
+
+    def _of(self, tenant: str) -> _Known:
+        known = self._known.get(tenant)
+        if known is None:
+            evidence = self._read(self._store.get_note(tenant, NOTE))
+            model = Model(self._prior, evidence)
+            edge = cutoff(self._prior, self._max_wrong, evidence.record)
+            known = self._known[tenant] = _Known(evidence, Evidence(), model, edge)
+        return known
+
+    def _read(self, note: str | None) -> Evidence:
+        if note is None:
+            return Evidence()
+        try:
+            return Evidence.from_json(loads(note, what=NOTE), weights=len(self._prior.weights))
+        except (InvalidJson, ValueError) as error:
+            # What was learned is a convenience: without it the tenant starts from the prior again.
+            log.warning("evidence is passed over: %s", error)
+            return Evidence()
+
+    def _write(self, tenant: str, known: _Known) -> None:
+        self._store.update_note(tenant, NOTE, partial(self._added, known.pending))
+        known.pending = Evidence()
+        known.evidence = self._read(self._store.get_note(tenant, NOTE))
+        self._derive(known)
+
+    def _added(self, pending: Evidence, note: str | None) -> str:
+        evidence = self._read(note)
+        evidence.merge(pending)
+        evidence.trim()
+        return dumps(evidence.to_json())
+
+    def flush(self) -> None:
+        """Write what is pending.
+
+        Raises:
+            StoreUnavailable: the store cannot be written; what is pending waits for the next.
+        """
+        with self._lock:
+            for tenant, known in self._known.items():
+                if known.pending.labels:
+                    self._write(tenant, known)
+
+    def forget(self, tenant: str | None) -> None:
+        """Drop what is in memory of the tenant, or of all (None)."""
+        with self._lock:
+            self._known = {t: known for t, known in self._known.items() if tenant not in {None, t}}
+            self._asked = OrderedDict(
+                (key, weighed)
+                for key, weighed in self._asked.items()
+                if tenant not in {None, key[0]}
+            )
+
+
+def _comparable(
+    view: View, asked: Asked, neighbors: Sequence[Neighbor], gates: Gates
+) -> list[Near]:
+    """Return the neighbors that pass the gates that no evidence can argue with."""
+    side = asked.side()
+    found = []
+    for neighbor in neighbors:
+        seen = view.entries.get(neighbor.id)
+        if seen is None:
+            continue
+        if gates(Pair(side, seen.side, neighbor.similarity))[-1].passed:
+            found.append(_near(seen, neighbor, given=bool(asked.given)))
+    return found
+
+
+def _near(seen: Seen, neighbor: Neighbor, *, given: bool) -> Near:
+    return Near(
+        entry=neighbor.id,
+        score=neighbor.similarity,
+        words=content(seen.side.template.text),
+        slots=seen.side.template.slots,
+        family=seen.family(given=given),
+    )

@@ -1,0 +1,99 @@
+"""Seen: what the gates need of the entries of a view, unpacked when they first ask for it."""
+
+import json
+import threading
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+from typing import Self
+
+from semcache.canonical import Json
+from semcache.matching.pair import Side
+from semcache.prompts.parameter import Parameter
+from semcache.prompts.template import Slot, TemplateText
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the gates need of an entry, so that most refusals read nothing from the store."""
+
+    side: Side
+    label: str
+    examples: tuple[tuple[Parameter, ...], ...]
+    fixed: tuple[int, ...]
+    """Positions of the slots whose words must stay what they were."""
+    change: int
+    """Number of the change that wrote its record."""
+    said: str
+    """Family of its plan where values are what words of the prompt carry."""
+    given: str
+    """Family of its plan where the caller gives the values."""
+
+    def family(self, *, given: bool) -> str:
+        """Return the family of its plan, for prompts that come with values `given` or without."""
+        return self.given if given else self.said
+
+    def pack(self) -> bytes:
+        """Return it as one line of JSON."""
+        template, names, catalog, grounding = self.side
+        examples: list[Json] = [
+            [[p.name, p.value, p.mention] for p in group] for group in self.examples
+        ]
+        slots: list[Json] = [[*slot] for slot in template.slots]
+        row: list[Json] = [template.text, slots, [*sorted(names)], catalog, grounding]
+        row += [self.label, examples, [*self.fixed], self.change, self.said, self.given]
+        return json.dumps(row, separators=(",", ":"), allow_nan=False).encode()
+
+    @classmethod
+    def unpack(cls, line: bytes) -> Self:
+        """Return what `pack` wrote; what is malformed raises as unpacking does."""
+        text, slots, names, catalog, grounding, label, examples, fixed, *rest = json.loads(line)
+        template = TemplateText(text, tuple(Slot(*slot) for slot in slots))
+        return cls(
+            Side(template, frozenset(names), catalog, grounding),
+            text if label == text else label,
+            tuple(tuple(Parameter(*p) for p in group) for group in examples),
+            tuple(fixed),
+            *rest,
+        )
+
+
+class SeenEntries(MutableMapping[str, Seen]):
+    """Id → what is known of that entry, in the order of their changes.
+
+    Rows of a snapshot stay packed until they are asked for: 100,000 of them take seconds to unpack,
+    and most are never asked for. Safe to read from several threads while one changes it.
+    """
+
+    def __init__(self, packed: dict[str, bytes] | None = None) -> None:
+        self._rows: dict[str, Seen | bytes] = {**packed} if packed else {}
+        self._lock = threading.Lock()
+
+    def __getitem__(self, entry_id: str) -> Seen:
+        """Return what is known of an entry."""
+        row = self._rows[entry_id]
+        if not isinstance(row, bytes):
+            return row
+        seen = Seen.unpack(row)
+        with self._lock:
+            if self._rows.get(entry_id) is row:  # else the entry was replaced or dropped meanwhile
+                self._rows[entry_id] = seen
+        return seen
+
+    def __setitem__(self, entry_id: str, seen: Seen) -> None:
+        with self._lock:
+            self._rows[entry_id] = seen
+
+    def __delitem__(self, entry_id: str) -> None:
+        with self._lock:
+            del self._rows[entry_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def packed(self) -> Iterator[tuple[str, bytes]]:
+        """Yield each id with its packed row; what is still packed costs nothing."""
+        for entry_id, row in self._rows.items():
+            yield entry_id, row if isinstance(row, bytes) else row.pack()

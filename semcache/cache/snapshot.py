@@ -1,0 +1,93 @@
+"""A view as text, so that the next process need not derive it from every record again.
+
+    {"format":1,"change":…,"embedder":…,"learned":…,…}     one line of JSON
+    […]                                                     the families: `Kindred.pack`
+    […]                                                     one line an entry: `Seen.pack`
+
+Vectors are not in it: an index saves itself. Whether the text is what was written, and written for
+this very store, is for the one who kept it to find out; see `Views`.
+"""
+
+import json
+from collections import Counter
+from typing import Any, cast
+
+from semcache.cache.kindred import Kindred
+from semcache.cache.seen import SeenEntries
+from semcache.cache.view import Place, View
+from semcache.canonical import Json, JsonObject
+from semcache.errors import StoreCorrupt
+from semcache.ports import VectorIndex
+from semcache.prompts.alignment import Skeletons
+from semcache.prompts.learned import LearnedValues
+
+FORMAT = 1
+"""Raised with every change to what a view derives; a snapshot of another format is not read."""
+
+
+def pack_view(view: View, *, change: int, embedder: str) -> bytes:
+    """Return `view`, caught up with `change`, as text."""
+    rows = dict(view.entries.packed())
+    texts: list[Json] = []
+    exact: list[Json] = []
+    for (text, words), ids in view.exact.items():
+        if words or len(ids) > 1:
+            exact.append([text, [[*word] for word in words], [*ids]])
+        else:
+            texts += [text, ids[0]]
+    head: JsonObject = {
+        "format": FORMAT,
+        "change": change,
+        "embedder": embedder,
+        "ids": [*rows],
+        "texts": texts,
+        "exact": exact,
+        "fixed": [
+            [text, [[[*fixed], count] for fixed, count in ways.items()]]
+            for text, ways in view.fixed.items()
+        ],
+        "vocabulary": dict(view.vocabulary),
+        "learned": view.learned.to_json(),
+        "skeletons": view.skeletons.to_json(),
+    }
+    first = json.dumps(head, separators=(",", ":"), allow_nan=False).encode()
+    return b"\n".join([first, view.families.pack(), *rows.values()])
+
+
+def unpack_view(content: bytes, index: VectorIndex, *, embedder: str) -> tuple[View, int]:
+    """Return the view that `pack_view` was given, and the change that it is caught up with.
+
+    Raises:
+        StoreCorrupt: another version wrote it, or for another embedder.
+    """
+    try:
+        first, families, *rows = content.split(b"\n")
+        head = cast("dict[str, Any]", json.loads(first))
+        view = View(
+            index=index,
+            learned=LearnedValues.from_json(head["learned"]),
+            skeletons=Skeletons.from_json(head["skeletons"]),
+            families=Kindred(families),
+            vocabulary=Counter(head["vocabulary"]),
+            entries=SeenEntries(dict(zip(head["ids"], rows, strict=True))),
+            exact=_exact(head),
+            fixed={
+                text: Counter({tuple(fixed): count for fixed, count in ways})
+                for text, ways in head["fixed"]
+            },
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreCorrupt(f"the snapshot of a view cannot be read: {error!r}") from error
+    if (head["format"], head["embedder"]) != (FORMAT, embedder):
+        raise StoreCorrupt("the snapshot of a view is of another version or embedder")
+    return view, int(head["change"])
+
+
+def _exact(head: dict[str, Any]) -> dict[Place, tuple[str, ...]]:
+    texts = head["texts"]
+    exact: dict[Place, tuple[str, ...]] = {
+        (text, ()): (entry_id,) for text, entry_id in zip(texts[::2], texts[1::2], strict=True)
+    }
+    for text, words, ids in head["exact"]:
+        exact[text, tuple((i, word) for i, word in words)] = tuple(ids)
+    return exact

@@ -1,0 +1,467 @@
+"""The engine of the program format: instructions, jumps, and variables in between.
+
+What a type of instruction does is one line of `HANDLERS`. A handler returns a `Done` and changes
+nothing, so that calls which do not depend on one another can run at the same time and still be
+recorded in the order of the program.
+"""
+
+import contextvars
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Self
+
+from semcache.canonical import Json, JsonObject, plain
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
+from semcache.errors import (
+    DeadlineExceeded,
+    ExecutionError,
+    InvalidInput,
+    InvalidJson,
+    InvalidPlan,
+    SemCacheError,
+    StepLimitExceeded,
+)
+from semcache.events import NodeFinished
+from semcache.execution.asking import CALLS, CONDITION, Asker
+from semcache.execution.call import bounded, call
+from semcache.execution.replies import several, verdict
+from semcache.execution.result import to_text
+from semcache.execution.state import Sink, State
+from semcache.execution.variables import Reader, as_text
+from semcache.plans.checks import refuse
+from semcache.plans.finding import Finding
+from semcache.plans.plan import ExecutionPlan
+from semcache.plans.program import GENERATE, GOALS, Instruction, ProgramPlan, goal
+from semcache.plans.program_checks import broken_program, fitted
+from semcache.ports import Clock, Limits, Model, NodeResult, Observer, Outcome
+
+
+class ProgramEngine:
+    """Runs plans in the program format. Holds no state between runs; safe from several threads.
+
+    Satisfies `ports.Engine`; `execute` also resumes and tells where a run stands.
+    """
+
+    def __init__(
+        self,
+        model: Model | None = None,
+        *,
+        workers: int = 3,
+        goals: Sequence[str] = GOALS,
+    ) -> None:
+        """Keep what is needed for a run.
+
+        Args:
+            model: Answers `llm_generate` and decides conditions; None: programs with either are
+                refused.
+            workers: Calls that may run at the same time; 1 for one after the other.
+            goals: Variables that end a run when set: the first that the program sets anywhere.
+        """
+        self._model = model
+        self._workers = workers
+        self._goals = tuple(goals)
+
+    def execute(
+        self,
+        plan: ExecutionPlan,
+        *,
+        catalog: Catalog,
+        limits: Limits,
+        clock: Clock,
+        observer: Observer,
+        run: str = "",
+        state: State | None = None,
+        sink: Sink | None = None,
+    ) -> Outcome:
+        """Run a plan with its values already bound, and return its final answer.
+
+        Nothing is called if the plan is malformed. Every visit of an instruction evaluates it
+        afresh and counts as a step. Calls that follow one another, only read, and need none of
+        each other's results run at the same time; results are recorded in the program's order.
+
+        Args:
+            plan: A program.
+            catalog: What it may call.
+            limits: What it may use; steps made before `state` count.
+            clock: Times it.
+            observer: Hears of each instruction and of each call of the model.
+            run: Id for the events.
+            state: Where to go on from, of the same plan (`State.branched` for an edited one); None
+                for the start.
+            sink: Is given the state after each step, and with its error one that failed.
+
+        Raises:
+            InvalidPlan: the plan is malformed (it carries all findings), or asks a model and there
+                is none.
+            InvalidInput: `state` belongs to another plan or is at its end.
+            ExecutionError: an instruction failed, a limit was reached, or the program ended with
+                no final answer; the error names the instruction by its `seq_no`.
+        """
+        if not isinstance(plan, ProgramPlan):
+            raise InvalidPlan(
+                f"the plan has the format {plan.format!r}; this engine runs {ProgramPlan.format!r}"
+            )
+        known = () if state is None else tuple(state.variables)
+        refuse(broken_program(plan, catalog, goals=self._goals, known=known))
+        asker = Asker(self._model, observer, clock, run)
+        refuse(tuple(_without_model(plan)) if self._model is None else ())
+        execution = _Run(
+            plan,
+            goal=goal(plan.instructions(), self._goals),
+            catalog=catalog,
+            limits=limits,
+            clock=clock,
+            observer=observer,
+            run=run,
+            asker=asker,
+            workers=self._workers,
+            sink=sink,
+            state=state,
+        )
+        with execution:
+            return execution.outcome()
+
+
+def _without_model(plan: ProgramPlan) -> Iterator[Finding]:
+    for step in plan.instructions():
+        if step.conditional or step.call == GENERATE:
+            at = f"/{step.at[0]}/{step.index}"
+            what = f"is {step.type!r}, which asks a model, and the engine has none; give it one"
+            yield Finding(at, what, "operation")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an instruction did."""
+
+    sets: Mapping[str, Json] = field(default_factory=dict)
+    """Variables and their new values."""
+    jump: int | None = None
+    """`seq_no` to go on at; None for the next instruction."""
+    given: Json = None
+    output: Json = None
+    seconds: float | None = None
+    """How long it took, where that was not when its turn came."""
+
+
+class _Run:
+    """One execution of one program."""
+
+    def __init__(
+        self,
+        plan: ProgramPlan,
+        *,
+        goal: str,
+        catalog: Catalog,
+        limits: Limits,
+        clock: Clock,
+        observer: Observer,
+        run: str,
+        asker: Asker,
+        workers: int,
+        sink: Sink | None,
+        state: State | None,
+    ) -> None:
+        self.steps = plan.instructions()
+        self.by_seq = {step.seq: step.index for step in reversed(self.steps)}
+        self.fingerprint = plan.fingerprint if sink is not None or state is not None else ""
+        self.goal = goal
+        self.catalog = catalog
+        self.limits = limits
+        self.clock = clock
+        self.observer = observer
+        self.run = run
+        self.asker = asker
+        self.workers = workers
+        self.sink = sink
+        self.reader = Reader(plan.bound, limit=limits.max_output_bytes)
+        self.deadline_s = clock.monotonic() + limits.timeout_s
+        self.nodes: list[NodeResult] = []
+        self.variables: Mapping[str, Json] = MappingProxyType({})
+        self.made = 0
+        self.last: int | None = None
+        self.index = 0
+        self.started: dict[int, Future[Done]] = {}
+        self.pool: ThreadPoolExecutor | None = None
+        if state is not None:
+            self.resume(state)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def resume(self, state: State) -> None:
+        if state.plan != self.fingerprint:
+            raise InvalidInput(
+                "the state belongs to another plan; `state.branched(plan)` takes it over"
+            )
+        if state.following is None:
+            raise InvalidInput("the state is the end of its run; nothing is left to resume")
+        if state.following not in self.by_seq:
+            raise InvalidInput(f"the state goes on at {state.following}, which the plan has not")
+        self.index = self.by_seq[state.following]
+        self.made = state.steps
+        self.last = state.executed
+        self.variables = MappingProxyType(dict(_object(plain(state.variables, what="the state"))))
+
+    def outcome(self) -> Outcome:
+        while self.goal not in self.variables:
+            self.visit(self.instruction())
+        value = self.variables[self.goal]
+        text = value if isinstance(value, str) else to_text(value)
+        return Outcome(value, text, tuple(self.nodes))
+
+    def instruction(self) -> Instruction:
+        """Return the instruction whose turn it is, if the budget allows one more."""
+        if self.index >= len(self.steps):
+            last = str(self.steps[-1].seq)
+            raise ExecutionError(
+                f"the program ended after {last} and never set {self.goal!r}", node=last
+            )
+        step = self.steps[self.index]
+        node = str(step.seq)
+        if self.made >= self.limits.max_steps:
+            raise StepLimitExceeded(
+                f"the program took {self.limits.max_steps} steps and set no {self.goal!r}; before "
+                f"instruction {node}",
+                node=node,
+            )
+        if self.left_s() <= 0:
+            raise DeadlineExceeded(
+                f"the program had no answer after {self.limits.timeout_s:g} s; before "
+                f"instruction {node}",
+                node=node,
+            )
+        return step
+
+    def left_s(self) -> float:
+        return self.deadline_s - self.clock.monotonic()
+
+    def visit(self, step: Instruction) -> None:
+        """Run one instruction, record what it did, and go where it leads."""
+        begun = self.clock.monotonic()
+        try:
+            done = self.done(step)
+        except SemCacheError as error:
+            self.report(step, self.clock.monotonic() - begun, type(error).__name__)
+            self.checkpoint(f"{type(error).__name__}: {error}")
+            raise
+        seconds = done.seconds if done.seconds is not None else self.clock.monotonic() - begun
+        self.made += 1
+        self.last = step.seq
+        self.index = step.index + 1 if done.jump is None else self.by_seq[done.jump]
+        self.variables = MappingProxyType({**self.variables, **done.sets})
+        self.nodes.append(NodeResult(str(step.seq), step.call, seconds, done.given, done.output))
+        self.report(step, seconds, "")
+        self.checkpoint("")
+
+    def done(self, step: Instruction) -> Done:
+        if step.call:
+            if step.index not in self.started:
+                self.start(step)
+            if (future := self.started.pop(step.index, None)) is not None:
+                return future.result()
+        return HANDLERS[step.type](self, step)
+
+    def report(self, step: Instruction, seconds: float, error: str) -> None:
+        self.observer(
+            NodeFinished(
+                run=self.run,
+                node=str(step.seq),
+                operation=step.call,
+                step=self.made + (1 if error else 0),
+                seconds=seconds,
+                error=error,
+            )
+        )
+
+    def checkpoint(self, error: str) -> None:
+        """Tell where the run stands; after an error that is where it stood."""
+        if self.sink is None:
+            return
+        over = self.goal in self.variables or self.index >= len(self.steps)
+        self.sink(
+            State(
+                plan=self.fingerprint,
+                steps=self.made,
+                following=None if over else self.steps[self.index].seq,
+                variables=self.variables,
+                executed=self.last,
+                error=error,
+            )
+        )
+
+    # Calls that run at the same time -------------------------------------------------------
+
+    def start(self, first: Instruction) -> None:
+        """Start `first` and the calls after it that need not wait, if there are any."""
+        group = [first, *self.ahead(first)]
+        if len(group) == 1 or self.workers < 2:
+            return
+        if self.pool is None:
+            self.pool = ThreadPoolExecutor(self.workers, thread_name_prefix="semcache-program")
+        for step in group:
+            context = contextvars.copy_context()
+            self.started[step.index] = self.pool.submit(context.run, self.timed, step)
+
+    def ahead(self, first: Instruction) -> Iterator[Instruction]:
+        """Yield the calls right after `first` whose results cannot depend on their order.
+
+        Only calls that read: a write must not happen before an earlier call has succeeded. None
+        beyond an instruction that is no call, that ends the run, or that is beyond the step budget.
+        """
+        if not self.reads(first):
+            return
+        written = set(first.sets)
+        last = first.index + self.limits.max_steps - self.made
+        previous = first
+        for step in self.steps[first.index + 1 : last]:
+            if not self.reads(step) or self.goal in previous.sets:
+                return
+            if not written.intersection(self.names(step)) and step.index not in self.started:
+                yield step
+            written.update(step.sets)
+            previous = step
+
+    def reads(self, step: Instruction) -> bool:
+        if not step.call:
+            return False
+        return step.call == GENERATE or self.catalog.get(step.call).effect == "read"
+
+    def names(self, step: Instruction) -> set[str]:
+        return {
+            variable.name
+            for name in step.read
+            for _, variable in self.reader.read(step.parameters[name], (*step.inside, name))
+        }
+
+    def timed(self, step: Instruction) -> Done:
+        begun = self.clock.monotonic()
+        done = HANDLERS[step.type](self, step)
+        seconds = self.clock.monotonic() - begun
+        return Done(done.sets, done.jump, done.given, done.output, seconds)
+
+    # What handlers need --------------------------------------------------------------------
+
+    def value(self, step: Instruction, *way: str) -> Json:
+        """Return a parameter of `step` with its references replaced; null if it is not there."""
+        found: Json = step.parameters
+        for name in way:
+            found = found.get(name) if isinstance(found, dict) else None
+        return self.reader.resolved(found, (*step.inside, *way), self.variables, str(step.seq))
+
+    def called(self, operation: Operation, given: Json, catalog: Catalog, node: str) -> Json:
+        return call(
+            operation,
+            given,
+            catalog=catalog,
+            limits=self.limits,
+            timeout_s=min(self.limits.call_timeout_s, self.left_s()),
+            node=node,
+        )
+
+    def kept(self, value: Json, step: Instruction) -> Json:
+        """Return a value that the program made itself, if it is within the bounds."""
+        node = str(step.seq)
+        try:
+            return bounded(value, self.limits, what=f"what instruction {node} sets", node=node)
+        except InvalidJson as error:
+            raise ExecutionError(str(error), node=node) from error
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+# What each type of instruction does --------------------------------------------------------
+
+
+def _reasoning(_: _Run, _step: Instruction) -> Done:
+    return Done()
+
+
+def _assign(run: _Run, step: Instruction) -> Done:
+    """Set variables; each value is read as it was before the instruction."""
+    node = str(step.seq)
+    if not step.pairs:
+        (name,) = step.sets
+        value = run.kept(run.value(step, "value"), step)
+        return Done({name: value}, output=value)
+    values: JsonObject = {
+        name: run.kept(run.reader.assigned(value, (*step.inside, name), run.variables, node), step)
+        for name, value in step.parameters.items()
+    }
+    return Done(values, output=values)
+
+
+def _call(run: _Run, step: Instruction) -> Done:
+    """Call an operation of the catalog, or the model."""
+    node = str(step.seq)
+    given: JsonObject = {name: run.value(step, *way) for name, way in step.inputs}
+    if step.call == GENERATE:
+        result = run.called(
+            run.asker.operation(GENERATE), _with_form(given, step.sets), CALLS, node
+        )
+    else:
+        given = fitted(step.call, given, run.catalog)
+        result = run.called(run.catalog.get(step.call), given, run.catalog, node)
+    return Done(_outputs(step, result), given=given, output=result)
+
+
+def _with_form(given: JsonObject, names: Sequence[str]) -> JsonObject:
+    """Return the question, with the form of the answer if it has several parts."""
+    if len(names) < 2:
+        return given
+    form = f"Reply with one JSON object and nothing else. Its keys: {', '.join(names)}."
+    return {**given, "prompt": f"{as_text(given.get('prompt'))}\n\n{form}"}
+
+
+def _outputs(step: Instruction, result: Json) -> JsonObject:
+    if len(step.sets) < 2:
+        return dict.fromkeys(step.sets, result)
+    try:
+        return several(result, step.sets)
+    except InvalidJson as error:
+        node = str(step.seq)
+        raise ExecutionError(f"instruction {node}: {error}", node=node) from error
+
+
+def _jump(run: _Run, step: Instruction) -> Done:
+    """Go elsewhere, where the model decides if it is asked."""
+    if not step.conditional:
+        return Done(jump=_seq(step, "target_seq"))
+    node = str(step.seq)
+    given: JsonObject = {
+        "prompt": run.value(step, "condition_prompt"),
+        "context": run.value(step, "context"),
+    }
+    reply = run.called(run.asker.operation(CONDITION), given, CALLS, node)
+    try:
+        holds = verdict(as_text(reply))
+    except InvalidJson as error:
+        raise ExecutionError(f"instruction {node}: {error}", node=node) from error
+    return Done(jump=_seq(step, f"jump_if_{str(holds).lower()}"), given=given, output=reply)
+
+
+def _seq(step: Instruction, name: str) -> int:
+    found = step.parameters[name]
+    return found if isinstance(found, int) else -1
+
+
+HANDLERS: Mapping[str, Callable[[_Run, Instruction], Done]] = MappingProxyType({
+    "assign": _assign,
+    "calling": _call,
+    "jmp": _jump,
+    "jmp_if": _jump,
+    "llm_generate": _call,
+    "reasoning": _reasoning,
+    "retrieve_knowledge_graph": _call,
+    "vector_search": _call,
+})  # fmt: skip
+"""Type of instruction → what it does."""

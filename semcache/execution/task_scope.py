@@ -1,0 +1,50 @@
+"""What the tasks of a running plan have left behind, and reading it."""
+
+from semcache.canonical import Json, JsonObject, Pointer
+from semcache.errors import ExpressionError
+from semcache.plans.paths import literal
+from semcache.plans.task_references import is_reference, parse, walk
+from semcache.plans.tasks import Task
+
+
+class TaskScope:
+    """Results by task, for the inputs of the tasks that follow. Of one run, on one thread."""
+
+    def __init__(self, data: frozenset[Pointer]) -> None:
+        self.results: JsonObject = {}
+        """What each task gave, those that did."""
+        self._data = data
+
+    def input(self, task: Task) -> JsonObject:
+        """Return the input of `task` with what its references lead to.
+
+        Raises:
+            ExpressionError: a result has no such part; the error names the task.
+        """
+        return {
+            key: self._resolved(value, (*task.at, key), task.id)
+            for key, value in task.input.items()
+        }
+
+    def _resolved(self, value: Json, at: Pointer, node: str) -> Json:
+        if at in self._data:
+            return value
+        match value:
+            case str():
+                return self._read(value, node)
+            case dict():
+                return {key: self._resolved(item, (*at, key), node) for key, item in value.items()}
+            case list():
+                return [self._resolved(item, (*at, i), node) for i, item in enumerate(value)]
+            case _:
+                return value
+
+    def _read(self, text: str, node: str) -> Json:
+        path = parse(text) if is_reference(text) else None
+        if path is None:
+            return literal(text)
+        try:
+            return walk(self.results[path.task], path.steps)
+        except LookupError as error:
+            what = f"task {node!r} reads {text!r}, but {error.args[0]}"
+            raise ExpressionError(what, node=node) from error

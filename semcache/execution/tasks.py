@@ -1,0 +1,358 @@
+"""The engine of the tasks format: each task as soon as what it reads is there, in parallel."""
+
+import contextlib
+import contextvars
+import logging
+import uuid
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import partial
+
+from semcache.canonical import Json, JsonObject
+from semcache.catalog.catalog import Catalog
+from semcache.errors import (
+    CompensationFailed,
+    DeadlineExceeded,
+    ExecutionError,
+    InvalidPlan,
+    InvalidSettings,
+    SemCacheError,
+    StepLimitExceeded,
+)
+from semcache.events import NodeFinished
+from semcache.execution.call import bounded, call
+from semcache.execution.compensation import undo
+from semcache.execution.result import to_text
+from semcache.execution.retry import Retry, idempotency_key
+from semcache.execution.schedule import Schedule
+from semcache.execution.task_scope import TaskScope
+from semcache.plans.checks import refuse
+from semcache.plans.lifting import lifted
+from semcache.plans.plan import ExecutionPlan
+from semcache.plans.task_checks import broken_tasks
+from semcache.plans.task_inputs import constants
+from semcache.plans.task_references import CONSTANTS
+from semcache.plans.tasks import Task, TaskPlan, spelled_tasks
+from semcache.ports import Clock, Limits, NodeResult, Observer, Outcome
+
+log = logging.getLogger(__name__)
+
+
+class TasksEngine:
+    """Runs plans in the tasks format. Holds no state between runs; safe from several threads."""
+
+    def __init__(self, *, workers: int = 8, retry: Retry | None = None) -> None:
+        """Keep what is asked for.
+
+        Args:
+            workers: Tasks of one plan that run at the same time, at most.
+            retry: How failed calls are tried again; None: three attempts, 1 and 2 s apart.
+
+        Raises:
+            InvalidSettings: there are no workers.
+        """
+        if workers < 1:
+            raise InvalidSettings(f"workers is {workers!r}; expected 1 or more")
+        self._workers = workers
+        self._retry = retry or Retry()
+
+    def execute(
+        self,
+        plan: ExecutionPlan,
+        *,
+        catalog: Catalog,
+        limits: Limits,
+        clock: Clock,
+        observer: Observer,
+        run: str = "",
+    ) -> Outcome:
+        """Run a plan with its values already bound, and return its answer and all results.
+
+        The value is `{"answer": …, "results": {task: …}}`. The answer is the result of the task
+        that no other task reads, or an object of those results if there are several. Each task is
+        a step; each attempt is reported, the failed ones with the class of their error.
+
+        Nothing is called if the plan is malformed, cyclic, too long, calls an unknown operation, or
+        has an unbound placeholder. When a task fails for good, no other is started; those that run
+        are waited for; then what is done is undone, the last first, where the operation names its
+        compensation. Undoing has call timeouts, but no deadline.
+
+        Raises:
+            InvalidPlan: the plan is malformed; it carries all findings.
+            CompensationFailed: the plan stopped, and not all of it could be undone.
+            ExecutionError: an operation failed or was refused, or a limit was reached; the error
+                names the task.
+        """
+        if not isinstance(plan, TaskPlan):
+            raise InvalidPlan(
+                f"the plan has the format {plan.format!r}; this engine runs {TaskPlan.format!r}"
+            )
+        plan = spelled_tasks(plan, catalog)
+        refuse(broken_tasks(plan, catalog))
+        execution = _Run(
+            lifted(plan),
+            catalog=catalog,
+            limits=limits,
+            clock=clock,
+            observer=observer,
+            run=run,
+            retry=self._retry,
+        )
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="semcache-task") as pool:
+            return execution.outcome(pool, self._workers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One attempt at one task."""
+
+    task: Task
+    given: JsonObject
+    attempt: int
+    """1 for the first."""
+    started: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Delayed:
+    """A task that failed and is to be tried again."""
+
+    due_s: float
+    """By the monotonic clock."""
+    job: _Job
+
+
+class _Run:
+    """One execution of one plan; everything but the calls happens on the caller's thread."""
+
+    def __init__(
+        self,
+        plan: TaskPlan,
+        *,
+        catalog: Catalog,
+        limits: Limits,
+        clock: Clock,
+        observer: Observer,
+        run: str,
+        retry: Retry,
+    ) -> None:
+        self.plan = plan
+        self.catalog = catalog
+        self.limits = limits
+        self.clock = clock
+        self.observer = observer
+        self.run = run
+        self.retry = retry
+        # Keys must differ between runs: the same order may well be placed again tomorrow.
+        self.identity = run or uuid.uuid4().hex
+        self.deadline_s = clock.monotonic() + limits.timeout_s
+        self.tasks = {task.id: task for task in plan.tasks}
+        self.needed = plan.reads()
+        self.schedule = Schedule(self.needed)
+        self.scope = TaskScope(plan.data)
+        self.nodes: list[NodeResult] = []
+        self.steps = 0
+        self.running: dict[Future[Json], _Job] = {}
+        self.delayed: list[_Delayed] = []
+
+    def outcome(self, pool: ThreadPoolExecutor, workers: int) -> Outcome:
+        self.check_steps()
+        self.keep_constants()
+        try:
+            while self.schedule.left:
+                self.start(pool, workers)
+                self.collect()
+        except SemCacheError as error:
+            self.settle()
+            self.undo(error)
+            raise
+        answer = self.answer()
+        value: JsonObject = {"answer": answer, "results": self.scope.results}
+        return Outcome(value, to_text(answer), tuple(self.nodes))
+
+    def check_steps(self) -> None:
+        if len(self.tasks) > self.limits.max_steps:
+            raise StepLimitExceeded(
+                f"the plan has {len(self.tasks)} tasks; expected at most {self.limits.max_steps}"
+            )
+
+    def keep_constants(self) -> None:
+        started = self.clock.monotonic()
+        values = constants(self.tasks[CONSTANTS], self.plan.data)
+        what = f"the input of {CONSTANTS!r}"
+        kept = bounded(values, self.limits, what=what, node=CONSTANTS)
+        self.scope.results[CONSTANTS] = kept
+        seconds = self.report(CONSTANTS, "", started)
+        self.nodes.append(NodeResult(CONSTANTS, "", seconds, None, kept))
+
+    def answer(self) -> Json:
+        """Return the result that no task reads, or all of them by task."""
+        read = {other for others in self.needed.values() for other in others}
+        last = [name for name in self.needed if name not in read]
+        if len(last) == 1:
+            return self.scope.results[last[0]]
+        return {name: self.scope.results[name] for name in last}
+
+    # Starting ---------------------------------------------------------------------------------
+
+    def start(self, pool: ThreadPoolExecutor, workers: int) -> None:
+        """Start what is ready or due again, as far as there are workers."""
+        now, later = self.clock.monotonic(), []
+        for delayed in self.delayed:
+            if delayed.due_s <= now and len(self.running) < workers:
+                job = delayed.job
+                self.submit(pool, job.task, job.given, job.attempt + 1)
+            else:
+                later.append(delayed)
+        self.delayed = later
+        names = self.schedule.take(workers - len(self.running))
+        # What runs alone needs no thread of the pool, which would double the cost of the call.
+        alone = len(names) == 1 and not self.running and not self.delayed
+        for name in names:
+            task = self.tasks[name]
+            self.submit(None if alone else pool, task, self.scope.input(task), 1)
+
+    def submit(
+        self, pool: ThreadPoolExecutor | None, task: Task, given: JsonObject, attempt: int
+    ) -> None:
+        """Let a task run in `pool`, or run it here and now."""
+        if self.left_s() <= 0:
+            raise DeadlineExceeded(
+                f"the plan had no answer after {self.limits.timeout_s:g} s; before {task.id!r}",
+                node=task.id,
+            )
+        job = _Job(task, given, attempt, self.clock.monotonic())
+        if pool is None:
+            self.running[_ended(partial(self.call, job))] = job
+        else:
+            self.running[pool.submit(contextvars.copy_context().run, self.call, job)] = job
+
+    def call(self, job: _Job) -> Json:
+        """Return what the operation of a task gives; on a thread of the pool."""
+        timeout_s = min(self.limits.call_timeout_s, self.left_s())
+        return self.called(job.task.service, job.given, job.task.id, self.limits, timeout_s)
+
+    def called(
+        self, name: str, given: JsonObject, node: str, limits: Limits, timeout_s: float
+    ) -> Json:
+        operation = self.catalog.get(name)
+        return call(
+            operation,
+            given,
+            catalog=self.catalog,
+            limits=limits,
+            timeout_s=timeout_s,
+            node=node,
+            key=idempotency_key(self.identity, node, given) if operation.idempotency_key else "",
+        )
+
+    def left_s(self) -> float:
+        return self.deadline_s - self.clock.monotonic()
+
+    # Collecting -------------------------------------------------------------------------------
+
+    def collect(self) -> None:
+        """Wait until a task ended or one is due again, and keep what ended."""
+        next_s = min((delayed.due_s for delayed in self.delayed), default=None)
+        pause = None if next_s is None else max(next_s - self.clock.monotonic(), 0)
+        if not self.running:
+            self.clock.sleep(pause or 0)
+            return
+        # A hint to wake up: the clock alone says when a task is due.
+        done, _ = wait(self.running, pause, FIRST_COMPLETED)
+        for future in [future for future in self.running if future in done]:
+            self.finish(future)
+
+    def finish(self, future: Future[Json]) -> None:
+        """Keep the result of a task, or plan its next attempt.
+
+        Raises:
+            SemCacheError: it failed for good.
+        """
+        job = self.running.pop(future)
+        task = job.task
+        try:
+            output = future.result()
+        except SemCacheError as error:
+            self.report(task.id, task.service, job.started, type(error).__name__)
+            self.delay(job, error)
+            return
+        seconds = self.report(task.id, task.service, job.started)
+        self.scope.results[task.id] = output
+        self.nodes.append(NodeResult(task.id, task.service, seconds, job.given, output))
+        self.schedule.finish(task.id)
+
+    def delay(self, job: _Job, error: SemCacheError) -> None:
+        wait_s = self.retry.wait_s(job.attempt)
+        operation = self.catalog.get(job.task.service)
+        if not self.retry.allows(operation, error, job.attempt) or wait_s >= self.left_s():
+            raise error
+        log.info("task %r is tried again in %g s: %s", job.task.id, wait_s, error)
+        self.delayed.append(_Delayed(self.clock.monotonic() + wait_s, job))
+
+    def report(self, node: str, operation: str, started: float, error: str = "") -> float:
+        """Report the end of an attempt; return how many seconds it took."""
+        seconds = self.clock.monotonic() - started
+        self.steps += 1
+        self.observer(
+            NodeFinished(
+                run=self.run,
+                node=node,
+                operation=operation,
+                step=self.steps,
+                seconds=seconds,
+                error=error,
+            )
+        )
+        return seconds
+
+    # Undoing ----------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Wait for what still runs: what it does may have to be undone. It ends by its timeouts."""
+        wait(self.running)
+        for future in list(self.running):
+            with contextlib.suppress(SemCacheError):  # reported; the first failure is the reason
+                self.finish(future)
+
+    def undo(self, error: SemCacheError) -> None:
+        """Undo what was done.
+
+        Raises:
+            CompensationFailed: not all of it could be undone.
+        """
+        left = undo(
+            self.nodes,
+            once=self.undo_once,
+            catalog=self.catalog,
+            retry=self.retry,
+            clock=self.clock,
+        )
+        if left:
+            raise CompensationFailed(
+                f"{error}; and not undone: {'; '.join(left)}",
+                node=error.node if isinstance(error, ExecutionError) else "",
+            ) from error
+
+    def undo_once(self, name: str, given: JsonObject, node: str) -> None:
+        """Call the operation `name`, which undoes `node`, and report it."""
+        started = self.clock.monotonic()
+        # It is given an input and an output, each of which may be as large as one may be.
+        limits = replace(self.limits, max_output_bytes=2 * self.limits.max_output_bytes + 100)
+        try:
+            self.called(name, given, f"{node}/undo", limits, self.limits.call_timeout_s)
+        except SemCacheError as error:
+            self.report(node, name, started, type(error).__name__)
+            raise
+        self.report(node, name, started)
+
+
+def _ended(work: Callable[[], Json]) -> Future[Json]:
+    """Return what `work` gives or raises, as a future that has ended."""
+    future: Future[Json] = Future()
+    try:
+        future.set_result(work())
+    except SemCacheError as error:
+        future.set_exception(error)
+    return future

@@ -1,0 +1,1 @@
+"""Explore: how good the matches are, as figures, data frames and pictures."""

@@ -1,0 +1,203 @@
+"""Streams: prompts with the plans that they should get, read from files and checked.
+
+A stream has one JSON object a line: `{"id", "scope", "text", "params": [{"name", "value", "text"}],
+"plan": {...} | null}`. `scope` is the tenant; `plan` is what a perfect planner returns for that
+prompt, null where no cached plan may be served. A log of one's own needs only the prompt and the
+plan that was made for it; see `read_log`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from semcache.canonical import Json, JsonObject, leaves, loads, plain
+from semcache.errors import InvalidJson, InvalidParameter, InvalidPrompt, InvalidStream
+from semcache.explore.scoring import plan_shape, plan_text
+from semcache.prompts.mentions import find_mentions
+from semcache.prompts.parameter import Parameter, by_name
+from semcache.prompts.text import check_prompt
+
+FIELDS = ("id", "scope", "text", "params", "plan")
+"""What each line of a stream has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One prompt of a stream and what a perfect planner makes of it."""
+
+    id: str
+    scope: str
+    """The tenant."""
+    text: str
+    params: tuple[Parameter, ...]
+    """The values that the plan depends on, as a planner tells them on a miss."""
+    plan: JsonObject | None
+    """The right plan, with this prompt's own values; None: no cached plan may be served."""
+
+    @property
+    def values(self) -> dict[str, Json]:
+        """Name → value, as a caller with structured values gives them."""
+        return {parameter.name: parameter.value for parameter in self.params}
+
+    @property
+    def shape(self) -> str | None:
+        """What its plan shares with plans of its tenant for other values; computed each time.
+
+        None where no plan may be served. Without parameters, the values are those recognized in
+        the prompt that stand in the plan.
+        """
+        if self.plan is None:
+            return None
+        params = self.params or _recognized(self.text, self.plan)
+        return f"{self.scope}\0{plan_text(plan_shape(self.plan, params))}"
+
+
+def read_stream(path: str | Path, *, limit: int | None = None) -> tuple[Row, ...]:
+    """Return the rows of a stream in file order, at most `limit`.
+
+    Raises:
+        InvalidStream: the file cannot be read, a line is not JSON or lacks a field, a plan is
+            neither an object nor null, or there are no rows; the message names file and line.
+    """
+    return _read(Path(path), _stream_row, limit)
+
+
+def read_log(path: str | Path, *, limit: int | None = None) -> tuple[Row, ...]:
+    """Return the rows of a log of prompts and plans in file order, at most `limit`.
+
+    One JSON object a line with `text` (or `prompt`) and `plan` (an object, its JSON text, or null).
+    Optional: `id`, `scope` (or `tenant`), and `params`, as a list of `{"name", "value", "text"}` or
+    as an object name → value. Other fields are ignored.
+
+    Raises:
+        InvalidStream: as `read_stream` does.
+    """
+    return _read(Path(path), _log_row, limit)
+
+
+def rows_from(records: Iterable[Mapping[str, object]]) -> tuple[Row, ...]:
+    """Return log records that are in memory already as rows; see `read_log` for their fields.
+
+    Raises:
+        InvalidStream: a record lacks a field or cannot be used; the message names its number.
+    """
+    rows = []
+    for number, record in enumerate(records, 1):
+        try:
+            doc = plain(record, what="the record")
+            rows.append(_log_row(cast(JsonObject, doc), number))
+        except (InvalidJson, InvalidParameter, _BadLine) as error:
+            raise InvalidStream(f"record {number}: {error}") from error
+    return tuple(rows)
+
+
+class _BadLine(Exception):
+    """Why one line cannot be used; the reader adds where it stands."""
+
+
+_MakeRow = Callable[[JsonObject, int], Row]
+
+
+def _read(path: Path, make: _MakeRow, limit: int | None) -> tuple[Row, ...]:
+    rows: list[Row] = []
+    for number, line in _lines(path):
+        if limit is not None and len(rows) >= limit:
+            break
+        if line.strip():
+            rows.append(_parsed(path, number, line, make))
+    if not rows:
+        raise InvalidStream(f"{path}: no rows; expected one JSON object a line")
+    return tuple(rows)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with path.open(encoding="utf-8") as lines:
+            yield from enumerate(lines, 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidStream(f"{path} cannot be read: {error}") from error
+
+
+def _parsed(path: Path, number: int, line: str, make: _MakeRow) -> Row:
+    try:
+        return make(_object(line), number)
+    except (InvalidJson, InvalidParameter, _BadLine) as error:
+        raise InvalidStream(f"{path}:{number}: {error}") from error
+
+
+def _object(line: str) -> JsonObject:
+    doc = loads(line, what="the line")
+    if not isinstance(doc, dict):
+        raise _BadLine(f"the line is a {type(doc).__name__}; expected an object")
+    return doc
+
+
+def _stream_row(doc: JsonObject, number: int) -> Row:
+    del number  # a stream names its rows
+    missing = [name for name in FIELDS if name not in doc]
+    if missing:
+        names = ", ".join(map(repr, missing))
+        raise _BadLine(f"no field {names}; a log with only `text` and `plan` is read as a log")
+    if isinstance(doc["plan"], str):
+        raise _BadLine("the plan is text; expected an object or null")
+    return _row(doc, id=str(doc["id"]), scope=str(doc["scope"]), text=doc["text"])
+
+
+def _log_row(doc: JsonObject, number: int) -> Row:
+    if "plan" not in doc:
+        raise _BadLine("no field 'plan'; expected what the planner returned, or null")
+    text = _first(doc, "text", "prompt")
+    if text is None:
+        raise _BadLine("no field 'text' or 'prompt'; expected the words that were asked")
+    scope = str(_first(doc, "scope", "tenant") or "default")
+    return _row(doc, id=str(doc.get("id", number)), scope=scope, text=text)
+
+
+def _first(doc: JsonObject, *names: str) -> Json:
+    return next((doc[name] for name in names if name in doc), None)
+
+
+def _row(doc: JsonObject, *, id: str, scope: str, text: Json) -> Row:  # noqa: A002 - the field's name
+    if not isinstance(text, str):
+        raise _BadLine(f"the prompt is {text!r}; expected text")
+    params = doc.get("params") or []
+    if isinstance(params, dict):
+        return Row(id, scope, text, by_name(params), _plan(doc["plan"]))
+    if not isinstance(params, list):
+        raise _BadLine(f"params is {params!r}; expected a list or an object")
+    return Row(id, scope, text, tuple(map(_parameter, params)), _plan(doc["plan"]))
+
+
+def _parameter(doc: Json) -> Parameter:
+    if not isinstance(doc, dict) or not {"name", "value"} <= doc.keys():
+        raise _BadLine(f"the parameter {doc!r} has no name or no value")
+    return Parameter(
+        cast(str, doc["name"]), doc["value"], mention=cast("str | None", doc.get("text"))
+    )
+
+
+def _plan(plan: Json) -> JsonObject | None:
+    if isinstance(plan, str):
+        try:
+            plan = loads(plan, what="the plan")
+        except InvalidJson as error:
+            raise _BadLine(f"{error}; expected an object or null") from error
+    if plan is None or isinstance(plan, dict):
+        return plan
+    raise _BadLine(f"the plan is {plan!r}; expected an object or null")
+
+
+def _recognized(text: str, plan: JsonObject) -> Sequence[Parameter]:
+    """Return the values of `text` that stand in `plan`, named alike for prompts of one shape."""
+    try:
+        mentions = find_mentions(check_prompt(text))
+    except InvalidPrompt:
+        return ()
+    standing = {plan_text(value) for _, value in leaves(plan)}
+    found: list[Parameter] = []
+    for mention in mentions:
+        value = next((v for v in (mention.value, mention.text) if plan_text(v) in standing), None)
+        if value is not None:
+            found.append(Parameter(f"{mention.kind}{len(found)}", value, mention=mention.text))
+    return found

@@ -1,0 +1,161 @@
+"""Alike: how two sequences of content words differ, forms and typing errors of one word apart."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from semcache.prompts.words import (
+    AGGREGATION,
+    COMPARISON,
+    CONJUNCTIONS,
+    DIRECTION,
+    FUNCTION_WORDS,
+    NEGATION,
+    ORDER,
+    POLITENESS,
+    QUANTIFIERS,
+    REQUESTS,
+    ROLES,
+    SCOPE,
+    singular,
+)
+
+WordClass: TypeAlias = Literal["slot", "meaning", "role", "light", "digit", "open"]
+"""`meaning`: closed-class words that steer a plan (not, over, first, sum…). `role`: other
+prepositions. `light`: articles, pronouns, courtesy. `digit`: a bare number. `open`: the rest."""
+
+_MEANING = (
+    NEGATION
+    | COMPARISON
+    | DIRECTION
+    | AGGREGATION
+    | ORDER
+    | SCOPE
+    | CONJUNCTIONS
+    | QUANTIFIERS
+    | {"<past>", "count"}
+)
+_ROLE = ROLES - _MEANING
+_LIGHT = (FUNCTION_WORDS | POLITENESS | REQUESTS) - _MEANING - _ROLE
+
+
+@lru_cache(maxsize=20_000)
+def word_class(word: str) -> WordClass:
+    """Return the class of a content word."""
+    if word.startswith("<") and word != "<past>":
+        return "slot"
+    if word in _MEANING:
+        return "meaning"
+    if word in _ROLE:
+        return "role"
+    if word in _LIGHT:
+        return "light"
+    return "digit" if word.isdigit() else "open"
+
+
+_ENDINGS = (
+    "ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ing", "ers", "er", "ed", "es",
+    "ly", "s", "e",
+)  # fmt: skip
+_SHORTEST_STEM = 3
+
+
+@lru_cache(maxsize=20_000)
+def stem(word: str) -> str:
+    """Return `word` without its inflection: equal for `arrive`, `arriving`, `arrives`."""
+    word = singular(word)
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            word = word[: -len(ending)]
+            break
+    if len(word) > _SHORTEST_STEM and word[-1] == word[-2]:
+        word = word[:-1]
+    return word[:-1] + "y" if word.endswith("i") else word
+
+
+_TYPED = 5
+"""Letters from which one letter more, less, other or swapped is taken for a typing error."""
+
+
+@lru_cache(maxsize=50_000)
+def is_alike(left: str, right: str) -> bool:
+    """Return whether two open-class words are forms of one word, or one mistyped."""
+    if word_class(left) != "open" or word_class(right) != "open":
+        return False
+    if stem(left) == stem(right):
+        return True
+    return min(len(left), len(right)) >= _TYPED and _one_edit(left, right)
+
+
+def _one_edit(left: str, right: str) -> bool:
+    """Return whether one edit or a swap of neighbors parts them (Damerau 1964)."""
+    if abs(len(left) - len(right)) > 1:
+        return False
+    shorter = min(len(left), len(right))
+    start = 0
+    while start < shorter and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    a, b = left[start : len(left) - end], right[start : len(right) - end]
+    return max(len(a), len(b)) <= 1 or (len(a) == len(b) == 2 and a == b[::-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How the words of a prompt differ from those of a candidate."""
+
+    extra: tuple[str, ...]
+    """Words only of the prompt, each as often as it is too many."""
+    missing: tuple[str, ...]
+    """Words only of the candidate."""
+    alike: int
+    """Words that differ only in form."""
+    moved: int
+    """Shared words that stand in another order."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All words of one side only."""
+        return self.extra + self.missing
+
+
+@lru_cache(maxsize=20_000)
+def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
+    """Return how the content words `mine` differ from `its`."""
+    if mine == its:
+        return Difference((), (), 0, 0)
+    a, b = Counter(mine), Counter(its)
+    extra, missing = list((a - b).elements()), list((b - a).elements())
+    alike = _pair_off(extra, missing)
+    shared = len(mine) - len(extra) - alike
+    return Difference(
+        tuple(extra), tuple(missing), alike, max(0, shared - _longest_common(mine, its))
+    )
+
+
+def _pair_off(extra: list[str], missing: list[str]) -> int:
+    """Take words that are forms of one another out of both; return how many pairs."""
+    pairs = 0
+    for word in list(extra):
+        other = next((w for w in missing if is_alike(word, w)), None)
+        if other is not None:
+            extra.remove(word)
+            missing.remove(other)
+            pairs += 1
+    return pairs
+
+
+def _longest_common(mine: Sequence[str], its: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence."""
+    row = [0] * (len(its) + 1)
+    for word in mine:
+        diagonal = 0
+        for j, other in enumerate(its, start=1):
+            above = row[j]
+            row[j] = diagonal + 1 if word == other else max(above, row[j - 1])
+            diagonal = above
+    return row[-1]

@@ -1,0 +1,212 @@
+"""Evidence: what a tenant's own planned prompts said about words, families and weights.
+
+Each planned miss labels its neighbors for free: their plan is the planned one, or it is not. What
+that says is kept as sums, so that evidence of two processes is merged by adding.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from semcache.canonical import Json, JsonObject
+from semcache.matching.alike import Difference
+
+FORMAT = 1
+"""Version of the JSON of evidence; another version is not read."""
+MAX_WORDS = 4000
+"""Words, and pairs of words, that are kept; the rarest make room."""
+MAX_FAMILIES = 2000
+"""Families whose doubts are kept."""
+
+Weights = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class Tally:
+    """How often a difference went with the same plan, and how often with another."""
+
+    same: dict[str, float] = field(default_factory=dict)
+    other: dict[str, float] = field(default_factory=dict)
+
+    def add(self, key: str, *, same: bool, weight: float = 1.0) -> None:
+        """Count `key` once, with `weight`."""
+        side = self.same if same else self.other
+        side[key] = side.get(key, 0.0) + weight
+
+    def of(self, key: str) -> tuple[float, float]:
+        """Return the counts of `key`: with the same plan, with another."""
+        return self.same.get(key, 0.0), self.other.get(key, 0.0)
+
+    def merge(self, more: "Tally") -> None:
+        """Add the counts of `more`."""
+        for mine, its in ((self.same, more.same), (self.other, more.other)):
+            for key, count in its.items():
+                mine[key] = mine.get(key, 0.0) + count
+
+    def trim(self, keep: int) -> None:
+        """Keep the most frequent `keep` keys."""
+        total = Counter(self.same)
+        total.update(self.other)
+        if len(total) > keep:
+            kept = {key for key, _ in total.most_common(keep * 3 // 4)}
+            self.same = {k: n for k, n in self.same.items() if k in kept}
+            self.other = {k: n for k, n in self.other.items() if k in kept}
+
+    def to_json(self) -> JsonObject:
+        """Return the counts as JSON."""
+        return {"same": _rounded(self.same), "other": _rounded(self.other)}
+
+
+def _rounded(counts: Mapping[str, float]) -> JsonObject:
+    return {key: round(count, 3) for key, count in counts.items()}
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What one tenant's labels said; sums only. Not thread-safe by itself."""
+
+    words: Tally = field(default_factory=Tally)
+    """Words of one side only; a difference of n words blames each of them 1/n."""
+    pairs: Tally = field(default_factory=Tally)
+    """Pairs of words that were exchanged for one another, and nothing else."""
+    families: Tally = field(default_factory=Tally)
+    """Families offered where no word differed."""
+    record: Tally = field(default_factory=Tally)
+    """Hits that somebody judged, by score: `same` were right, `other` wrong."""
+    labels: int = 0
+    """Prompts that were labeled."""
+    same: int = 0
+    """Prompts whose nearest neighbor had the same plan."""
+    precision: Weights | None = None
+    """What the labels add to the precision of each weight of the risk model."""
+    pull: Weights | None = None
+    """What they add to precision times weight."""
+
+    def learn(self, difference: Difference, family: str, *, same: bool) -> None:
+        """Take in that a neighbor with this difference had the same plan, or another."""
+        words = set(difference.words)
+        for word in words:
+            self.words.add(word, same=same, weight=1.0 if same else 1.0 / len(words))
+        if not words:
+            self.families.add(family, same=same)
+        if len(difference.extra) == len(difference.missing) == 1:
+            self.pairs.add(swap(*difference.extra, *difference.missing), same=same)
+
+    def count(self, *, same: bool) -> None:
+        """Take in whether the nearest neighbor of a prompt had the same plan."""
+        self.labels += 1
+        self.same += same
+
+    def shift(self, precision: Weights, pull: Weights) -> None:
+        """Add to what is known of the weights."""
+        self.precision = precision if self.precision is None else self.precision + precision
+        self.pull = pull if self.pull is None else self.pull + pull
+
+    def merge(self, more: "Evidence") -> None:
+        """Add what `more` says."""
+        for mine, its in (
+            (self.words, more.words),
+            (self.pairs, more.pairs),
+            (self.families, more.families),
+            (self.record, more.record),
+        ):
+            mine.merge(its)
+        self.labels += more.labels
+        self.same += more.same
+        if more.precision is not None and more.pull is not None:
+            self.shift(more.precision, more.pull)
+
+    def trim(self) -> None:
+        """Forget what is rare, so that the size stays bounded."""
+        self.words.trim(MAX_WORDS)
+        self.pairs.trim(MAX_WORDS)
+        self.families.trim(MAX_FAMILIES)
+
+    def to_json(self) -> JsonObject:
+        """Return the evidence as JSON."""
+        return {
+            "format": FORMAT,
+            "words": self.words.to_json(),
+            "pairs": self.pairs.to_json(),
+            "families": self.families.to_json(),
+            "record": self.record.to_json(),
+            "labels": self.labels,
+            "same": self.same,
+            "precision": _listed(self.precision),
+            "pull": _listed(self.pull),
+        }
+
+    @classmethod
+    def from_json(cls, body: Json, *, weights: int) -> "Evidence":
+        """Return what `to_json` wrote.
+
+        Raises:
+            ValueError: it is of another version, is malformed, or has other than `weights` weights.
+        """
+        try:
+            return _read(cast("dict[str, Any]", body), weights)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"evidence cannot be read: {error!r}") from error
+
+
+def swap(left: str, right: str) -> str:
+    """Return the key of two words that stand for one another."""
+    return " ".join(sorted((left, right)))
+
+
+def merged(parts: Iterable[Evidence]) -> Evidence:
+    """Return the sum of `parts`."""
+    total = Evidence()
+    for part in parts:
+        total.merge(part)
+    return total
+
+
+def _listed(weights: Weights | None) -> Json:
+    return None if weights is None else [float(f"{weight:.6g}") for weight in weights]
+
+
+def _read(doc: dict[str, Any], weights: int) -> Evidence:
+    if doc["format"] != FORMAT:
+        raise ValueError(f"evidence has format {doc['format']!r}; this version reads {FORMAT}")
+    return Evidence(
+        words=_tally(doc["words"], MAX_WORDS),
+        pairs=_tally(doc["pairs"], MAX_WORDS),
+        families=_tally(doc["families"], MAX_FAMILIES),
+        record=_tally(doc["record"], MAX_FAMILIES),
+        labels=_count(doc["labels"]),
+        same=_count(doc["same"]),
+        precision=_weights(doc["precision"], weights),
+        pull=_weights(doc["pull"], weights),
+    )
+
+
+def _tally(doc: dict[str, dict[str, float]], keep: int) -> Tally:
+    return Tally(_counts(doc["same"], keep), _counts(doc["other"], keep))
+
+
+def _counts(doc: dict[str, float], keep: int) -> dict[str, float]:
+    counts = {str(k): float(n) for k, n in islice(doc.items(), 2 * keep)}
+    if not all(0 <= n < float("inf") for n in counts.values()):
+        raise ValueError("evidence has a count that is negative or not finite")
+    return counts
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"evidence has a count of {value!r}")
+    return value
+
+
+def _weights(values: Sequence[float] | None, size: int) -> Weights | None:
+    if values is None:
+        return None
+    weights = np.array(values, dtype=np.float64)
+    if weights.shape != (size,) or not np.isfinite(weights).all():
+        raise ValueError(f"evidence has weights of shape {weights.shape}; expected {(size,)}")
+    return weights

@@ -1,0 +1,101 @@
+"""Families: entries whose plans are the same but for prompts' values, and the words they use."""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+Saying = dict[str, dict[str, int]]
+"""Content words, with a space between them → family → its entries that say just these words."""
+
+
+class _Used:
+    """Which words the families use; it follows from what their entries say."""
+
+    def __init__(self, saying: Saying) -> None:
+        self.sizes: Counter[str] = Counter()
+        self.words: dict[str, Counter[str]] = {}
+        self.using: Counter[str] = Counter()
+        for words, families in saying.items():
+            for family, times in families.items():
+                self.count(family, words.split(), times)
+
+    def count(self, family: str, words: list[str], by: int) -> None:
+        known = self.words.setdefault(family, Counter())
+        for word in set(words):
+            before = known[word]
+            known[word] += by
+            self.using[word] += (known[word] > 0) - (before > 0)
+            if not known[word]:
+                del known[word]
+            if not self.using[word]:
+                del self.using[word]
+        self.sizes[family] += by
+        if not self.sizes[family]:
+            del self.sizes[family], self.words[family]
+
+
+class Families:
+    """Words of a tenant's families. Changed by one thread at a time; reads need no lock.
+
+    The words that each family uses are counted when somebody first asks: only risk does, and of a
+    hundred thousand entries it takes a second.
+    """
+
+    def __init__(self, saying: Saying | None = None) -> None:
+        """Begin with the `saying` of other families, or with none."""
+        self.saying: Saying = {} if saying is None else saying
+        """What was added; the rest follows from it."""
+        self._counted: _Used | None = None
+        self._lock = threading.Lock()
+
+    def _used(self) -> _Used:
+        with self._lock:
+            if self._counted is None:
+                self._counted = _Used(self.saying)
+            return self._counted
+
+    def __len__(self) -> int:
+        return len(self._used().sizes)
+
+    def add(self, family: str, words: tuple[str, ...]) -> None:
+        """Take in an entry of `family` with these content words."""
+        self._count(family, words, 1)
+
+    def remove(self, family: str, words: tuple[str, ...]) -> None:
+        """Take an entry that was added out again."""
+        self._count(family, words, -1)
+
+    def _count(self, family: str, words: tuple[str, ...], by: int) -> None:
+        with self._lock:
+            said = " ".join(words)
+            saying = self.saying.get(said, {})
+            counted = {**saying, family: saying.get(family, 0) + by}
+            # Replaced, not changed in place: a reader may be walking the old one.
+            self.saying[said] = {name: times for name, times in counted.items() if times}
+            if not self.saying[said]:
+                del self.saying[said]
+            if self._counted is not None:
+                self._counted.count(family, said.split(), by)
+
+    def contested(self, family: str, words: tuple[str, ...]) -> bool:
+        """Return whether as many entries with just these words are of another family."""
+        saying = self.saying.get(" ".join(words), _NOTHING)
+        if saying.keys() <= {family}:
+            return False
+        rivals = max(times for other, times in saying.items() if other != family)
+        return rivals >= max(1, saying.get(family, 0))
+
+    def size(self, family: str) -> int:
+        """Return how many entries the family has."""
+        return self._used().sizes[family]
+
+    def words(self, family: str) -> Mapping[str, int]:
+        """Return each word of the family with the number of its entries that use it."""
+        return self._used().words.get(family, _NOTHING)
+
+    def using(self, word: str) -> int:
+        """Return how many families use the word."""
+        return self._used().using[word]

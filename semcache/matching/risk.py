@@ -1,0 +1,182 @@
+"""Risk: how probable it is that serving is wrong, and where to stop serving.
+
+The score of a candidate is a logistic model's: log odds that its plan is the prompt's. A prior for
+the weights ships as data (`prior.json`, made by `benchmarks/train_prior.py`); a tenant's labels
+move them by online Laplace steps with a diagonal covariance (Spiegelhalter & Lauritzen 1990,
+"Sequential updating of conditional probabilities on directed graphical structures").
+
+Where to stop is decided by testing, not by believing the probabilities: the prior carries what
+replays of streams that it was not trained on came to at each score. Cutoffs are tested from the
+highest down, each for "the wrong share is over the bound" by its exact binomial tail, until one is
+not rejected ("Learn then Test", Angelopoulos et al. 2021, fixed sequence testing).
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, cast
+
+import numpy as np
+
+from semcache.matching.evidence import Evidence, Tally, Weights
+from semcache.matching.features import NAMES
+
+CONFIDENCE = 0.95
+"""Confidence that the wrong share of hits is under `max_wrong`, on prompts like those replayed."""
+_CLIPPED = 5.0
+"""Standard deviations at which a feature is cut off, so that a strange prompt stays on the map."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What replays came to if everything at `score` or over was served."""
+
+    score: float
+    hits: int
+    """Hits of every tier."""
+    wrong: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """The model before a tenant said anything."""
+
+    center: Weights
+    spread: Weights
+    """Mean and standard deviation of each feature."""
+    weights: Weights
+    """One a feature, and the intercept last."""
+    precision: Weights
+    """How firmly each weight is believed: 1 / variance between streams."""
+    steps: tuple[Step, ...]
+    """Highest score first."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the prior as JSON."""
+        return {
+            "names": list(NAMES),
+            "center": _listed(self.center),
+            "spread": _listed(self.spread),
+            "weights": _listed(self.weights),
+            "precision": _listed(self.precision),
+            "steps": [[step.score, step.hits, step.wrong] for step in self.steps],
+        }
+
+    @classmethod
+    def from_json(cls, doc: Mapping[str, Any]) -> "Prior":
+        """Return what `to_json` wrote.
+
+        Raises:
+            ValueError: it was made for other features.
+        """
+        if tuple(doc["names"]) != NAMES:
+            raise ValueError("the prior was made for other features; train it again")
+        return cls(
+            center=np.array(doc["center"]),
+            spread=np.array(doc["spread"]),
+            weights=np.array(doc["weights"]),
+            precision=np.array(doc["precision"]),
+            steps=tuple(Step(score, hits, wrong) for score, hits, wrong in doc["steps"]),
+        )
+
+    def standard(self, values: Sequence[float]) -> Weights:
+        """Return features as the model takes them: standardized, cut off, and a 1 at the end."""
+        scaled = (np.asarray(values) - self.center) / self.spread
+        return np.append(np.clip(scaled, -_CLIPPED, _CLIPPED), 1.0)
+
+
+def _listed(values: Weights) -> list[float]:
+    return [float(f"{value:.5g}") for value in values]
+
+
+@cache
+def shipped() -> Prior:
+    """Return the prior that comes with the package."""
+    text = files("semcache.matching").joinpath("prior.json").read_text(encoding="utf-8")
+    return Prior.from_json(cast("dict[str, Any]", json.loads(text)))
+
+
+class Model:
+    """The prior as a tenant's evidence moved it. Immutable."""
+
+    def __init__(self, prior: Prior, evidence: Evidence) -> None:
+        self._prior = prior
+        if evidence.precision is None or evidence.pull is None:
+            self._weights = prior.weights
+        else:
+            pull = prior.precision * prior.weights + evidence.pull
+            self._weights = pull / (prior.precision + evidence.precision)
+
+    def score(self, values: Sequence[float]) -> float:
+        """Return the log odds that a candidate with these features has the prompt's plan."""
+        return float(self._prior.standard(values) @ self._weights)
+
+    def step(
+        self, values: Sequence[float], *, same: bool, weight: float = 1.0
+    ) -> tuple[Weights, Weights]:
+        """Return what a label adds to the evidence's `precision` and `pull`."""
+        x = self._prior.standard(values)
+        p = 1 / (1 + math.exp(-max(-30.0, min(30.0, float(x @ self._weights)))))
+        precision = max(p * (1 - p), 1e-3) * weight * x * x
+        return precision, precision * self._weights + weight * (float(same) - p) * x
+
+
+def cutoff(prior: Prior, max_wrong: float, record: Tally) -> float:
+    """Return the lowest score that may be served; infinite if none may.
+
+    `record` holds the tenant's own judged hits by `score_key`. It can only raise the cutoff: scores
+    are refused while the hits at or over them were wrong significantly more often than `max_wrong`.
+    """
+    lowest = math.inf
+    for step in prior.steps:
+        # The first steps have too few hits to tell; testing begins where it could succeed.
+        if _chance_of_none(step.hits, max_wrong) > 1 - CONFIDENCE:
+            continue
+        if _tail(step.wrong, step.hits, max_wrong) > 1 - CONFIDENCE:
+            break
+        lowest = step.score
+    return _raised(lowest, max_wrong, record)
+
+
+def _chance_of_none(hits: int, share: float) -> float:
+    return (1 - share) ** hits
+
+
+def _tail(wrong: int, hits: int, share: float) -> float:
+    """Return the probability of at most `wrong` of `hits` if each is wrong with `share`."""
+    log_p, log_q = math.log(share), math.log1p(-share)
+    terms = (
+        math.exp(
+            math.lgamma(hits + 1)
+            - math.lgamma(k + 1)
+            - math.lgamma(hits - k + 1)
+            + k * log_p
+            + (hits - k) * log_q
+        )
+        for k in range(wrong + 1)
+    )
+    return min(1.0, math.fsum(terms))
+
+
+def score_key(score: float) -> str:
+    """Return the key of a judged hit's score in a tenant's record."""
+    return f"{math.floor(max(-20.0, min(20.0, score)) * 4) / 4:g}"
+
+
+def _raised(lowest: float, max_wrong: float, record: Tally) -> float:
+    scores = sorted({float(k) for k in (*record.same, *record.other)})
+    for score in scores:
+        over = [s for s in scores if s >= max(score, lowest)]
+        wrong = round(sum(record.other.get(f"{s:g}", 0.0) for s in over))
+        hits = wrong + round(sum(record.same.get(f"{s:g}", 0.0) for s in over))
+        if wrong and 1 - _tail(wrong - 1, hits, max_wrong) <= 1 - CONFIDENCE:
+            lowest = max(lowest, score + 0.25)
+    return lowest
+
+
+def probability_wrong(score: float) -> float:
+    """Return the model's own probability that serving at `score` is wrong."""
+    return 1 / (1 + math.exp(max(-30.0, min(30.0, score))))

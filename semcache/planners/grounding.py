@@ -1,0 +1,99 @@
+"""Which grounding is in force for a prompt: the use case that is nearest, if one is near enough."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from semcache.catalog.grounding import Grounded, Grounding, UseCase
+from semcache.errors import InvalidSettings
+from semcache.ports import Embedder, Vectors
+from semcache.prompts.mentions import find_mentions
+
+MEMO = 10_000  # wordings whose match is remembered, so that a hit costs no embedding
+
+
+class Groundings:
+    """The groundings of a service. Safe from several threads; embeds nothing before a prompt.
+
+    Prompts are compared without their values and use cases without their variables, so prompts of
+    one template have one match. No match is not a failure: there is just nothing to show.
+    """
+
+    def __init__(
+        self,
+        groundings: Sequence[Grounding],
+        embedder: Embedder,
+        *,
+        threshold: float = 0.90,
+        closed: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """Keep what is asked for.
+
+        Args:
+            groundings: In order of preference where use cases are equally near.
+            embedder: Compares wordings.
+            threshold: Cosine that a match must exceed, in [-1, 1].
+            closed: Field → its values: words that are values of a prompt wherever they stand.
+
+        Raises:
+            InvalidSettings: the threshold is out of range, or two groundings have one name.
+        """
+        if not -1 <= threshold <= 1:
+            raise InvalidSettings(f"threshold is {threshold!r}; expected a cosine in [-1, 1]")
+        names = [grounding.name for grounding in groundings]
+        if len(set(names)) < len(names):
+            raise InvalidSettings(f"two groundings have one name; the names are {names}")
+        self._cases = [(one, case) for one in groundings for case in one.use_cases]
+        self._embedder = embedder
+        self._threshold = threshold
+        self._closed = closed or {}
+        self._vectors: Vectors | None = None
+        self._memo: OrderedDict[str, Grounded | None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def match(self, prompt: str) -> Grounded | None:
+        """Return the use case nearest to `prompt`, or None if none is nearer than the threshold.
+
+        Raises:
+            EmbeddingError: the embedder cannot answer. It is not taken for no match: a plan made
+                without the constraints of its domain could break them.
+        """
+        wording = self._wording(prompt)
+        with self._lock:
+            if wording in self._memo:
+                self._memo.move_to_end(wording)
+                return self._memo[wording]
+        found = self._nearest(wording) if self._cases and wording else None
+        with self._lock:
+            self._memo[wording] = found
+            while len(self._memo) > MEMO:
+                self._memo.popitem(last=False)
+        return found
+
+    def _wording(self, prompt: str) -> str:
+        """Return the prompt without the values that stand in it."""
+        kept, end = [], 0
+        for mention in find_mentions(prompt, closed=self._closed):
+            kept.append(prompt[end : mention.start])
+            end = mention.end
+        return " ".join(" ".join([*kept, prompt[end:]]).split()).strip(" .?!#")
+
+    def _nearest(self, wording: str) -> Grounded | None:
+        similar = self._known() @ self._embedder.embed([wording])[0]
+        best = int(np.argmax(similar))
+        if similar[best] <= self._threshold:
+            return None
+        grounding, case = self._cases[best]
+        return Grounded(grounding, case, float(similar[best]))
+
+    def _known(self) -> Vectors:
+        """Return the vectors of the use cases, embedded once."""
+        if self._vectors is None:
+            self._vectors = self._embedder.embed([_wording(case) for _, case in self._cases])
+        return self._vectors
+
+
+def _wording(case: UseCase) -> str:
+    return case.wording.strip(" .?!#")

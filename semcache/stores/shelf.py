@@ -1,0 +1,75 @@
+"""Snapshots on disk: what was derived from a store, beside it.
+
+<digest of name>.view    semcache-view 1 <sha256 of everything after this line>, then the content
+<digest of name>.index   the vectors, as the index saves them
+"""
+
+import contextlib
+import hashlib
+import logging
+from pathlib import Path
+
+from semcache.errors import IndexCorrupt, StoreUnavailable
+from semcache.ports import Snapshot, VectorIndex
+from semcache.stores.faiss import FaissIndex
+from semcache.stores.files import write_aside
+
+_MAGIC = b"semcache-view 1 "
+
+_log = logging.getLogger(__name__)
+
+
+class Shelf:
+    """Snapshots in a folder, as `ports.Snapshots` promises; the first `save` makes the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def save(self, name: str, content: bytes, index: VectorIndex, *, change: int) -> str:
+        """Keep both under `name`, in place of what was there; return the checksum of `content`.
+
+        Raises:
+            StoreUnavailable: the files cannot be written.
+        """
+        view, vectors = self._paths(name)
+        checksum = hashlib.sha256(content).hexdigest()
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            index.save(str(vectors), change=change)
+            write_aside(view, (_MAGIC + checksum.encode() + b"\n", content))
+        except OSError as error:
+            raise StoreUnavailable(
+                f"the snapshot {str(view)!r} cannot be written: {error}"
+            ) from error
+        return checksum
+
+    def load(self, name: str, checksum: str) -> Snapshot | None:
+        """Return what was kept under `name` with that checksum; None if it is not as it was."""
+        view, vectors = self._paths(name)
+        try:
+            content = _checked(view, checksum)
+            index, change = FaissIndex.load(str(vectors))
+        except (OSError, IndexCorrupt) as error:
+            _log.warning("%s; it is derived from the store again", error)
+            return None
+        return Snapshot(content, index, change)
+
+    def discard(self, name: str | None) -> None:
+        """Forget what is kept under `name`, or all (None); nothing there is fine."""
+        with contextlib.suppress(OSError):  # nothing names it any more, so it is never read
+            kept = [*self._folder.glob("*.view"), *self._folder.glob("*.index")]
+            for path in kept if name is None else self._paths(name):
+                path.unlink(missing_ok=True)
+
+    def _paths(self, name: str) -> tuple[Path, Path]:
+        stem = hashlib.sha256(name.encode()).hexdigest()[:32]
+        return self._folder / f"{stem}.view", self._folder / f"{stem}.index"
+
+
+def _checked(path: Path, checksum: str) -> bytes:
+    start, _, content = path.read_bytes().partition(b"\n")
+    if start != _MAGIC + checksum.encode():
+        raise IndexCorrupt(f"the snapshot {str(path)!r} is not the one that the store names")
+    if hashlib.sha256(content).hexdigest() != checksum:
+        raise IndexCorrupt(f"the snapshot {str(path)!r} is not what was written")
+    return content

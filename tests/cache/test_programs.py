@@ -1,0 +1,139 @@
+"""A program is cached from one prompt and served, rebound, to another."""
+
+import json
+import re
+
+import pytest
+
+from semcache.cache.found import Hit
+from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import Json, JsonObject
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
+from semcache.errors import InvalidPlan
+from semcache.execution.program import ProgramEngine
+from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.ports import Limits
+from semcache.prompts.parameter import Parameter
+from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
+
+GOAL = "Provide best practices for optimizing {} performance for a high-volume {} application"
+FIRST, SECOND = GOAL.format("TiDB", "e-commerce"), GOAL.format("CockroachDB", "gaming")
+OWN = [Parameter("product", "TiDB", "TiDB"), Parameter("application", "e-commerce", "e-commerce")]
+NEW = {"product": "CockroachDB", "application": "gaming"}
+
+
+@pytest.fixture
+def queries() -> list[Json]:
+    return []
+
+
+@pytest.fixture
+def catalog(queries: list[Json]) -> Catalog:
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"query": {"type": "string"}, "top_k": {"type": "integer"}},
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+
+    def find(given: JsonObject) -> Json:
+        queries.append(given["query"])
+        return [{"text": "…"}]
+
+    return Catalog(
+        Operation(name, "Find.", schema, effect="read", call=find)
+        for name in ("vector_search", "retrieve_knowledge_graph")
+    )
+
+
+@pytest.fixture
+def service(catalog: Catalog, queries: list[Json]) -> tuple[Catalog, list[Json]]:
+    """The operations that the program calls, and the queries that reach them."""
+    return catalog, queries
+
+
+@pytest.fixture
+def planned(tidb: str) -> str:
+    """The document's example as a planner writes it, with placeholders for the prompt's values."""
+    text = re.sub(r"\bTiDB\b", "{{params.product}}", tidb)
+    return re.sub(r"(?i)\be-commerce\b", "{{params.application}}", text)
+
+
+# specs: C-1, C-2
+@pytest.mark.parametrize(
+    ("params", "found", "trace"),
+    [(NEW, True, "0 1 2 3 4 5 7 8 9 10"), (None, False, "0 1 2 3 6 7 8 9 10")],
+    ids=["given", "read from the words"],
+)
+def test_the_documents_program_is_served_rebound_and_runs(
+    service: tuple[Catalog, list[Json]],
+    planned: str,
+    params: dict[str, str] | None,
+    found: bool,
+    trace: str,
+) -> None:
+    catalog, queries = service
+    with PlanCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as cache:
+        stored = cache.store(FIRST, planned, params=OWN, tenant="acme")
+        assert stored, stored.reason
+        hit = cache.lookup(SECOND, tenant="acme", params=params)
+        assert isinstance(hit, Hit), hit.explain()
+    model = ScriptedModel(["v25.2", json.dumps({"result": found}), "Use indexes."])
+    outcome = ProgramEngine(model).execute(
+        hit.plan,
+        catalog=catalog,
+        limits=Limits(),
+        clock=FakeClock(),
+        observer=RecordingObserver(),
+    )
+    assert [node.node for node in outcome.nodes] == trace.split()
+    assert outcome.text == (
+        "Best practices for optimizing CockroachDB v25.2 performance for a high-volume gaming "
+        "application:\n\nUse indexes."
+    )
+    assert queries[0] == "CockroachDB latest stable version"
+    assert "TiDB" not in json.dumps(hit.plan.to_dict())
+
+
+def test_a_value_that_looks_like_a_reference_reaches_the_operation_as_it_is(
+    catalog: Catalog, queries: list[Json]
+) -> None:
+    plan = json.dumps([
+        {"seq_no": 0, "type": "assign", "parameters": {"secret": "s3cret"}},
+        {"seq_no": 1, "type": "vector_search",
+         "parameters": {"query": "notes {{params.topic}} ${secret}", "output_var": "result"}},
+    ])  # fmt: skip
+    nasty = "${secret} {{secret}}"
+    with PlanCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as cache:
+        cache.store("notes about birds", plan, params=[Parameter("topic", "birds", "birds")])
+        hit = cache.lookup("notes about birds", params={"topic": nasty})
+        assert isinstance(hit, Hit), hit.explain()
+    ProgramEngine().execute(
+        hit.plan,
+        catalog=catalog,
+        limits=Limits(),
+        clock=FakeClock(),
+        observer=RecordingObserver(),
+    )
+    assert queries == [f"notes {nasty} s3cret"]
+
+
+def test_a_paraphrase_gets_the_program_by_meaning(
+    catalog: Catalog, planned: str, minilm: SentenceTransformersEmbedder
+) -> None:
+    with PlanCache.open(catalog=catalog, embedder=minilm, clock=FakeClock()) as cache:
+        cache.store(FIRST, planned, params=OWN)
+        hit = cache.lookup(f"Please {SECOND[0].lower()}{SECOND[1:]}", params=NEW)
+    assert isinstance(hit, Hit), hit.explain()
+    assert hit.plan.format == "program"
+
+
+def test_a_broken_program_is_not_stored(catalog: Catalog) -> None:
+    plan = '[{"seq_no": 0, "type": "jmp", "parameters": {"target_seq": 9}}]'
+    with (
+        PlanCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as cache,
+        pytest.raises(InvalidPlan, match="cannot be stored") as raised,
+    ):
+        cache.store("go on", plan)
+    assert len(raised.value.findings) == 2

@@ -1,0 +1,280 @@
+"""What a hit is bound to: the values of this prompt, or nothing at all."""
+
+import json
+from typing import Any
+
+import pytest
+
+from semcache.cache.found import Hit, Miss
+from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import Json, JsonObject
+from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.prompts.parameter import Parameter
+from semcache.testing import FakeClock
+
+SEED: JsonObject = {
+    "tasks": [
+        {"id": "task0", "input": {"customerId": "CUST789", "orderId": "ORD456"}},
+        {
+            "id": "task1",
+            "service": "customer-service",
+            "input": {"customerId": "$task0.customerId"},
+        },
+        {"id": "task2", "service": "order-system", "input": {"orderId": "$task0.orderId"}},
+    ],
+    "parallel_groups": [["task1", "task2"]],
+}
+STORED = "Process a refund for order ORD456 of customer CUST789"
+IDS = {"customerId": "CUST789", "orderId": "ORD456"}
+NEW = {"customerId": "CUST111", "orderId": "ORD222"}
+
+
+def seed(**task0: Json) -> JsonObject:
+    tasks = SEED["tasks"]
+    assert isinstance(tasks, list)
+    first: Json = {"id": "task0", "input": task0}
+    return {**SEED, "tasks": [first, *tasks[1:]]}
+
+
+def plan(**given: Json) -> JsonObject:
+    return {
+        "start_node": {"route": "call"},
+        "call": {"operation": "sales", "input": given, "route": "end"},
+        "end": {"completed": True, "vars": {"answer": "$.call"}},
+    }
+
+
+def served(found: object) -> JsonObject:
+    assert isinstance(found, Hit), found
+    return found.plan.to_dict()
+
+
+def given_input(found: object) -> Json:
+    call = served(found)["call"]
+    assert isinstance(call, dict)
+    return call["input"]
+
+
+# specs: D-2
+@pytest.mark.parametrize("params", [NEW, None], ids=["given", "read from the words"])
+def test_the_plan_of_the_document_is_rebound_on_a_paraphrase(
+    cache: PlanCache, params: dict[str, str] | None
+) -> None:
+    cache.store(STORED, SEED, params=IDS)
+    found = cache.lookup(
+        "Could you please process the refund for order ORD222 of the customer CUST111?",
+        params=params,
+    )
+    assert served(found) == seed(customerId="CUST111", orderId="ORD222")
+    assert found.params == NEW if isinstance(found, Hit) else False
+
+
+# specs: D-2
+def test_the_plan_of_the_document_is_rebound_with_the_real_embedder(
+    minilm: SentenceTransformersEmbedder, clock: FakeClock
+) -> None:
+    with PlanCache.open(embedder=minilm, clock=clock) as cache:
+        cache.store("Process the refund of my order", SEED, params=IDS)
+        found = cache.lookup("Please process a refund for my order", params=NEW)
+        assert served(found) == seed(customerId="CUST111", orderId="ORD222")
+        assert isinstance(found, Hit)
+        assert found.tier == "semantic"
+
+
+# specs: D-5
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"orderId": "ORD222"},
+        {"customerId": "CUST111", "orderId": "ORD222", "reason": "late"},
+        {"customerId": "CUST111", "ticketId": "ORD222"},
+    ],
+)
+def test_fewer_more_or_other_parameters_are_a_miss(
+    cache: PlanCache, params: dict[str, str]
+) -> None:
+    cache.store("Refund my order", SEED, params=IDS)
+    found = cache.lookup("Refund my order", params=params)
+    assert isinstance(found, Miss)
+    assert found.reason == "parameters"
+
+
+# specs: D-5
+def test_names_that_differ_in_spelling_only_are_the_same(cache: PlanCache) -> None:
+    cache.store("Refund my order", SEED, params=IDS)
+    renamed = {"customer_id": "CUST111", "Order-ID": "ORD222"}
+    assert served(cache.lookup("Refund my order", params=renamed)) == seed(**NEW)
+
+
+# specs: D-5
+def test_equal_values_are_served_apart_where_names_tell_them_apart(cache: PlanCache) -> None:
+    same = {"customerId": "X-1000", "orderId": "X-1000"}
+    cache.store("Refund my order", seed(**same), params=same)
+    assert served(cache.lookup("Refund my order", params=NEW)) == seed(**NEW)
+
+
+# specs: D-5
+def test_equal_values_that_nothing_tells_apart_serve_only_equal_values(cache: PlanCache) -> None:
+    same = {"customerId": "X-1000", "orderId": "X-1000"}
+    cache.store("Refund my order", plan(a="X-1000", b="X-1000"), params=same)
+    assert not cache.lookup("Refund my order", params=NEW)
+    both = {"customerId": "Y-2", "orderId": "Y-2"}
+    found = cache.lookup("Refund my order", params=both)
+    assert not found or given_input(found) == {"a": "Y-2", "b": "Y-2"}
+
+
+# specs: D-5
+@pytest.mark.parametrize("value", [1, "1", True, None, 1.5, ["1"], {"1": 1}])
+def test_a_value_is_never_served_as_another_that_prints_alike(
+    cache: PlanCache, value: Json
+) -> None:
+    cache.store("Set the level", plan(level=3), params={"level": 3})
+    found = cache.lookup("Set the level", params={"level": value})
+    if found:
+        assert given_input(found) in ({"level": 1}, {"level": 1.5})
+        assert not isinstance(value, bool)
+
+
+# specs: D-6
+@pytest.mark.parametrize(
+    "body",
+    [
+        plan(order="1234"),
+        plan(order="#1234"),
+        plan(note="about order #1234"),
+        plan(path="/orders/1234/items"),
+        plan(order=987),
+    ],
+)
+def test_a_number_that_only_the_words_name_is_never_served_stale(
+    cache: PlanCache, body: JsonObject
+) -> None:
+    cache.store("Process order #1234", body)
+    assert served(cache.lookup("Please process order #1234")) == body
+    found = cache.lookup("Process order #5678")
+    assert not found or ("1234" not in str(served(found)) and "5678" in str(served(found)))
+
+
+def test_two_values_that_change_places_change_places_in_the_plan(cache: PlanCache) -> None:
+    legs = {"origin": "Boston", "destination": "Denver"}
+    cache.store("flights from Boston to Denver", plan(**legs), params=legs)
+    swapped = {"origin": "Denver", "destination": "Boston"}
+    found = cache.lookup("flights from Denver to Boston")
+    assert not found or given_input(found) == swapped
+    cache.store("flights from Denver to Boston", plan(**swapped), params=swapped)
+    assert given_input(cache.lookup("flights from Denver to Boston")) == swapped
+    assert given_input(cache.lookup("flights from Boston to Denver")) == legs
+
+
+def test_a_caller_who_names_the_words_otherwise_is_refused(cache: PlanCache) -> None:
+    legs = {"origin": "Boston", "destination": "Denver"}
+    cache.store("flights between Boston and Denver", plan(**legs), params=legs)
+    swapped = {"origin": "Denver", "destination": "Boston"}
+    found = cache.lookup("flights between Boston and Denver", params=swapped)
+    assert not found or given_input(found) == swapped
+
+
+def test_a_value_written_in_words_is_bound_as_the_number_it_is(cache: PlanCache) -> None:
+    five = Parameter("limit", 5, mention="five")
+    cache.store("the five latest orders", plan(limit=5), params=[five])
+    assert given_input(cache.lookup("the twelve latest orders")) == {"limit": 12}
+    assert given_input(cache.lookup("the 7 latest orders")) == {"limit": 7}
+
+
+def test_a_translated_value_needs_to_have_been_seen(cache: PlanCache) -> None:
+    for city, code in (("San Francisco", "SFO"), ("Boston", "BOS")):
+        code_of = Parameter("city", code, mention=city)
+        cache.store(f"arrivals board for {city} airport", plan(city=code), params=[code_of])
+    assert given_input(cache.lookup("arrivals board for San Francisco airport")) == {"city": "SFO"}
+    assert not cache.lookup("arrivals board for Los Angeles airport")
+
+
+# The way a value is written ──────────────────────────────────────────────────────────────────────
+
+
+def test_a_date_that_was_rewritten_is_not_handed_on_in_another_form(cache: PlanCache) -> None:
+    american = Parameter("date", "03/11/2024", mention="March 11, 2024")
+    cache.store("sales on March 11, 2024", plan(date="03/11/2024"), params=[american])
+    found = cache.lookup("sales on April 2, 2024")
+    assert not found or given_input(found) == {"date": "04/02/2024"}
+
+
+def test_a_date_that_was_read_is_read_again(cache: PlanCache) -> None:
+    iso = Parameter("date", "2024-03-11", mention="March 11, 2024")
+    cache.store("sales on March 11, 2024", plan(date="2024-03-11"), params=[iso])
+    assert given_input(cache.lookup("sales on April 2, 2024")) == {"date": "2024-04-02"}
+    assert not cache.lookup("sales on yesterday")
+
+
+# Words whose meaning changes with the day ────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("params", [{"date": "2023-11-13"}, {}])
+def test_what_yesterday_came_to_is_not_served_after_midnight(
+    cache: PlanCache, clock: FakeClock, params: dict[str, str]
+) -> None:
+    given = [Parameter(n, v, mention="yesterday") for n, v in params.items()]
+    cache.store("sales yesterday", plan(date="2023-11-13"), params=given)
+    assert given_input(cache.lookup("sales yesterday")) == {"date": "2023-11-13"}
+    assert not cache.lookup("sales today")
+    clock.advance(2 * 3600)  # 22:13 to 00:13 UTC
+    assert not cache.lookup("sales yesterday")
+    assert not cache.lookup("show me sales yesterday")
+
+
+def test_a_plan_that_hands_on_the_words_lasts(cache: PlanCache, clock: FakeClock) -> None:
+    word = Parameter("when", "yesterday", mention="yesterday")
+    cache.store("sales yesterday", plan(when="yesterday"), params=[word])
+    clock.advance(24 * 3600)
+    assert given_input(cache.lookup("sales yesterday")) == {"when": "yesterday"}
+
+
+def test_a_number_of_days_lasts_and_varies(cache: PlanCache, clock: FakeClock) -> None:
+    days = Parameter("days", 30, mention="30")
+    cache.store("orders of the last 30 days", plan(days=30), params=[days])
+    clock.advance(24 * 3600)
+    assert given_input(cache.lookup("orders of the last 60 days")) == {"days": 60}
+
+
+def test_a_start_that_a_number_of_days_came_to_neither_lasts_nor_varies(
+    cache: PlanCache, clock: FakeClock
+) -> None:
+    days = Parameter("days", 30, mention="30")
+    body = plan(days=30, start="2023-10-15")
+    cache.store("orders of the last 30 days", body, params=[days])
+    assert served(cache.lookup("orders of the last 30 days")) == body
+    assert not cache.lookup("orders of the last 60 days")
+    clock.advance(24 * 3600)
+    assert not cache.lookup("orders of the last 30 days")
+
+
+# Plans of other formats ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"calls": [{"do": "x", "in": {"year": "2024"}}]}',
+        '{"steps": [["query", {"year": "2024"}]]}',
+        '{"sql": "SELECT 1", "args": {"year": "2024"}}',
+    ],
+)
+def test_any_json_document_is_a_plan_and_so_is_its_text(cache: PlanCache, body: str) -> None:
+    cache.store("sales in 2024", body, params={"year": "2024"})
+    found = cache.lookup("show me the sales in 2023")
+    assert json.dumps(served(found)) == body.replace("2024", "2023")
+
+
+def test_a_value_inside_a_query_text_fixes_the_plan(cache: PlanCache) -> None:
+    cache.store("sales in 2024", {"sql": "SELECT 1 WHERE year = 2024"}, params={"year": "2024"})
+    assert cache.lookup("show me sales in 2024")
+    assert not cache.lookup("sales in 2023")
+
+
+def test_a_served_plan_is_the_callers_own(cache: PlanCache) -> None:
+    cache.store("sales in 2024", plan(year="2024", tags=["a"]), params={"year": "2024"})
+    for _ in range(2):
+        body: Any = served(cache.lookup("sales in 2023"))
+        assert body["call"]["input"] == {"year": "2023", "tags": ["a"]}
+        body["call"]["input"]["tags"].append("spoiled")
+        body.clear()

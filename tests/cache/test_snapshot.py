@@ -1,0 +1,280 @@
+"""Snapshots of views: the next process serves the same, and relies on nothing that it must not."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.cache import views as views_module
+from semcache.cache.entry import from_record
+from semcache.cache.found import Found, Hit
+from semcache.cache.plan_cache import PlanCache
+from semcache.cache.seen import Seen, SeenEntries
+from semcache.cache.snapshot import pack_view, unpack_view
+from semcache.cache.view import View
+from semcache.canonical import Json, JsonObject
+from semcache.errors import StoreCorrupt
+from semcache.matching.pair import Side
+from semcache.ports import Record
+from semcache.prompts.template import Slot, TemplateText
+from semcache.stores.disk import DiskStore
+from semcache.stores.faiss import FaissIndex
+from semcache.testing import FakeClock, HashEmbedder
+
+WORDS = "sales orders refunds invoices".split()
+
+
+def plan(**given: Json) -> JsonObject:
+    return {
+        "start_node": {"route": "call"},
+        "call": {"operation": "report", "input": given, "route": "end"},
+        "end": {"completed": True, "vars": {"answer": "$.call"}},
+    }
+
+
+def fill(cache: PlanCache) -> None:
+    for word in WORDS:
+        params = {"year": "2024", "city": "Boston"}
+        stored = cache.store(
+            f"{word} in Boston in 2024", plan(of=word, year="2024", city="Boston"), params=params
+        )
+        assert stored
+
+
+def scans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that grows with every tenant whose records are all read."""
+    asked: list[str] = []
+    scan = DiskStore.scan
+
+    def counted(store: DiskStore, tenant: str) -> object:
+        asked.append(tenant)
+        return scan(store, tenant)
+
+    monkeypatch.setattr(DiskStore, "scan", counted)
+    return asked
+
+
+@pytest.fixture
+def reopen(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[], PlanCache]]:
+    monkeypatch.setattr(views_module, "WORTHWHILE", 1)
+    opened: list[PlanCache] = []
+
+    def again() -> PlanCache:
+        if opened:
+            opened[-1].close()
+        opened.append(PlanCache.open(tmp_path, embedder=HashEmbedder(), clock=clock))
+        return opened[-1]
+
+    yield again
+    opened[-1].close()
+
+
+@pytest.fixture
+def kept(reopen: Callable[[], PlanCache], tmp_path: Path) -> Path:
+    """A filled directory with a snapshot; return its file."""
+    cache = reopen()
+    fill(cache)
+    assert cache.lookup("sales in Boston in 2023")
+    cache.close()
+    [path] = (tmp_path / "views").glob("*.view")
+    return path
+
+
+def outcome(found: Found) -> object:
+    return (found.tier, found.plan.to_dict()) if isinstance(found, Hit) else found.reason
+
+
+PROMPTS = [
+    "sales in Boston in 2022",
+    "please show me refunds in Boston in 2021",
+    "orders in Denver in 2020",
+    "sales without Boston in 2024",
+    "weather in Boston",
+]
+
+
+def test_a_reopened_cache_says_what_it_said_without_reading_its_records(
+    reopen: Callable[[], PlanCache], kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.unlink()
+    derived = [outcome(reopen().lookup(prompt)) for prompt in PROMPTS]
+    fill(reopen())
+    reopen().lookup("sales in Boston in 2023")
+    asked = scans(monkeypatch)
+    cache = reopen()
+    assert [outcome(cache.lookup(prompt)) for prompt in PROMPTS] == derived
+    assert asked == []
+
+
+def test_what_changed_after_a_snapshot_is_caught_up(
+    reopen: Callable[[], PlanCache], kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views_module, "WORTHWHILE", 100)
+    before = kept.read_bytes()
+    other = reopen()
+    hit = other.lookup("sales in Boston in 2023")
+    assert isinstance(hit, Hit)
+    other.invalidate(id=hit.entry)
+    other.store("returns in 2024", plan(of="returns", year="2024"), params={"year": "2024"})
+    asked = scans(monkeypatch)
+    cache = reopen()
+    assert kept.read_bytes() == before
+    assert not cache.lookup("sales in Boston in 2023")
+    assert cache.lookup("returns in 2023")
+    assert asked == []
+
+
+@pytest.mark.parametrize("suffix", [".view", ".index"])
+@pytest.mark.parametrize("at", [0, 40, -1])
+def test_a_damaged_snapshot_is_derived_again(
+    reopen: Callable[[], PlanCache],
+    kept: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    at: int,
+) -> None:
+    path = kept.with_suffix(suffix)
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+    asked = scans(monkeypatch)
+    assert reopen().lookup("sales in Boston in 2023")
+    assert asked == ["default"]
+
+
+def test_a_snapshot_of_another_store_in_the_same_directory_counts_for_nothing(
+    reopen: Callable[[], PlanCache], kept: Path
+) -> None:
+    for path in kept.parent.parent.glob("cache.db*"):
+        path.unlink()
+    cache = reopen()
+    cache.store("weather in 2024", plan(of="weather", year="2024"), params={"year": "2024"})
+    assert cache.lookup("weather in 2023")
+    assert not cache.lookup("sales in Boston in 2023")
+    assert len(cache.entries()) == 1
+
+
+def test_a_snapshot_for_another_embedder_counts_for_nothing(
+    kept: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = scans(monkeypatch)
+    embedder = HashEmbedder(dim=16)
+    with PlanCache.open(kept.parent.parent, embedder=embedder, clock=clock) as cache:
+        assert cache.lookup("sales in Boston in 2023")
+    assert asked == ["default"]
+
+
+@pytest.mark.parametrize("tenant", ["default", None])
+def test_clearing_forgets_the_snapshot(
+    reopen: Callable[[], PlanCache], kept: Path, tenant: str | None
+) -> None:
+    cache = reopen()
+    cache.clear(tenant=tenant)
+    assert not kept.exists()
+    assert not kept.with_suffix(".index").exists()
+    assert not cache.lookup("sales in Boston in 2023")
+
+
+def test_few_changes_are_not_worth_a_snapshot(tmp_path: Path, clock: FakeClock) -> None:
+    with PlanCache.open(tmp_path, embedder=HashEmbedder(), clock=clock) as cache:
+        fill(cache)
+        cache.lookup("sales in Boston in 2023")
+    assert not (tmp_path / "views").exists()
+
+
+def test_a_snapshot_that_cannot_be_written_fails_nobody(
+    reopen: Callable[[], PlanCache], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = reopen()
+    (tmp_path / "views").write_text("in the way", encoding="utf-8")
+    fill(cache)
+    cache.lookup("sales in Boston in 2023")
+    assert reopen().lookup("sales in Boston in 2023")
+    assert "cannot be written" in caplog.text
+
+
+@pytest.mark.parametrize("content", [b"", b"{}\n[]", b"[]\n[]", b'{"format":2}\n[]', b"\xff\n[]"])
+def test_text_that_is_no_view_is_refused(content: bytes) -> None:
+    with pytest.raises(StoreCorrupt):
+        unpack_view(content, FaissIndex(), embedder="x")
+
+
+def records(tmp_path: Path, clock: FakeClock) -> list[Record]:
+    with PlanCache.open(tmp_path, embedder=HashEmbedder(), clock=clock) as cache:
+        fill(cache)
+        cache.store("order ORD456", plan(order="x"), params={})
+    store = DiskStore.open(tmp_path)
+    found = list(store.scan("default"))
+    store.close()
+    return found
+
+
+def test_a_view_survives_packing_and_goes_on_as_if_it_had_not(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    found = records(tmp_path, clock)
+    view = View(index=FaissIndex())
+    for record in found:
+        view.put(record, record.embedder)
+    packed = pack_view(view, change=7, embedder="x")
+    again, change = unpack_view(packed, FaissIndex(), embedder="x")
+    assert change == 7
+    assert pack_view(again, change=7, embedder="x") == packed
+    for record in found:
+        again.drop(record.id)
+        view.drop(record.id)
+    assert json.loads(pack_view(again, change=8, embedder="x").splitlines()[0]) == json.loads(
+        pack_view(view, change=8, embedder="x").splitlines()[0]
+    )
+
+
+def test_an_entry_that_is_replaced_while_it_is_unpacked_stays_replaced(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = View(index=FaissIndex())
+    [record, *_] = records(tmp_path, clock)
+    view.put(record, "")
+    old = view.entries[record.id]
+    entries = SeenEntries({record.id: old.pack()})
+    new = Seen(old.side, old.label, (), (), 99, old.said, old.given)
+
+    def interrupted(line: bytes) -> Seen:
+        entries[record.id] = new
+        return old
+
+    monkeypatch.setattr(Seen, "unpack", staticmethod(interrupted))
+    assert entries[record.id] is old
+    assert entries[record.id] is new
+
+
+JSON_VALUES = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(), st.lists(st.tuples(st.text(), JSON_VALUES), max_size=3), st.booleans())
+def test_what_is_known_of_an_entry_survives_packing(
+    text: str, values: list[tuple[str, Json]], relative: bool
+) -> None:
+    slots = tuple(Slot("number", name, "in", name, value, relative) for name, value in values)
+    side = Side(TemplateText(text, slots), frozenset({"a", "b"}), "catalog", "grounding")
+    seen = Seen(side, text, (), (0, 2), 12, "f", "g")
+    try:
+        line = seen.pack()
+    except (UnicodeEncodeError, ValueError):
+        return
+    assert b"\n" not in line
+    assert Seen.unpack(line) == seen
+
+
+def test_entries_of_a_snapshot_are_entries_of_the_store(tmp_path: Path, clock: FakeClock) -> None:
+    for record in records(tmp_path, clock):
+        view = View(index=FaissIndex())
+        view.put(record, "")
+        again = Seen.unpack(view.entries[record.id].pack())
+        assert again.side == from_record(record).side
+        assert again.change == record.change

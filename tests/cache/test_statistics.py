@@ -1,0 +1,92 @@
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from semcache.cache.statistics import NOTE, Counters, statistics
+from semcache.errors import StoreUnavailable
+from semcache.stores.memory import MemoryStore
+
+
+def test_counts_are_named_by_what_they_count() -> None:
+    counts = Counter({"hit:template": 3, "hit:schema": 1, "miss:empty": 4, "stored": 2, "wrong": 1})
+    made = statistics(counts, 2)
+    assert (made.entries, made.lookups, made.hit_rate) == (2, 8, 0.5)
+    assert (made.hits, made.misses) == ({"template": 3, "schema": 1}, {"empty": 4})
+    assert (made.stored, made.feedback_right, made.feedback_wrong) == (2, 0, 1)
+
+
+def test_nothing_counted_yet_is_a_rate_of_zero() -> None:
+    assert statistics(Counter(), 0).hit_rate == 0.0
+
+
+def test_counting_asks_for_a_flush_now_and_then() -> None:
+    counters = Counters(MemoryStore(), every=3)
+    assert [counters.add("acme", "x") for _ in range(4)] == [False, False, True, True]
+    counters.flush()
+    assert not counters.add("acme", "x")
+
+
+def test_pending_and_written_counts_add_up() -> None:
+    store = MemoryStore()
+    first, second = Counters(store), Counters(store)
+    for counters in (first, second):
+        counters.add("acme", "x")
+        counters.flush()
+        counters.add("acme", "x")
+    assert first.read("acme") == {"x": 3}
+    assert second.read("umbrella") == {}
+
+
+def test_what_cannot_be_written_waits_for_the_next_flush(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    counters = Counters(store)
+    counters.add("acme", "x")
+    counters.add("umbrella", "x")
+
+    def fail(*_: Any) -> None:
+        raise StoreUnavailable("full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "update_note", fail)
+        with pytest.raises(StoreUnavailable):
+            counters.flush()
+    counters.add("acme", "x")
+    counters.flush()
+    assert Counters(store).read("acme") == {"x": 2}
+    assert Counters(store).read("umbrella") == {"x": 1}
+
+
+def test_no_count_is_lost_between_threads() -> None:
+    store = MemoryStore()
+    counters = Counters(store, every=7)
+
+    def count(_: int) -> None:
+        for _ in range(50):
+            if counters.add("acme", "x"):
+                counters.flush()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(count, range(8)))
+    counters.flush()
+    assert Counters(store).read("acme") == {"x": 400}
+
+
+@pytest.mark.parametrize("note", ["", "no json", "[]", '{"x": "many"}', "7"])
+def test_a_note_that_cannot_be_read_counts_from_nothing(note: str) -> None:
+    store = MemoryStore()
+    store.put_note("acme", NOTE, note)
+    counters = Counters(store)
+    counters.add("acme", "y")
+    counters.flush()
+    assert counters.read("acme") == {"y": 1}
+
+
+@pytest.mark.parametrize(("tenant", "left"), [("acme", {"b": 1}), (None, {})])
+def test_forgetting_drops_what_is_pending(tenant: str | None, left: dict[str, int]) -> None:
+    counters = Counters(MemoryStore())
+    counters.add("acme", "a")
+    counters.add("umbrella", "b")
+    counters.forget(tenant)
+    assert (counters.read("acme"), counters.read("umbrella")) == ({}, left)

@@ -1,0 +1,127 @@
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semcache import PlanCache
+from semcache.cache.found import Hit
+from semcache.errors import InvalidInput, InvalidSettings, InvalidStream
+from semcache.explore.evaluate import evaluate
+from semcache.explore.report import Report, pooled
+from semcache.explore.streams import Row, rows_from
+from semcache.testing import HashEmbedder
+
+SMALL = Path(__file__).parents[1] / "data" / "small.jsonl"
+Evaluate = Callable[..., Report]
+MakeRow = Callable[..., Row]
+
+
+def test_what_was_stored_before_can_be_served_and_is_counted(
+    quick: Evaluate, sale: MakeRow
+) -> None:
+    report = quick([sale("sales in 2023", "2023"), sale("sales in 2024", "2024")])
+    assert (report.rows, report.ceiling, report.right, report.wrong) == (2, 1, 1, 0)
+    assert [looked.outcome for looked in report.lookups] == ["missed", "right"]
+    assert (report.hit_share.value, report.right_share.value) == (0.5, 1.0)
+
+
+def test_another_plan_wrong_values_and_a_row_that_must_miss_are_told_apart(
+    quick: Evaluate, sale: MakeRow
+) -> None:
+    year = sale("sales in 2024", "2024")
+    rows = [
+        sale("sales in 2023", "2023"),
+        sale("sales in 2024", "2024", operation="returns"),
+        Row("3", "acme", "sales in 2022", year.params, None),
+        # The prompt says 2021 and its plan 1921: bound as said, the plan is right, its value not.
+        Row("4", "acme", "sales in 2021", sale("", "1921").params, sale("", "1921").plan),
+    ]
+    report = quick(rows)
+    assert [looked.fault for looked in report.lookups] == ["", "plan", "must miss", "values"]
+    assert report.faults() == {"plan": 1, "must miss": 1, "values": 1}
+
+
+def test_the_packaged_embedder_and_a_path_are_all_it_takes(
+    minilm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semcache.wiring._embedder", lambda _: minilm)
+    text, given = evaluate(SMALL), evaluate(str(SMALL), given=True)
+    assert text.name == "small"
+    assert (text.wrong, given.wrong) == (0, 0)
+    assert 0.8 < text.right_share.value <= given.right_share.value
+    assert text.setup["embedder"] == minilm.fingerprint
+
+
+def test_a_log_without_parameters_is_replayed_by_what_the_prompts_say(quick: Evaluate) -> None:
+    rows = rows_from(
+        {"prompt": f"sales in {year}", "plan": {"year": year}} for year in (2022, 2023, 2024)
+    )
+    report = quick(rows)
+    assert (report.right, report.wrong, report.ceiling) == (2, 0, 2)
+
+
+def test_prompts_that_no_cache_would_take_are_misses_with_a_reason(
+    quick: Evaluate, sale: MakeRow
+) -> None:
+    report = quick([sale(" ", "2024"), sale("sales in 2024", "2024")])
+    assert [looked.reason for looked in report.lookups] == ["InvalidPrompt", "empty"]
+    assert [row for row, _ in report.unstored] == [" "]
+
+
+def test_plans_that_cannot_be_kept_are_told_and_do_not_stop_the_replay(quick: Evaluate) -> None:
+    plan = {"call": {"input": {"year": "{{params.year}}"}}}
+    report = quick(rows_from([{"text": "sales", "plan": plan}, {"text": "sales", "plan": plan}]))
+    assert len(report.unstored) == 2
+    assert "2 plans not kept" in str(report)
+
+
+def test_a_plan_that_no_format_allows_stops_the_replay_and_names_the_row(quick: Evaluate) -> None:
+    bad = {"start_node": {"route": "nowhere"}, "end": {"completed": True}}
+    with pytest.raises(InvalidStream, match=r"row '1' of 'default'"):
+        quick(rows_from([{"text": "sales", "plan": bad}]))
+
+
+def test_a_cache_that_is_not_cold_is_refused(tmp_path: Path, sale: MakeRow) -> None:
+    def warm(**options: Any) -> PlanCache:
+        cache = PlanCache.open(**options)
+        cache.store("sales in 2023", {"x": 1}, tenant="acme")
+        return cache
+
+    with pytest.raises(InvalidInput, match="entries of 'acme'; a replay needs a cold one"):
+        evaluate([sale("a", "1")], embedder=HashEmbedder(), open_cache=warm)
+
+
+def test_a_cache_of_the_callers_own_making_is_replayed(tmp_path: Path, sale: MakeRow) -> None:
+    opened = partial(PlanCache.open, tmp_path / "cache")
+    rows = [sale("sales in 2023", "2023"), sale("sales in 2024", "2024")]
+    report = evaluate(rows, embedder=HashEmbedder(), open_cache=opened)
+    assert report.cache is not None
+    assert isinstance(report.cache.lookup("sales in 2020", tenant="acme"), Hit)
+    report.cache.close()
+
+
+def test_no_rows_and_settings_out_of_range_are_refused(quick: Evaluate, sale: MakeRow) -> None:
+    with pytest.raises(InvalidInput, match="no rows"):
+        quick([])
+    with pytest.raises(InvalidSettings, match="threshold"):
+        quick([sale("a", "1")], threshold=3)
+    assert quick([sale("a", "1"), sale("b", "2")], limit=1).rows == 1
+
+
+def test_reports_with_different_embedders_are_not_pooled(sale: MakeRow) -> None:
+    rows = [sale("a", "1")]
+    reports = [evaluate(rows, embedder=HashEmbedder(dim), name=f"r{dim}") for dim in (64, 32)]
+    with pytest.raises(InvalidInput, match=r"'r64' .*'hash:64' and 'r32' with 'hash:32'"):
+        pooled(reports)
+
+
+def test_only_reports_of_one_kind_are_pooled(quick: Evaluate, sale: MakeRow) -> None:
+    rows = [sale("a", "1")]
+    with pytest.raises(InvalidInput, match="given parameters"):
+        pooled([quick(rows), quick(rows, given=True)])
+    with pytest.raises(InvalidInput, match="no reports"):
+        pooled([])
+    both = pooled([quick(rows), quick(rows, threshold=0.9)])
+    assert (both.rows, "threshold" in both.setup, "embedder" in both.setup) == (2, False, True)

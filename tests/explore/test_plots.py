@@ -1,0 +1,102 @@
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from semcache.errors import InvalidInput
+from semcache.explore import plots
+from semcache.explore.report import Bin, Report
+from semcache.explore.scoring import Share
+from semcache.explore.streams import Row
+from semcache.matching.evidence import Evidence
+
+Evaluate = Callable[..., Report]
+MakeRow = Callable[..., Row]
+
+
+def said(figure: Any) -> str:
+    """Return every text of a figure."""
+    return str(figure.to_json())
+
+
+def test_score_distributions_show_every_labeled_candidate_of_the_semantic_tier(
+    sampled: Report,
+) -> None:
+    same, other = plots.score_distributions(sampled).data
+    labeled = [
+        label
+        for looked in sampled.lookups
+        for candidate, label in looked.considered
+        if candidate.tier == "semantic"
+    ]
+    assert (len(same.x), len(other.x)) == (labeled.count(True), labeled.count(False))
+    assert max(same.x) <= 1
+
+
+def test_precision_curves_have_one_line_a_report(sampled: Report) -> None:
+    figure = plots.precision_curves(sampled, replace(sampled, name="again"))
+    assert [line.name for line in figure.data] == ["rows, text only", "again, text only"]
+    assert figure.data[0].x[-1] == sampled.hit_share.value
+
+
+def test_reliability_needs_a_risk_and_shows_its_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = Report("made", given=False, setup={}, lookups=())
+    assert "tell no risk" in said(plots.reliability(report))
+    bins = (Bin(100, 0.01, Share(2, 100)), Bin(100, 0.05, Share(5, 100)))
+    monkeypatch.setattr(Report, "reliability", lambda *_: bins)
+    line, points = plots.reliability(report).data
+    assert list(points.x) == [0.01, 0.05]
+    assert line.x[-1] > 0.05
+
+
+def test_the_gate_funnel_leaves_out_gates_that_refused_nothing(sampled: Report) -> None:
+    figure = plots.gate_funnel(sampled)
+    shown = {gate for bar in figure.data for gate in bar.y}
+    assert "slots" in shown
+    assert "catalog" not in shown
+
+
+def test_the_map_shows_every_template_once_with_its_slots_escaped(sampled: Report) -> None:
+    assert sampled.cache is not None
+    figure = plots.template_map(sampled.cache, tenant="tickets")
+    texts = [text for group in figure.data for text in group.text]
+    assert len(texts) == len(sampled.cache.entries(tenant="tickets"))
+    assert any("&lt;code&gt;" in text for text in texts)
+    assert not any("<code>" in text for text in texts)
+
+
+def test_a_map_of_two_templates_is_refused(quick: Evaluate, sale: MakeRow) -> None:
+    report = quick([sale("a", "1"), sale("b", "2")])
+    assert report.cache is not None
+    with pytest.raises(InvalidInput, match="a map needs three"):
+        plots.template_map(report.cache, tenant="acme")
+
+
+def test_the_threshold_explorer_shows_less_the_higher_the_threshold(sampled: Report) -> None:
+    figure = plots.threshold_explorer(sampled)
+    (slider,) = figure.layout.sliders
+    served = [sum(sum(bars) for bars in step.args[0]["x"]) for step in slider.steps]
+    assert served == sorted(served, reverse=True)
+    start = slider.steps[slider.active].args[0]["x"]
+    assert [list(bar.x) for bar in figure.data] == start
+
+
+def test_neighbors_show_the_verdict_of_each_and_nothing_where_there_are_none(
+    sampled: Report,
+) -> None:
+    assert sampled.cache is not None
+    found = sampled.cache.lookup("Cancel everything in Birch", tenant="rooms")
+    (bars,) = plots.neighbors(found).data
+    assert len(bars.y) == len(found.trace.candidates)
+    nothing = plots.neighbors(sampled.cache.lookup("Hello", tenant="nobody"))
+    assert "Nothing was considered" in said(nothing)
+
+
+def test_learned_words_are_shown_most_seen_first() -> None:
+    evidence = Evidence()
+    assert "Nothing was learned" in said(plots.learned_words(evidence))
+    evidence.words.add("rare", same=True)
+    evidence.words.add("often", same=False, weight=5)
+    same, _ = plots.learned_words(evidence).data
+    assert list(same.y) == ["often", "rare"]

@@ -1,0 +1,81 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.matching.alike import compare, is_alike, stem, word_class
+
+WORDS = st.lists(
+    st.sampled_from("order orders paid unpaid over under state city <year> not".split()), max_size=8
+).map(tuple)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("arrive", "arriving"),
+        ("category", "categories"),
+        ("revenue", "revenu"),
+        ("customer", "cutsomer"),
+        ("shipped", "shipping"),
+        ("teach", "teacher"),
+    ],
+)
+def test_forms_and_typing_errors_of_a_word_are_alike(left: str, right: str) -> None:
+    assert is_alike(left, right)
+    assert is_alike(right, left)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("over", "under"),
+        ("more", "most"),
+        ("cost", "most"),
+        ("paid", "said"),
+        ("state", "city"),
+        ("2024", "2025"),
+        ("<year>", "<years>"),
+        ("first", "fist"),
+    ],
+)
+def test_other_words_are_not_alike(left: str, right: str) -> None:
+    assert not is_alike(left, right)
+
+
+def test_every_word_has_one_class() -> None:
+    said = {word: word_class(word) for word in "<city> not by the 2024 sales".split()}
+    assert said == {
+        "<city>": "slot", "not": "meaning", "by": "role", "the": "light", "2024": "digit",
+        "sales": "open",
+    }  # fmt: skip
+
+
+def test_a_difference_tells_words_of_either_side_forms_and_order_apart() -> None:
+    found = compare(("arriving", "flight", "<city>", "cheap"), ("flight", "arrives", "<city>"))
+    assert (found.extra, found.missing, found.alike, found.moved) == (("cheap",), (), 1, 0)
+    assert compare(("state", "capital"), ("capital", "state")).moved == 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(WORDS, WORDS)
+def test_a_comparison_reads_the_same_from_both_sides(
+    mine: tuple[str, ...], its: tuple[str, ...]
+) -> None:
+    there, back = compare(mine, its), compare(its, mine)
+    assert sorted(there.extra) == sorted(back.missing)
+    assert (there.alike, there.moved) == (back.alike, back.moved)
+    assert len(mine) - len(there.extra) == len(its) - len(there.missing)
+
+
+@settings(max_examples=100, deadline=None)
+@given(WORDS)
+def test_words_do_not_differ_from_themselves(words: tuple[str, ...]) -> None:
+    found = compare(words, words)
+    assert not found.words
+    assert not found.moved
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet="abcdefgilnorstuy", min_size=1, max_size=12))
+def test_a_stem_is_never_empty(word: str) -> None:
+    assert stem(word)

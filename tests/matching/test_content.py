@@ -1,0 +1,83 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.matching.content import content, difference, embedded_text, is_telling
+from semcache.prompts.mentions import find_mentions
+from semcache.prompts.template import TemplateText, mask
+
+
+def template(text: str) -> TemplateText:
+    return mask(text, find_mentions(text))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("sales by state", "Please show me the sales by state"),
+        ("total sales in 2024", "What are the total sales in 2023?"),
+        ("sale by state", "sales by states"),
+        ("how many orders in 2024", "the number of orders in 2024"),
+        ("population of the capital", "population in the capital"),
+        ("what was the total", "what had the total"),
+    ],
+)
+def test_dress_number_and_habit_do_not_matter(one: str, other: str) -> None:
+    left, right = template(one), template(other)
+    assert difference(left, right) == ""
+    assert embedded_text(left) == embedded_text(right)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("sales with returns", "sales without returns"),
+        ("sales over $500", "sales under $500"),
+        ("average price by state", "total price by state"),
+        ("top 5 customers", "bottom 5 customers"),
+        ("sales by state", "sales by category"),
+        ("orders before 2024", "orders after 2024"),
+        ("orders before 2024", "orders in 2024"),
+        ("flights from 12 to 13", "flights to 12 from 13"),
+        ("cancel the order", "create the order"),
+        ("orders that are paid", "orders that are not paid"),
+        ("sales and returns", "sales or returns"),
+        ("who is the manager", "who was the manager"),
+        ("the population of the capital of the largest state",
+         "the capital of the state with the largest population"),
+    ],
+)  # fmt: skip
+def test_words_that_change_what_is_asked_are_a_difference(one: str, other: str) -> None:
+    assert difference(template(one), template(other))
+    assert difference(template(other), template(one))
+
+
+def test_a_difference_names_the_words_of_both_sides() -> None:
+    said = difference(template("paid orders by state"), template("orders by city"))
+    assert said == "only here: 'paid', 'state'; only there: 'city'"
+    moved = difference(template("state capital"), template("capital state"))
+    assert moved == "the same words in another order"
+
+
+def test_a_prompt_of_nothing_but_dress_is_embedded_whole() -> None:
+    assert embedded_text(template("Could you please?")) == "could you please"
+
+
+@pytest.mark.parametrize(
+    ("text", "telling"),
+    [("mean 2024", False), ("what does 2024 mean", False), ("monthly sales report of 2024", True)],
+)
+def test_only_a_template_with_words_of_its_own_may_teach_a_value(text: str, telling: bool) -> None:
+    assert is_telling(template(text)) is telling
+
+
+TEXTS = st.text(alphabet="abn otw2,.<>?'", max_size=40)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS, TEXTS)
+def test_a_difference_is_none_exactly_between_equal_contents(one: str, other: str) -> None:
+    left, right = template(one), template(other)
+    assert (difference(left, right) == "") == (content(left.text) == content(right.text))
+    assert difference(left, left) == ""
+    assert bool(difference(left, right)) == bool(difference(right, left))

@@ -1,0 +1,96 @@
+import pytest
+
+from semcache.matching.gates import (
+    Gates,
+    catalog,
+    default_gates,
+    exact_gates,
+    grounding,
+    parameters,
+    slots,
+    threshold,
+    words,
+)
+from semcache.matching.pair import Pair, Side, Verdict
+from semcache.prompts.mentions import find_mentions
+from semcache.prompts.template import mask
+
+
+def side(text: str = "sales in 2024", *names: str, **more: str) -> Side:
+    return Side(template=mask(text, find_mentions(text)), names=frozenset(names), **more)
+
+
+def pair(query: Side | None = None, candidate: Side | None = None, score: float = 1.0) -> Pair:
+    return Pair(query or side(), candidate or side(), score)
+
+
+# specs: D-3
+@pytest.mark.parametrize(
+    ("score", "passed"), [(0.95, False), (0.9499, False), (0.951, True), (1.0, True), (-1.0, False)]
+)
+def test_a_score_must_be_over_the_threshold_and_not_at_it(score: float, passed: bool) -> None:
+    verdict = threshold(0.95)(pair(score=score))
+    assert verdict.passed is passed
+    assert passed or verdict.reason.endswith("<= 0.95")
+
+
+def test_another_catalog_is_refused() -> None:
+    assert catalog(pair(side(catalog="a"), side(catalog="a"))).passed
+    assert not catalog(pair(side(catalog="a"), side(catalog=""))).passed
+
+
+def test_another_grounding_is_refused_by_name() -> None:
+    refused = grounding(pair(side(grounding="returns"), side()))
+    assert (refused.passed, refused.reason) == (False, "'returns' is not ''")
+
+
+# specs: D-5
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ((), ""),
+        (("order", "customer"), ""),
+        (("order",), "used but not given: customer"),
+        (("order", "customer", "x"), "given but not used: x"),
+        (("order", "y"), "given but not used: y; used but not given: customer"),
+    ],
+)
+def test_given_parameters_must_be_exactly_those_of_the_plan(
+    given: tuple[str, ...], reason: str
+) -> None:
+    verdict = parameters(pair(side("refund", *given), side("refund", "customer", "order")))
+    assert verdict == Verdict("parameters", not reason, reason)
+
+
+def test_the_same_slots_in_another_order_are_left_to_the_words() -> None:
+    query, candidate = side("5 sales in 2024"), side("sales in 2024, 5 of them")
+    assert slots(pair(query, candidate)).passed
+    assert not words(pair(query, candidate)).passed
+
+
+def test_other_slots_are_refused_by_their_names() -> None:
+    verdict = slots(pair(side("sales over $5"), side("sales")))
+    assert verdict == Verdict("slots", passed=False, reason="<money> against none")
+
+
+def test_gates_are_asked_in_order_until_one_refuses() -> None:
+    verdicts = default_gates(0.95)(pair(side("sales in 2023"), side("returns in 2024"), 0.99))
+    assert [v.gate for v in verdicts] == [
+        "catalog", "grounding", "parameters", "slots", "threshold", "words",
+    ]  # fmt: skip
+    assert [v.passed for v in verdicts] == [True] * 5 + [False]
+    low = default_gates(0.95)(pair(score=0.5))
+    assert low[-1].gate == "threshold"
+
+
+def test_exact_gates_ask_nothing_about_words_or_scores() -> None:
+    assert [v.gate for v in exact_gates()(pair(score=-1))] == ["catalog", "grounding", "parameters"]
+
+
+def test_a_gate_is_added_with_plus() -> None:
+    def monday(_: Pair) -> Verdict:
+        return Verdict("monday", passed=False, reason="closed")
+
+    gates = exact_gates() + monday
+    assert isinstance(gates, Gates)
+    assert gates(pair())[-1] == Verdict("monday", passed=False, reason="closed")

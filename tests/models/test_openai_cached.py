@@ -1,0 +1,295 @@
+import json
+import math
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import openai
+import pytest
+from openai import OpenAI
+
+from semcache.cache.responses import Responses
+from semcache.errors import InvalidInput, InvalidJson
+from semcache.models.openai_cached import cached_openai
+
+if TYPE_CHECKING:
+    from tests.conftest import OpenAIServer, Reply
+
+ASK: Any = {"model": "gpt-x", "messages": [{"role": "user", "content": "How many?"}]}
+TOOL: Any = {"type": "function", "function": {"name": "sum", "parameters": {"type": "object"}}}
+NO_CACHE = {"Cache-Control": "no-cache"}
+
+
+@pytest.fixture
+def responses() -> Responses:
+    return Responses.open()
+
+
+@pytest.fixture
+def plain(openai_server: "OpenAIServer") -> Iterator[OpenAI]:
+    with OpenAI(api_key="k", base_url=openai_server.base_url, max_retries=0) as client:
+        yield client
+
+
+@pytest.fixture
+def client(plain: OpenAI, responses: Responses) -> OpenAI:
+    return cached_openai(plain, responses)
+
+
+@pytest.fixture
+def reply() -> "type[Reply]":
+    from tests.conftest import Reply
+
+    return Reply
+
+
+def chunk(text: str | None, finish: str | None = None) -> dict[str, Any]:
+    delta = {} if text is None else {"content": text}
+    return {
+        "id": "1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "scripted-1",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+    }
+
+
+def stream(reply: "type[Reply]", *chunks: dict[str, Any], done: bool = True) -> "Reply":
+    lines = [f"data: {json.dumps(each)}\n\n" for each in chunks]
+    body = "".join([*lines, "data: [DONE]\n\n" if done else ""]).encode()
+    return reply(body, headers={"Content-Type": "text/event-stream"})
+
+
+def said(chunks: Any) -> str:
+    return "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+
+
+# specs: B-7
+def test_the_same_completion_is_asked_for_once(
+    openai_server: "OpenAIServer", client: OpenAI
+) -> None:
+    openai_server.says("three")
+    first = client.chat.completions.create(**ASK)
+    again = client.chat.completions.create(**ASK)
+    assert first == again
+    assert again.choices[0].message.content == "three"
+    assert again.usage is not None
+    assert again.usage.total_tokens == 18
+    assert len(openai_server.requests) == 1
+
+
+# specs: B-7
+def test_an_answer_is_the_callers_own(openai_server: "OpenAIServer", client: OpenAI) -> None:
+    openai_server.says("three")
+    for _ in range(3):
+        answer = client.chat.completions.create(**ASK)
+        assert answer.choices[0].message.content == "three"
+        answer.choices[0].message.content = "changed"
+
+
+# specs: B-2
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "gpt-y"},
+        {"messages": [{"role": "user", "content": "How many now?"}]},
+        {"temperature": 0.5},
+        {"max_tokens": 9},
+        {"seed": 1},
+        {"stop": ["."]},
+        {"tools": [TOOL]},
+        {"response_format": {"type": "json_object"}},
+        {"extra_body": {"min_p": 0.1}},
+        {"extra_headers": {"X-Route": "b"}},
+    ],
+)
+def test_what_the_answer_depends_on_is_asked_anew(
+    change: dict[str, Any], openai_server: "OpenAIServer", client: OpenAI
+) -> None:
+    openai_server.says("one", "two")
+    assert client.chat.completions.create(**ASK).choices[0].message.content == "one"
+    assert client.chat.completions.create(**ASK | change).choices[0].message.content == "two"
+
+
+# specs: B-2
+def test_how_it_is_sent_and_how_it_is_spelled_does_not_matter(
+    openai_server: "OpenAIServer", client: OpenAI
+) -> None:
+    openai_server.says("one")
+    for spelled in (
+        ASK | {"temperature": 0, "tools": [TOOL]},
+        ASK | {"temperature": 0.0, "tools": iter([TOOL]), "timeout": 5, "n": openai.omit},
+        ASK | {"temperature": 0, "tools": (TOOL,), "messages": iter(ASK["messages"])},
+    ):
+        assert client.chat.completions.create(**spelled).choices[0].message.content == "one"
+    assert len(openai_server.requests) == 1
+
+
+def test_messages_of_the_clients_own_classes_are_taken(
+    openai_server: "OpenAIServer", client: OpenAI
+) -> None:
+    openai_server.says("one", "two")
+    first = client.chat.completions.create(**ASK).choices[0].message
+    for _ in range(2):
+        more: Any = ASK | {"messages": [*ASK["messages"], first]}
+        assert client.chat.completions.create(**more).choices[0].message.content == "two"
+
+
+# specs: B-7
+def test_an_error_is_not_kept_whatever_its_status(
+    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+) -> None:
+    openai_server.replies(
+        reply({"error": {"message": "no"}}, status=400), reply({"error": {"message": "no"}})
+    )
+    openai_server.says("one")
+    with pytest.raises(openai.BadRequestError):
+        client.chat.completions.create(**ASK)
+    client.chat.completions.create(**ASK)
+    assert client.chat.completions.create(**ASK).choices[0].message.content == "one"
+
+
+# specs: B-7
+def test_a_stream_is_kept_whole_and_comes_back_as_its_chunks(
+    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+) -> None:
+    usage = chunk(None) | {"choices": [], "usage": {"total_tokens": 3}}
+    openai_server.replies(stream(reply, chunk("th"), chunk("ree"), chunk(None, "stop"), usage))
+    first = list(client.chat.completions.create(**ASK, stream=True))
+    with client.chat.completions.create(**ASK, stream=True) as again:
+        assert list(again) == first
+    assert said(first) == "three"
+    assert len(openai_server.requests) == 1
+
+
+def test_a_stream_and_a_whole_answer_are_two_requests(
+    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+) -> None:
+    openai_server.says("whole")
+    openai_server.replies(stream(reply, chunk("streamed", "stop")))
+    client.chat.completions.create(**ASK)
+    assert said(client.chat.completions.create(**ASK, stream=True)) == "streamed"
+
+
+@pytest.mark.parametrize("how", ["broken off", "not read to its end", "an error inside"])
+def test_a_stream_that_did_not_end_well_is_not_kept(
+    how: str, openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+) -> None:
+    whole = stream(reply, chunk("th"), chunk("ree", "stop"))
+    error = {"error": {"message": "overloaded"}}
+    cut = {
+        "broken off": stream(reply, chunk("th"), done=False),
+        "not read to its end": whole,
+        "an error inside": stream(reply, chunk("th"), error),
+    }
+    openai_server.replies(cut[how], whole)
+    with client.chat.completions.create(**ASK, stream=True) as chunks:
+        if how == "not read to its end":
+            next(chunks)
+        elif how == "an error inside":
+            with pytest.raises(openai.APIError):
+                list(chunks)
+        else:
+            list(chunks)
+    assert said(client.chat.completions.create(**ASK, stream=True)) == "three"
+    assert len(openai_server.requests) == 2
+
+
+def test_a_kept_stream_can_be_closed_early(
+    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+) -> None:
+    openai_server.replies(stream(reply, chunk("th"), chunk("ree", "stop")))
+    live = client.chat.completions.create(**ASK, stream=True)
+    assert live.response.status_code == 200
+    list(live)
+    kept = client.chat.completions.create(**ASK, stream=True)
+    next(kept)
+    kept.close()
+    assert list(kept) == []
+
+
+# specs: B-7
+def test_no_cache_asks_anew_and_keeps_that_and_no_store_keeps_nothing(
+    openai_server: "OpenAIServer", client: OpenAI
+) -> None:
+    openai_server.says("1", "2", "3")
+    headers: list[Any] = [None, NO_CACHE, {"cache-control": "max-age=0, No-Store"}, None]
+    answers = [client.chat.completions.create(**ASK, extra_headers=h) for h in headers]
+    assert [a.choices[0].message.content for a in answers] == ["1", "2", "3", "2"]
+
+
+def test_no_cache_holds_for_streams_too(
+    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+) -> None:
+    openai_server.replies(*(stream(reply, chunk(text, "stop")) for text in "12"))
+    create = client.chat.completions.create
+    assert said(create(**ASK, stream=True)) == "1"
+    assert said(create(**ASK, stream=True, extra_headers=NO_CACHE)) == "2"
+    assert said(create(**ASK, stream=True)) == "2"
+
+
+def test_threads_that_ask_the_same_at_once_make_one_call(
+    openai_server: "OpenAIServer", client: OpenAI
+) -> None:
+    openai_server.says("one")
+    start, texts = threading.Barrier(4), []
+
+    def ask() -> None:
+        start.wait(timeout=30)
+        texts.append(client.chat.completions.create(**ASK).choices[0].message.content)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert texts == ["one"] * 4
+    assert len(openai_server.requests) == 1
+
+
+def test_the_rest_of_the_client_is_its_own(
+    openai_server: "OpenAIServer", client: OpenAI, plain: OpenAI
+) -> None:
+    openai_server.says("raw", "raw")
+    assert client.base_url == plain.base_url
+    for _ in range(2):
+        raw = client.chat.completions.with_raw_response.create(**ASK)
+        assert raw.parse().choices[0].message.content == "raw"
+    assert len(client.embeddings.create(model="e", input=["a"]).data) == 1
+    assert len(openai_server.requests) == 3
+
+
+def test_a_client_with_other_options_shares_what_is_kept(
+    openai_server: "OpenAIServer", client: OpenAI
+) -> None:
+    openai_server.says("one", "two")
+    client.chat.completions.create(**ASK)
+    patient = client.with_options(timeout=99)
+    assert patient.chat.completions.create(**ASK).choices[0].message.content == "one"
+    elsewhere = client.copy(organization="other")
+    assert elsewhere.chat.completions.create(**ASK).choices[0].message.content == "two"
+
+
+def test_a_client_is_closed_with_its_drop_in(plain: OpenAI, responses: Responses) -> None:
+    with cached_openai(plain, responses) as client:
+        assert not client.is_closed()
+    assert plain.is_closed()
+
+
+def circular() -> list[Any]:
+    ring: list[Any] = []
+    ring.append(ring)
+    return ring
+
+
+@pytest.mark.parametrize("bad", [math.nan, {"a"}, circular(), object()])
+def test_what_cannot_be_sent_is_a_typed_error(bad: object, client: OpenAI) -> None:
+    wrong: Any = ASK | {"extra_body": {"x": bad}}
+    with pytest.raises(InvalidJson):
+        client.chat.completions.create(**wrong)
+
+
+def test_another_kind_of_client_is_refused(responses: Responses) -> None:
+    wrong: Any = openai.AsyncOpenAI(api_key="k")
+    with pytest.raises(InvalidInput, match="AsyncOpenAI"):
+        cached_openai(wrong, responses)

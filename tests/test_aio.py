@@ -1,0 +1,201 @@
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semcache.aio import AsyncPlanCache, AsyncSemCache
+from semcache.cache.found import Hit
+from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import JsonObject
+from semcache.errors import InvalidPrompt, StoreUnavailable
+from semcache.semcache import SemCache
+from semcache.sources.functions import catalog_from, operation
+from semcache.testing import FakeClock, HashEmbedder
+
+PLAN: JsonObject = {"steps": [{"year": "2024"}]}
+
+
+def awaited(make: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    return asyncio.run(asyncio.wait_for(make(), timeout=60))
+
+
+def plan_cache() -> PlanCache:
+    return PlanCache.open(embedder=HashEmbedder(), clock=FakeClock())
+
+
+def reports(report: Callable[[str], list[str]]) -> SemCache:
+    @operation(effect="read")
+    def list_reports(city: str) -> list[str]:
+        """List the reports of a city."""
+        return report(city)
+
+    return SemCache.open(
+        catalog=catalog_from(list_reports), embedder=HashEmbedder(), clock=FakeClock()
+    )
+
+
+def test_two_hundred_requests_at_once_each_get_their_own_answer() -> None:
+    seen: list[str] = []
+
+    def report(city: str) -> list[str]:
+        seen.append(city)
+        return [city]
+
+    async def main() -> list[Any]:
+        async with AsyncSemCache(reports(report)) as semcache:
+            await semcache.run('List reports with city "c0"')
+            runs = [semcache.run(f'List reports with city "c{n}"') for n in range(200)]
+            return await asyncio.gather(*runs)
+
+    answers = awaited(main)
+    assert [answer.value for answer in answers] == [{"answer": [f"c{n}"]} for n in range(200)]
+    assert not any(answer.planned for answer in answers)
+    assert len(seen) == 201
+
+
+def test_two_hundred_requests_on_a_cold_cache_are_planned_once() -> None:
+    async def main() -> list[Any]:
+        async with AsyncSemCache(reports(lambda city: [city])) as semcache:
+            runs = [semcache.run(f'List reports with city "c{n}"') for n in range(200)]
+            return await asyncio.gather(*runs)
+
+    answers = awaited(main)
+    assert [answer.value for answer in answers] == [{"answer": [f"c{n}"]} for n in range(200)]
+    assert sum(answer.planned for answer in answers) == 1
+
+
+def test_a_slow_call_does_not_block_the_loop() -> None:
+    release = threading.Event()
+
+    def report(city: str) -> list[str]:
+        assert release.wait(30)
+        return [city]
+
+    async def main() -> Any:
+        async with AsyncSemCache(reports(report)) as semcache:
+            slow = asyncio.create_task(semcache.run('List reports with city "c1"'))
+            await asyncio.sleep(0)  # the loop goes on while the operation waits for us
+            release.set()
+            return await slow
+
+    assert awaited(main).value == {"answer": ["c1"]}
+
+
+def test_closing_waits_for_what_runs_without_blocking_the_loop() -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def report(city: str) -> list[str]:
+        entered.set()
+        assert release.wait(30)
+        return [city]
+
+    async def main() -> Any:
+        semcache = AsyncSemCache(reports(report))
+        slow = asyncio.create_task(semcache.run('List reports with city "c1"'))
+        await asyncio.to_thread(entered.wait, 30)
+        closing = asyncio.create_task(semcache.close())
+        await asyncio.sleep(0)
+        assert not closing.done()
+        release.set()
+        await closing
+        return await slow
+
+    assert awaited(main).value == {"answer": ["c1"]}
+
+
+def test_a_closed_cache_says_so_and_closes_again() -> None:
+    async def main() -> None:
+        cache = AsyncPlanCache(plan_cache())
+        await cache.close()
+        await cache.close()
+        with pytest.raises(StoreUnavailable, match="closed"):
+            await cache.lookup("sales in 2024")
+
+    awaited(main)
+
+
+def test_errors_come_through_as_they_are() -> None:
+    async def main() -> None:
+        async with AsyncPlanCache(plan_cache()) as cache:
+            with pytest.raises(InvalidPrompt):
+                await cache.lookup("")
+
+    awaited(main)
+
+
+def test_context_variables_of_the_caller_reach_the_call() -> None:
+    user: ContextVar[str] = ContextVar("user", default="nobody")
+    seen: list[str] = []
+
+    def report(city: str) -> list[str]:
+        seen.append(user.get())
+        return [city]
+
+    async def main() -> None:
+        async with AsyncSemCache(reports(report)) as semcache:
+            user.set("ann")
+            await semcache.run('List reports with city "c1"')
+
+    awaited(main)
+    assert seen in (["ann"], ["nobody"])  # an engine with a deadline calls in a thread of its own
+
+
+def test_every_call_of_a_plan_cache_can_be_awaited(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with AsyncPlanCache(plan_cache()) as cache:
+            stored = await cache.store(
+                "sales in 2024", PLAN, params={"year": "2024"}, tags=["a"], tenant="acme"
+            )
+            found = await cache.lookup("sales in 2023", tenant="acme")
+            assert isinstance(found, Hit)
+            await cache.feedback(found, right=True)
+            await cache.flush()
+            assert [e.id for e in await cache.entries(tenant="acme")] == [stored.id]
+            assert await cache.tenants() == ("acme",)
+            assert (await cache.stats(tenant="acme")).feedback_right == 1
+            assert await cache.export(tmp_path / "plans.json", tenant="acme") == 1
+            assert await cache.invalidate(tag="a", tenant="acme") == 1
+            assert await cache.import_(tmp_path / "plans.json", tenant="acme") == 1
+            assert await cache.remove_expired(tenant="acme") == 0
+            assert await cache.clear() == 1
+
+    awaited(main)
+
+
+def test_the_five_operations_can_be_awaited() -> None:
+    async def main() -> None:
+        async with AsyncSemCache(reports(lambda city: [city])) as semcache:
+            prompt = 'List reports with city "c1"'
+            schema = await semcache.normalize(prompt)
+            planned = await semcache.create(prompt, schema)
+            assert await semcache.store(prompt, planned, schema=schema)
+            found = await semcache.lookup('List reports with city "c2"')
+            assert isinstance(found, Hit)
+            outcome = await semcache.execute(found.plan)
+            assert outcome.value == {"answer": ["c2"]}
+
+    awaited(main)
+
+
+@pytest.mark.parametrize(
+    ("plain", "twin", "left"),
+    [(PlanCache, AsyncPlanCache, {"open", "emit", "guarded"}), (SemCache, AsyncSemCache, {"open"})],
+)
+def test_both_doors_have_the_same_calls_with_the_same_parameters(
+    plain: type, twin: type, left: set[str]
+) -> None:
+    for name, method in inspect.getmembers(plain, inspect.isfunction):
+        if name.startswith("_") or name in left:
+            continue
+        awaitable = getattr(twin, name)
+        assert inspect.iscoroutinefunction(awaitable), name
+        mine = inspect.signature(awaitable).parameters.values()
+        its = inspect.signature(method).parameters.values()
+        assert [(p.name, p.kind, p.default) for p in mine] == [
+            (p.name, p.kind, p.default) for p in its
+        ], name

@@ -1,0 +1,53 @@
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import semcache
+
+PACKAGE = Path(semcache.__file__).parent
+
+
+def test_the_surface_is_a_sorted_list_without_repetition() -> None:
+    assert semcache.__all__ == sorted(set(semcache.__all__))
+
+
+@pytest.mark.parametrize("name", semcache.__all__)
+def test_every_name_of_the_surface_is_there_and_documented(name: str) -> None:
+    value = getattr(semcache, name)
+    assert getattr(value, "__doc__", None) or name == "Found"
+    assert name in dir(semcache)
+
+
+def test_the_lazy_names_the_typed_names_and_the_surface_are_the_same() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    typed = {
+        (alias.name, node.module)
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert {name for name, _ in typed} == set(semcache.__all__)
+    assert typed == set(semcache._HOMES.items())
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'PlanCach'"):
+        semcache.PlanCach  # noqa: B018 - asking is the test
+
+
+def test_a_star_import_brings_exactly_the_surface() -> None:
+    names: dict[str, object] = {}
+    exec("from semcache import *", names)  # noqa: S102 - the statement under test
+    assert set(names) - {"__builtins__"} == set(semcache.__all__)
+
+
+def test_the_version_is_one_that_packagers_read() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", semcache.__version__)
+
+
+def test_types_are_published() -> None:
+    assert (PACKAGE / "py.typed").exists()

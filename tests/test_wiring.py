@@ -1,0 +1,133 @@
+import logging
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import semcache
+from semcache.cache.plan_cache import PlanCache
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
+from semcache.errors import InvalidSettings, PlanningError
+from semcache.events import Event, Repaired
+from semcache.semcache import SemCache
+from semcache.settings import Settings
+from semcache.testing import FakeClock, HashEmbedder
+from semcache.wiring import Reporter, SystemClock
+
+if TYPE_CHECKING:
+    from tests.conftest import OpenAIServer
+
+CATALOG = Catalog([Operation("list_orders", "List the orders.", {"type": "object"}, effect="read")])
+EVENT = Repaired(what="index", details="")
+
+
+def test_the_machines_clock_tells_time_and_never_runs_backwards() -> None:
+    clock = SystemClock()
+    assert clock.now() == pytest.approx(time.time(), abs=60)
+    before = clock.monotonic()
+    clock.sleep(0)
+    assert clock.monotonic() >= before
+
+
+def test_a_reporter_passes_events_on() -> None:
+    seen: list[Event] = []
+    Reporter(seen.append)(EVENT)
+    Reporter(None)(EVENT)
+    assert seen == [EVENT]
+
+
+def test_an_observer_that_raises_is_logged_once_and_goes_on_being_asked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    seen: list[Event] = []
+
+    def observe(event: Event) -> None:
+        seen.append(event)
+        raise RuntimeError("the dashboard is down")
+
+    report = Reporter(observe)
+    report(EVENT)
+    report(EVENT)
+    assert len(seen) == 2
+    assert [r.levelno for r in caplog.records] == [logging.WARNING]
+
+
+def test_a_directory_may_come_from_the_call_or_from_settings(tmp_path: Path) -> None:
+    for directory, settings in (
+        (tmp_path / "a", Settings()),
+        (None, Settings(directory=tmp_path / "b")),
+        (tmp_path / "c", Settings(directory=tmp_path / "never")),
+    ):
+        SemCache.open(
+            directory, catalog=CATALOG, settings=settings, embedder=HashEmbedder()
+        ).close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c"]
+
+
+def test_a_text_names_a_directory_too(tmp_path: Path) -> None:
+    PlanCache.open(str(tmp_path / "plans"), embedder=HashEmbedder()).close()
+    assert (tmp_path / "plans" / "manifest.json").exists()
+
+
+def test_without_a_model_rules_and_catalog_are_all_there_is() -> None:
+    with (
+        SemCache.open(catalog=CATALOG, embedder=HashEmbedder(), clock=FakeClock()) as made,
+        pytest.raises(PlanningError),
+    ):
+        made.run("Sail around Cape Horn")
+
+
+def test_a_model_named_in_settings_is_asked_with_its_key(openai_server: "OpenAIServer") -> None:
+    openai_server.says(*["no idea"] * 3, '{"not_actionable": "no ships here"}')
+    settings = Settings(
+        model="gpt-x", base_url=openai_server.base_url, api_key="sk-1", model_retries=0
+    )
+    with (
+        SemCache.open(
+            catalog=CATALOG, settings=settings, embedder=HashEmbedder(), clock=FakeClock()
+        ) as made,
+        pytest.raises(PlanningError, match="no ships here"),
+    ):
+        made.run("Sail around Cape Horn")
+    assert {r.headers["authorization"] for r in openai_server.requests} == {"Bearer sk-1"}
+    assert openai_server.requests[0].body["model"] == "gpt-x"
+
+
+@pytest.mark.parametrize("bad", [{"max_entries": 0}, {"ttl_s": -1.0}, {"max_wrong": 2.0}])
+def test_what_is_out_of_range_is_refused_before_anything_is_opened(
+    bad: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidSettings, match=next(iter(bad))):
+        PlanCache.open(tmp_path / "plans", **bad)
+    assert not (tmp_path / "plans").exists()
+
+
+HEAVY = ("torch", "sentence_transformers", "transformers", "faiss", "openai", "diskcache")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import semcache",
+        "from semcache import *",
+        "from semcache import PlanCache; PlanCache.open()",
+        "from semcache import Catalog, SemCache; SemCache.open(catalog=Catalog([]))",
+    ],
+)
+def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
+    check = f"import sys\n{code}\nprint([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run(  # noqa: S603 - our own interpreter and code
+        [sys.executable, "-c", check],
+        cwd=Path(semcache.__file__).parents[1],
+        env={**os.environ, "PYTHONPATH": str(Path(semcache.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
