@@ -18,6 +18,7 @@ from semcache.binding.bind import bind
 from semcache.binding.generalize import generalize
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.responses import Responses
 from semcache.canonical import Json, JsonObject, dumps, loads, plain
 from semcache.catalog.catalog import Catalog
 from semcache.demo import operations, sales
@@ -39,6 +40,7 @@ from semcache.sources.auth import Auth
 from semcache.sources.functions import load
 from semcache.sources.mcp import McpServer, McpServers
 from semcache.sources.openapi import OpenApiService
+from semcache.wiring import RESPONSES
 
 DIRECTORY = Path("indexes/default")
 """Where a checkout keeps its cache."""
@@ -120,6 +122,11 @@ def _remove(options: argparse.Namespace) -> int:
 def _clear(options: argparse.Namespace) -> int:
     with _cache(options) as cache:
         removed = cache.clear(tenant=options.tenant)
+    # A plan that was cleared because it was wrong must not come back from what a model once said.
+    answered = options.directory / RESPONSES
+    if answered.exists():
+        with closing(Responses.open(answered)) as responses:
+            responses.clear()
     _print_pairs({"removed": removed}, as_json=options.json)
     return 0
 
@@ -440,7 +447,7 @@ _COMMANDS = (
     _Command("stats", _stats, "Show what the lookups of the tenant came to."),
     _Command("list", _list, "List the cached plans of the tenant."),
     _Command("remove", _remove, "Remove plans.", "entry", "an id, or a key for every plan of it"),
-    _Command("clear", _clear, "Remove all plans of the tenant."),
+    _Command("clear", _clear, "Remove all plans of the tenant, and all that models answered."),
     _Command("export", _export, "Write the plans of the tenant to a file.", "file", "to write"),
     _Command("import", _import, "Read plans of the tenant from a file.", "file", "to read"),
     _Command("demo", _demo, "Ask many prompts and check each answer against SQL.", plans=True),

@@ -161,7 +161,7 @@ class Snapshots(Protocol):
         """
 
     def load(self, name: str, checksum: str) -> Snapshot | None:
-        """Return what was kept under `name` with that checksum; None if it is not there as it was."""
+        """Return what was kept under `name` with that checksum; None if it is not so there."""
 
     def discard(self, name: str | None) -> None:
         """Forget what is kept under `name`, or all (None); nothing there is fine."""

@@ -47,7 +47,7 @@ def minilm() -> SentenceTransformersEmbedder:
 
 @pytest.fixture(scope="session")
 def tidb() -> str:
-    """The example of StackVM's document, letter for letter: a list, with raw line breaks in texts."""
+    """The example of StackVM's document to the letter: a list, with raw line breaks in texts."""
     return (Path(__file__).parent / "data" / "tidb_program.txt").read_text(encoding="utf-8")
 
 

@@ -342,6 +342,16 @@ def test_a_model_reads_what_rules_cannot_and_is_asked_once(
     assert request.headers["authorization"] == "Bearer sk-secret"
 
 
+def test_clear_forgets_what_models_answered_too(run: Run, openai_server: Any) -> None:
+    schema = json.dumps({"workflow_type": "sequential", "steps": [{"ps": SCHEMA}]})
+    openai_server.says(schema, schema)
+    model = ("--model", "scripted-1", "--base-url", openai_server.base_url)
+    run("ask", BEYOND_RULES, *model)
+    run("clear")
+    run("ask", BEYOND_RULES, *model)
+    assert len(openai_server.requests) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

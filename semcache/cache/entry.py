@@ -199,7 +199,7 @@ class Decoded:
     It keeps about 7 KB an entry beside its plan, for as many entries as a tenant has by default.
     """
 
-    def __init__(self, keep: int = 10_000) -> None:
+    def __init__(self, keep: int = 2048) -> None:
         self._keep = keep
         self._lock = threading.Lock()
         self._entries: OrderedDict[tuple[str, str], tuple[int, Entry]] = OrderedDict()

@@ -24,7 +24,7 @@ class ExecutionPlan(Protocol):
 
     @property
     def format(self) -> str:
-        """Name of the format: `routes`, `tasks`, `program`, or `document` for any other JSON object."""
+        """Name of the format: `routes`, `tasks`, `program`; `document` for other JSON objects."""
 
     @property
     def fingerprint(self) -> str:

@@ -50,9 +50,9 @@ def plan(operation: str = "query_sales", **given: Json) -> JsonObject:
 GOOD = plan(year="{{params.year}}")
 
 
-def request(*params: Parameter, **more: str) -> PlanRequest:
+def request(*params: Parameter, failure: str = "") -> PlanRequest:
     return PlanRequest(
-        prompt="sales in 2024", schema=None, catalog=SALES, params=params or (YEAR,), **more
+        prompt="sales in 2024", schema=None, catalog=SALES, params=params or (YEAR,), failure=failure
     )
 
 
