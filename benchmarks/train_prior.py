@@ -40,8 +40,11 @@ from semcache.matching.gates import risk_gates
 from semcache.matching.risk import Prior, Step
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.ports import Neighbor
+from semcache.prompts.mentions import find_mentions
+from semcache.prompts.template import mask
+from semcache.prompts.text import check_prompt
 
-SERVED_FROM = 2.5
+SERVED_FROM = 2.25
 """Score from which replays serve, so that the table reaches below every cutoff of interest."""
 BOUND = 3
 """Families of each lookup that are bound and labeled."""
@@ -64,6 +67,10 @@ class Decision:
     tier: str = ""
     """Empty for a miss."""
     was_right: bool = False
+    score: float = math.inf
+    """Of the family that was served; infinite where risk did not decide."""
+    contradicted: bool = False
+    """Whether the stream has two plans for its template text: no matcher can know which."""
     ceiling: bool = False
 
 
@@ -99,9 +106,12 @@ def collect(job: Job) -> list[Decision]:
     cache._usual = cache._usual_parts()
     decisions = []
     seen: set[str] = set()
-    for row in read(job.stream, job.limit):
+    rows = read(job.stream, job.limit)
+    unclear = contradictions(rows)
+    for row in rows:
         labels.last = None
         decision = Decision(ceiling=row.shape is not None and row.shape in seen)
+        decision.contradicted = said(row) in unclear
         params = row.values if job.given else None
         try:
             found = cache.lookup(row.text, tenant=row.scope, params=params)
@@ -112,11 +122,27 @@ def collect(job: Job) -> list[Decision]:
             decision.was_right = is_right(found.plan.to_dict(), row.plan)
         if labels.last is not None:
             describe(decision, cache, row, labels.last)
+            if isinstance(found, Hit) and found.tier == "semantic":
+                decision.score = served_score(found, labels.last)
         decisions.append(decision)
         if isinstance(found, Miss) and row.plan is not None:
             cache.store(row.text, row.plan, params=row.params, tenant=row.scope)
             seen.add(row.shape or "")
     return decisions
+
+
+def said(row: Row) -> tuple[str, str]:
+    """Return the tenant and the template text of a row, its values known."""
+    text = check_prompt(row.text) if row.text.strip() else "-"
+    return row.scope, mask(text, find_mentions(text, given=row.params)).text
+
+
+def contradictions(rows: Sequence[Row]) -> set[tuple[str, str]]:
+    """Return the template texts that the stream has more than one plan for."""
+    shapes: dict[tuple[str, str], set[str | None]] = {}
+    for row in rows:
+        shapes.setdefault(said(row), set()).add(row.shape)
+    return {text for text, plans in shapes.items() if len(plans) > 1}
 
 
 def describe(decision: Decision, cache: PlanCache, row: Row, looked_up: LookedUp) -> None:
@@ -133,6 +159,13 @@ def describe(decision: Decision, cache: PlanCache, row: Row, looked_up: LookedUp
         decision.values.append(one.featured.values)
         decision.scores.append(one.score)
         decision.right.append(right)
+
+
+def served_score(hit: Hit, looked_up: LookedUp) -> float:
+    """Return the score of the family that was served."""
+    asked, view, weighed = looked_up
+    family = view.entries[hit.entry].family(given=bool(asked.given))
+    return next((w.score for w in weighed if w.featured.near.family == family), math.inf)
 
 
 # Fitting -------------------------------------------------------------------------------------
@@ -179,7 +212,8 @@ _BOUNDS: dict[int, tuple[float | None, float | None]] = {
 _AGAINST = frozenset(
     "rival_support rival_near_support clean_rivals single doubt extra_open missing_open "
     "extra_meaning missing_meaning unproven_meaning extra_light missing_light extra_role "
-    "missing_role alike worst_word all_words exchanged moved contexts unheard novel required".split()
+    "missing_role alike worst_word all_words exchanged moved contexts unheard novel required "
+    "noise".split()
 )
 _SENSE = {name: 0 if name == "slots" else -1 if name in _AGAINST else 1 for name in NAMES}
 """Which way a feature may count: no stream may teach that an unknown word is a good sign."""
@@ -214,12 +248,12 @@ def _joined(
 
 
 def table(replays: Sequence[Sequence[Decision]]) -> tuple[Step, ...]:
-    """Return what was served at each score or over; exact tiers count at every score."""
+    """Return what risk let through at each score or over, where the stream agrees with itself."""
     hits = [
-        (d.scores[0] if d.tier == "semantic" else math.inf, d.was_right)
+        (d.score, d.was_right)
         for replay in replays
         for d in replay
-        if d.tier
+        if d.tier == "semantic" and not d.contradicted
     ]
     steps = []
     for quarter in range(48, int(SERVED_FROM * 8) - 1, -1):
@@ -236,11 +270,7 @@ def line(name: str, replays: Sequence[Sequence[Decision]], cut: float) -> str:
     """Return what a cutoff would have served on one stream, text and params."""
     said = []
     for decisions in replays:
-        hits = [
-            d.was_right
-            for d in decisions
-            if d.tier and (d.tier != "semantic" or d.scores[0] >= cut)
-        ]
+        hits = [d.was_right for d in decisions if d.tier and d.score >= cut]
         ceiling = max(1, sum(d.ceiling for d in decisions))
         said.append(
             f"{sum(hits) / ceiling:.3f} of ceiling, wrong {len(hits) - sum(hits)}/{len(hits)}"
@@ -303,12 +333,13 @@ def first() -> Prior:
         "worst_word": -1.0,
         "clean": 0.5,
         "unheard": -0.7,
+        "noise": -0.3,
     }
     size = len(NAMES)
     return Prior(
         np.zeros(size),
         np.ones(size),
-        np.array([*(weights.get(name, 0.0) for name in NAMES), 2.0]),
+        np.array([*(weights.get(name, 0.0) for name in NAMES), 1.5]),
         np.full(size + 1, 1e9),
         (Step(SERVED_FROM, 10**6, 0),),
     )

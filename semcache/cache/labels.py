@@ -12,11 +12,13 @@ from semcache.cache.seen import Seen
 from semcache.cache.view import View
 from semcache.canonical import dumps, loads
 from semcache.errors import InvalidJson
+from semcache.matching.asking import Asking
 from semcache.matching.content import content
 from semcache.matching.evidence import Evidence
-from semcache.matching.features import Asking, Featured, Near, featured
+from semcache.matching.features import Featured, Near, featured
 from semcache.matching.gates import Gates
 from semcache.matching.pair import Pair, Verdict
+from semcache.matching.proof import unproven
 from semcache.matching.risk import Model, Prior, cutoff, probability_wrong, score_key
 from semcache.ports import Neighbor, PlanStore
 
@@ -87,13 +89,17 @@ class Labels:
                 families=view.kin(asked.side(), given=bool(asked.given)),
             )
             found = featured(asking, near) if near else ()
-            weighed = [self._weighed(known, one) for one in found]
+            weighed = [self._weighed(known, one, asking) for one in found]
             weighed.sort(key=lambda one: (-one.score, one.entry))
             self._remember((asked.tenant, asked.text), tuple(weighed))
             return tuple(weighed)
 
-    def _weighed(self, known: _Known, one: Featured) -> Weighed:
+    def _weighed(self, known: _Known, one: Featured, asking: Asking) -> Weighed:
         score = known.model.score(one.values)
+        doubtful = unproven(one.difference, asking)
+        if doubtful:
+            reason = f"not known to be harmless: {', '.join(map(repr, doubtful))}"
+            return Weighed(one, score, Verdict("words", passed=False, reason=reason))
         if score >= known.cutoff:
             return Weighed(one, score, Verdict("risk", passed=True))
         reason = (

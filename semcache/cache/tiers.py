@@ -190,14 +190,8 @@ class Lookup:
         if not len(self.view.index):
             self.tiers.append(("semantic", "nothing to compare with"))
             return None
-        try:
-            with self.timed("embed"):
-                vector = self.parts.embedder.embed([embedded_text(self.asked.template)])[0]
-            with self.timed("search"):
-                neighbors = self.view.index.search(vector, self._wanted())
-        except (EmbeddingError, InvalidVector) as error:
-            self.parts.failed(self.asked.tenant, "embedder", error)
-            self.trouble = "embedder_failed"
+        neighbors = self._neighbors(self.asked)
+        if neighbors is None:
             self.tiers.append(("semantic", "the embedder failed"))
             return None
         if self.parts.weigh is not None:
@@ -209,9 +203,19 @@ class Lookup:
         near = (self._near(side, n.id, n.similarity) for n in neighbors)
         return self._agreed([passed for passed in near if passed is not None])
 
-    def _wanted(self) -> int:
+    def _neighbors(self, asked: Asked) -> Sequence[Neighbor] | None:
+        """Return what is near in meaning, nearest first; None if the embedder failed."""
         # Families are told apart by their members, so that risk is weighed over more of them.
-        return self.parts.neighbors * (1 if self.parts.weigh is None else WIDER)
+        wanted = self.parts.neighbors * (1 if self.parts.weigh is None else WIDER)
+        try:
+            with self.timed("embed"):
+                vector = self.parts.embedder.embed([embedded_text(asked.template)])[0]
+            with self.timed("search"):
+                return self.view.index.search(vector, wanted)
+        except (EmbeddingError, InvalidVector) as error:
+            self.parts.failed(asked.tenant, "embedder", error)
+            self.trouble = "embedder_failed"
+            return None
 
     def _least_risk(self, weighed: Sequence[Weighed]) -> Hit | None:
         """Serve the family with the least risk, if that is low enough."""
@@ -319,9 +323,7 @@ class Lookup:
         # Feedback on a hit of the template tier removes the entry, so a veto names other templates.
         if tier != "template" and self.parts.vetoed(asked, entry_id):
             raise Refused("vetoed", "feedback said that this plan is wrong for this prompt")
-        seen = self.view.entries.get(entry_id)
-        if tier == "template" and seen and self.view.contested(seen, given=bool(asked.given)):
-            raise Refused("contested", "as many entries that say the same have another plan")
+        self._check_contested(tier, asked, entry_id)
         if tier == "semantic":
             asked = _in_roles(entry, asked)
         with self.timed("bind"):
@@ -332,6 +334,13 @@ class Lookup:
         with self.timed("check"):
             plan = self._checked(served)
         return _Passed(entry_id, entry, served, plan, score)
+
+    def _check_contested(self, tier: Tier, asked: Asked, entry_id: str) -> None:
+        # Without risk, what passes the gates of the semantic tier is compared afterwards.
+        compared = tier == "schema" or (tier == "semantic" and self.parts.weigh is None)
+        seen = None if compared else self.view.entries.get(entry_id)
+        if seen is not None and self.view.contested(seen, given=bool(asked.given)):
+            raise Refused("contested", "as many entries that say the same have another plan")
 
     def _checked(self, served: Served) -> ExecutionPlan:
         try:

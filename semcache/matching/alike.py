@@ -1,6 +1,5 @@
 """Alike: how two sequences of content words differ, forms and typing errors of one word apart."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -128,19 +127,31 @@ def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
     """Return how the content words `mine` differ from `its`."""
     if mine == its:
         return Difference((), (), 0, 0)
-    a, b = Counter(mine), Counter(its)
-    extra, missing = list((a - b).elements()), list((b - a).elements())
-    alike = _pair_off(extra, missing)
-    shared = len(mine) - len(extra) - alike
-    return Difference(
-        tuple(extra), tuple(missing), alike, max(0, shared - _longest_common(mine, its))
-    )
+    extra, missing = _without(mine, its), _without(its, mine)
+    alike = _pair_off(extra, missing) if extra and missing else 0
+    shared, theirs = _without(mine, extra), _without(its, missing)
+    moved = 0 if shared == theirs else len(shared) - alike - _longest_common(shared, theirs)
+    return Difference(tuple(extra), tuple(missing), alike, max(0, moved))
+
+
+def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return `words` without `others`, each taken out as often as it is there; order is kept."""
+    rest = list(others)
+    left = []
+    for word in words:
+        if word in rest:
+            rest.remove(word)
+        else:
+            left.append(word)
+    return left
 
 
 def _pair_off(extra: list[str], missing: list[str]) -> int:
     """Take words that are forms of one another out of both; return how many pairs."""
     pairs = 0
     for word in list(extra):
+        if word_class(word) != "open":
+            continue
         other = next((w for w in missing if is_alike(word, w)), None)
         if other is not None:
             extra.remove(word)

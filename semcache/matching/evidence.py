@@ -23,6 +23,9 @@ MAX_WORDS = 4000
 MAX_FAMILIES = 2000
 """Families whose doubts are kept."""
 
+MOVED = "<moved>"
+"""Stands among the words for another order of the same words."""
+
 Weights = NDArray[np.float64]
 
 
@@ -90,6 +93,8 @@ class Evidence:
     def learn(self, difference: Difference, family: str, *, same: bool) -> None:
         """Take in that a neighbor with this difference had the same plan, or another."""
         words = set(difference.words)
+        if difference.moved:
+            words.add(MOVED)
         for word in words:
             self.words.add(word, same=same, weight=1.0 if same else 1.0 / len(words))
         if not words:

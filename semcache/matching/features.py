@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import starmap
 
 from semcache.matching.alike import Difference, compare, word_class
+from semcache.matching.asking import Asking
 from semcache.matching.evidence import Evidence, swap
-from semcache.matching.families import Families
+from semcache.matching.proof import upper_share
 from semcache.prompts.template import Slot
 
 
@@ -29,19 +30,6 @@ class Near:
     slots: tuple[Slot, ...]
     family: str
     """Names what its plan is but for values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """What is known of the prompt and its tenant."""
-
-    words: tuple[str, ...]
-    """Content words of the prompt's template text."""
-    slots: tuple[Slot, ...]
-    given: bool
-    """Whether the caller gave the values."""
-    evidence: Evidence
-    families: Families
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +50,14 @@ NAMES = (
     "size", "single", "doubt", "extra_open", "missing_open", "extra_meaning", "missing_meaning",
     "unproven_meaning", "extra_light", "missing_light", "extra_role", "missing_role", "alike",
     "worst_word", "all_words", "exchanged", "moved", "clean", "contexts", "unheard", "novel",
-    "required", "length", "slots", "same_order", "base_rate", "labels", "given",
+    "required", "length", "slots", "same_order", "base_rate", "noise", "labels", "given",
 )  # fmt: skip
 """Names of the features, in order."""
 
 NEIGHBORS = 16
 """Neighbors of equal slot kinds that are compared."""
+DESCRIBED = 4
+"""Families that are described: those that differ least, and the nearest."""
 
 _WEIGHTS = {"open": 1.0, "meaning": 1.2, "digit": 1.5, "slot": 1.5, "role": 0.4, "light": 0.3}
 _FIRST_SAME = {"light": 1.5, "role": 1.0, "meaning": 0.5, "open": 0.5, "digit": 0.3, "slot": 0.3}
@@ -85,18 +75,8 @@ def odds(evidence: Evidence, word: str) -> float:
 def featured(asking: Asking, near: Sequence[Near]) -> tuple[Featured, ...]:
     """Return the families among `near` (nearest first) with their features."""
     near = near[:NEIGHBORS]
-    differences = [compare(asking.words, n.words) for n in near]
-    costs = [_cost(asking.evidence, difference) for difference in differences]
-    field = _Field(asking, near, differences, costs)
-    return tuple(field.describe(family) for family in field.members)
-
-
-def _cost(evidence: Evidence, difference: Difference) -> float:
-    words = sum(
-        _WEIGHTS[word_class(word)] * (0.5 + _sigmoid(odds(evidence, word)))
-        for word in difference.words
-    )
-    return words + 0.3 * difference.moved + 0.1 * difference.alike
+    field = _Field(asking, near, [compare(asking.words, n.words) for n in near])
+    return tuple(field.describe(family) for family in field.likeliest())
 
 
 def _sigmoid(z: float) -> float:
@@ -111,9 +91,10 @@ class _Field:
         asking: Asking,
         near: Sequence[Near],
         differences: Sequence[Difference],
-        costs: Sequence[float],
     ) -> None:
-        self.asking, self.near, self.differences, self.costs = asking, near, differences, costs
+        self.asking, self.near, self.differences = asking, near, differences
+        self._odds: dict[str, float] = {}
+        self.costs = costs = [self._cost(difference) for difference in differences]
         self.members: dict[str, list[int]] = {}
         for i, one in enumerate(near):
             self.members.setdefault(one.family, []).append(i)
@@ -123,6 +104,25 @@ class _Field:
         self._votes = [math.exp(25 * (one.score - near[0].score)) for one in near]
         self._clean = [not d.words for d in differences]
         self._best = {f: min(costs[i] for i in at) for f, at in self.members.items()}
+
+    def likeliest(self) -> list[str]:
+        """Return the families worth describing, least difference first."""
+        by_cost = sorted(self._best, key=lambda family: self._best[family])[:DESCRIBED]
+        nearest = self.near[0].family
+        return by_cost if nearest in by_cost else [*by_cost, nearest]
+
+    def _cost(self, difference: Difference) -> float:
+        words = sum(
+            _WEIGHTS[word_class(word)] * (0.5 + _sigmoid(self._known_odds(word)))
+            for word in difference.words
+        )
+        return words + 0.3 * difference.moved + 0.1 * difference.alike
+
+    def _known_odds(self, word: str) -> float:
+        known = self._odds.get(word)
+        if known is None:
+            known = self._odds[word] = odds(self.asking.evidence, word)
+        return known
 
     def describe(self, family: str) -> Featured:
         at = self.members[family]
@@ -167,7 +167,7 @@ class _Field:
         evidence = self.asking.evidence
         extra = Counter(map(word_class, difference.extra))
         missing = Counter(map(word_class, difference.missing))
-        said = [odds(evidence, word) for word in difference.words]
+        said = [self._known_odds(word) for word in difference.words]
         exchanged = 0.0
         if len(difference.extra) == len(difference.missing) == 1:
             same, other = evidence.pairs.of(swap(*difference.extra, *difference.missing))
@@ -208,7 +208,7 @@ class _Field:
             if count == size and word not in mine and word_class(word) != "slot"
         )
         unheard = sum(
-            word_class(word) == "open" and not families.using(word) and odds(evidence, word) > 0
+            word_class(word) == "open" and not families.using(word) and self._known_odds(word) > 0
             for word in difference.extra
         )
         return {
@@ -239,20 +239,26 @@ def _tenant(asking: Asking) -> Mapping[str, float]:
     evidence = asking.evidence
     return {
         "base_rate": math.log((evidence.same + 1) / (evidence.labels - evidence.same + 1)),
+        "noise": _noise(evidence),
         "labels": math.log1p(evidence.labels) / 3,
         "given": asking.given,
     }
 
 
+def _noise(evidence: Evidence) -> float:
+    """Return the log odds that a neighbor without a differing word has another plan.
+
+    Planners contradict themselves, some more than others; this is how much a tenant's did.
+    """
+    same = sum(evidence.families.same.values())
+    other = sum(evidence.families.other.values())
+    return math.log((other + 0.5) / (same + 10))
+
+
 def _unproven(evidence: Evidence, words: Sequence[str]) -> float:
     """Return how much meaning is in doubt: an upper bound of each word's share of other plans."""
     meaning = (evidence.words.of(w) for w in words if word_class(w) == "meaning")
-    return sum(starmap(_upper_share, meaning))
-
-
-def _upper_share(same: float, other: float) -> float:
-    a, b = other + 1.0, same + 0.5  # a Beta posterior: mean and 0.7 standard deviations
-    return a / (a + b) + 0.7 * math.sqrt(a * b / ((a + b) ** 2 * (a + b + 1)))
+    return sum(starmap(upper_share, meaning))
 
 
 def _total(values: Sequence[float], at: Sequence[int]) -> float:

@@ -52,4 +52,8 @@ def _by_left_word(mine: Sequence[Slot], its: Sequence[Slot]) -> list[int] | None
     in_order = all(role in {-1, at} for at, role in enumerate(roles))
     if len(rest) > 1 and not in_order:
         return None
+    # "via Reno" has a role that the second of "Tacoma Washington" has not.
+    bare = [at for at in rest if at and not others[at]]
+    if bare and any(role < 0 and word for role, word in zip(roles, words, strict=True)):
+        return None
     return [rest.pop(0) if role < 0 else role for role in roles]

@@ -2,9 +2,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from semcache.matching.asking import Asking
 from semcache.matching.evidence import Evidence
 from semcache.matching.families import Families
-from semcache.matching.features import NAMES, Asking, Featured, Near, featured
+from semcache.matching.features import NAMES, Featured, Near, featured
 from semcache.prompts.template import Slot
 
 

@@ -51,8 +51,9 @@ GOOD = plan(year="{{params.year}}")
 
 
 def request(*params: Parameter, failure: str = "") -> PlanRequest:
+    known = params or (YEAR,)
     return PlanRequest(
-        prompt="sales in 2024", schema=None, catalog=SALES, params=params or (YEAR,), failure=failure
+        prompt="sales in 2024", schema=None, catalog=SALES, params=known, failure=failure
     )
 
 

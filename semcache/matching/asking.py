@@ -1,0 +1,20 @@
+"""Asking: a prompt and what is known of its tenant, as features and proof see them."""
+
+from dataclasses import dataclass
+
+from semcache.matching.evidence import Evidence
+from semcache.matching.families import Families
+from semcache.prompts.template import Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What is known of the prompt and its tenant."""
+
+    words: tuple[str, ...]
+    """Content words of the prompt's template text."""
+    slots: tuple[Slot, ...]
+    given: bool
+    """Whether the caller gave the values."""
+    evidence: Evidence
+    families: Families

@@ -1,0 +1,45 @@
+"""Proof: differences that nothing but a tenant's own evidence can call harmless.
+
+A negation, a comparison, a direction, a preposition or another word order changes what is asked
+more often than not, however near two prompts are in meaning. They pass once a tenant's own planned
+prompts have shown them harmless. A word that no stored template ever had is a value or a condition
+that no plan knows, unless the caller gave the values.
+"""
+
+import math
+
+from semcache.matching.alike import Difference, word_class
+from semcache.matching.asking import Asking
+from semcache.matching.evidence import MOVED
+from semcache.matching.families import Families
+
+PROVEN = 0.45
+"""A word is proven harmless when its share of other plans is surely under this: after two labels
+that said so and none against, or with a few against after many more."""
+_MUST_BE_PROVEN = frozenset({"meaning", "role", "digit"})
+
+
+def upper_share(same: float, other: float) -> float:
+    """Return a cautious share of other plans: mean and 0.7 deviations of a Beta posterior."""
+    a, b = other + 1.0, same + 0.5
+    return a / (a + b) + 0.7 * math.sqrt(a * b / ((a + b) ** 2 * (a + b + 1)))
+
+
+def unproven(difference: Difference, asking: Asking) -> tuple[str, ...]:
+    """Return what of a difference must not pass: words, `<moved>` for order; empty if all may."""
+    words = [*dict.fromkeys(difference.words), *([MOVED] if difference.moved else [])]
+    extra = frozenset() if asking.given else frozenset(difference.extra)
+    return tuple(
+        word
+        for word in words
+        if (_must_be_proven(word) or (word in extra and _is_unheard(word, asking.families)))
+        and upper_share(*asking.evidence.words.of(word)) > PROVEN
+    )
+
+
+def _must_be_proven(word: str) -> bool:
+    return word == MOVED or word_class(word) in _MUST_BE_PROVEN
+
+
+def _is_unheard(word: str, families: Families) -> bool:
+    return word_class(word) == "open" and not families.using(word)

@@ -1,0 +1,59 @@
+import pytest
+
+from semcache.matching.alike import compare
+from semcache.matching.asking import Asking
+from semcache.matching.evidence import MOVED, Evidence
+from semcache.matching.families import Families
+from semcache.matching.proof import unproven, upper_share
+
+
+def doubts(
+    mine: str, its: str, *, evidence: Evidence | None = None, given: bool = False
+) -> tuple[str, ...]:
+    families = Families()
+    families.add("f", tuple(its.split()))
+    words = tuple(mine.split())
+    asking = Asking(words, (), given, evidence or Evidence(), families)
+    return unproven(compare(words, tuple(its.split())), asking)
+
+
+@pytest.mark.parametrize(
+    ("mine", "its", "word"),
+    [
+        ("order not paid", "order paid", "not"),
+        ("price over <number>", "price under <number>", "over"),
+        ("order from <city>", "order to <city>", "from"),
+        ("sale and refund", "sale or refund", "or"),
+        ("manager supplier", "supplier manager", MOVED),
+        ("order 1999", "order", "1999"),
+        ("song sia", "song", "sia"),
+    ],
+)
+def test_what_steers_a_plan_must_be_proven_harmless(mine: str, its: str, word: str) -> None:
+    assert word in doubts(mine, its)
+
+
+def test_words_that_other_entries_use_and_forms_of_a_word_are_left_to_risk() -> None:
+    assert doubts("sale", "sale state") == ()
+    assert doubts("arriving flight", "arrive flight") == ()
+
+
+def test_two_labels_prove_a_word_and_one_against_takes_it_back() -> None:
+    evidence = Evidence()
+    for _ in range(2):
+        assert doubts("sale each state", "sale state", evidence=evidence) == ("each",)
+        evidence.words.add("each", same=True)
+    assert doubts("sale each state", "sale state", evidence=evidence) == ()
+    evidence.words.add("each", same=False)
+    assert doubts("sale each state", "sale state", evidence=evidence) == ("each",)
+
+
+def test_a_new_word_may_be_a_value_that_the_caller_gave() -> None:
+    assert doubts("song sia", "song", given=True) == ()
+    assert doubts("song not", "song", given=True) == ("not",)
+
+
+def test_the_share_falls_with_labels_that_agree_and_rises_with_others() -> None:
+    assert upper_share(0, 0) > upper_share(2, 0) > upper_share(20, 0)
+    assert upper_share(20, 0) < upper_share(20, 5)
+    assert 0 < upper_share(1000, 0) < upper_share(0, 1000) < 1.1
