@@ -159,7 +159,8 @@ class PlanCache:
         """Return a cache kept in `directory`, or in memory (None). Loads no model.
 
         `threshold`: cosine in [-1, 1] that a semantic candidate must exceed. `max_wrong`: highest
-        share of hits that may be wrong, in (0, 1); None sets no bound beyond threshold and gates.
+        share of the hits found by meaning that may be wrong, in (0, 1): then risk decides in place
+        of threshold and words (see `matching.risk`). None sets no bound beyond threshold and gates.
         `ttl_s`: seconds from storing to expiry, None for never. `max_entries`: bound a tenant.
 
         Raises:

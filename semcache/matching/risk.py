@@ -6,9 +6,12 @@ move them by online Laplace steps with a diagonal covariance (Spiegelhalter & La
 "Sequential updating of conditional probabilities on directed graphical structures").
 
 Where to stop is decided by testing, not by believing the probabilities: the prior carries what
-replays of streams that it was not trained on came to at each score. Cutoffs are tested from the
-highest down, each for "the wrong share is over the bound" by its exact binomial tail, until one is
-not rejected ("Learn then Test", Angelopoulos et al. 2021, fixed sequence testing).
+replays of streams that it was not trained on came to at each score: hits found by meaning, where
+the stream does not contradict itself (two plans for one template text; no matcher can know which).
+The streams stand for a tenant's prompts; how different those may be is not in the confidence.
+Cutoffs are tested from the highest down, each for "the wrong share is over the bound" by its exact
+binomial tail, until one is not rejected ("Learn then Test", Angelopoulos et al. 2021, fixed
+sequence testing).
 """
 
 import json
@@ -25,7 +28,7 @@ from semcache.matching.evidence import Evidence, Tally, Weights
 from semcache.matching.features import NAMES
 
 CONFIDENCE = 0.95
-"""Confidence that the wrong share of hits is under `max_wrong`, on prompts like those replayed."""
+"""Confidence that the wrong share is under `max_wrong`, on prompts like those replayed."""
 _CLIPPED = 5.0
 """Standard deviations at which a feature is cut off, so that a strange prompt stays on the map."""
 
@@ -36,7 +39,7 @@ class Step:
 
     score: float
     hits: int
-    """Hits of every tier."""
+    """Hits found by meaning."""
     wrong: int
 
 
