@@ -392,7 +392,7 @@ def test_an_error_is_one_line_and_status_2(
 
 @pytest.fixture
 def two_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semcache.cli.CASES", CASES[:2])
+    monkeypatch.setattr("semcache.commands.demo.CASES", CASES[:2])
 
 
 def test_the_demo_finds_no_wrong_answer_and_refuses_nothing(run: Run) -> None:
@@ -433,7 +433,7 @@ def test_the_demo_exits_with_1_if_an_answer_is_wrong(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = Case(SALES_2024, Query("number", "SELECT count(*) FROM customers"))
-    monkeypatch.setattr("semcache.cli.CASES", (CASES[0], wrong))
+    monkeypatch.setattr("semcache.commands.demo.CASES", (CASES[0], wrong))
     status, out, _ = run("demo")
     assert status == 1
     assert out.splitlines()[1].startswith("WRONG")
@@ -442,7 +442,7 @@ def test_the_demo_exits_with_1_if_an_answer_is_wrong(
 
 def test_the_demo_reports_what_cannot_be_planned(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     beyond = Case("Forecast the weather on Mars", CASES[0].query, CASES[0].values)
-    monkeypatch.setattr("semcache.cli.CASES", (CASES[0], beyond))
+    monkeypatch.setattr("semcache.commands.demo.CASES", (CASES[0], beyond))
     status, out, _ = run("demo")
     assert status == 0
     assert out.splitlines()[1].startswith("refused")

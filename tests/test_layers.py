@@ -41,7 +41,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
-    "cli": PORTS | {"semcache", "wiring", "sources", "cache", "settings", "demo", "explore"},
+    "commands": PORTS | {"semcache", "wiring", "sources", "cache", "settings", "demo", "explore"},
+    "cli": LEAVES | {"commands"},
 }
 # `PlanCache.open` and `SemCache.open` are the doors that the contract names; they ask wiring, which
 # alone knows who implements what, when they are called and not before.

@@ -1,0 +1,1 @@
+"""The commands of `semcache`, one file a group; each adds itself to the parser by `add`."""

@@ -1,0 +1,120 @@
+"""`semcache demo`."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semcache.canonical import Json, dumps, plain
+from semcache.commands.opening import opened
+from semcache.commands.options import add_command, add_common, add_planning
+from semcache.commands.output import WRONG, print_json
+from semcache.demo import operations, sales
+from semcache.demo.check import Checked, Tally, checked
+from semcache.demo.prompts import CASES
+
+if TYPE_CHECKING:
+    from semcache.commands.options import Commands
+
+
+def add(commands: "Commands") -> None:
+    """Add the command that shows what semcache does."""
+    says = "Ask many prompts and check each answer against SQL."
+    options = add_command(commands, "demo", _demo, says)
+    add_common(options, demo=True)
+    add_planning(options, demo=True)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    with ExitStack() as stack:
+        if options.directory is None:
+            options.directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        database = stack.enter_context(closing(sales.memory()))
+        semcache = stack.enter_context(opened(options, operations.catalog(database)))
+        show = stack.enter_context(_table(options))
+        asked = partial(semcache.run, tenant=options.tenant)
+        results: list[Checked] = []
+        for case in CASES:
+            results.append(checked(case, asked, database))
+            show(results)
+    tally = Tally.of(results)
+    if options.json:
+        print_json({"prompts": [r.to_dict() for r in results], "tally": plain(asdict(tally))})
+    else:
+        _print_tally(tally)
+    return WRONG if tally.wrong else 0
+
+
+def _print_tally(tally: Tally) -> None:
+    print(
+        f"{tally.prompts} prompts: {tally.hits} hits, {tally.planned} plans made, "
+        f"{tally.wrong} wrong, {tally.refused} refused, {tally.seconds:.2f} s"
+    )
+
+
+@contextmanager
+def _table(options: argparse.Namespace) -> Iterator[Callable[[list[Checked]], None]]:
+    """Give what shows the results so far, each time that one more is there."""
+    if options.json:
+        yield lambda _: None
+    elif sys.stdout.isatty() and find_spec("rich"):
+        with _rich_table() as show:
+            yield show
+    else:
+        yield lambda results: print(_row(results[-1]), flush=True)
+
+
+def _row(result: Checked) -> str:
+    prompt, way, milliseconds, answer, verdict = _cells(result)
+    return f"{verdict:7}  {way:8}  {milliseconds:>8} ms  {prompt:58}  {answer}"
+
+
+def _cells(result: Checked) -> tuple[str, str, str, str, str]:
+    """Return prompt, tier, milliseconds, answer and verdict, short enough for a table."""
+    verdict = "WRONG" if result.wrong else "refused" if result.finding else "ok"
+    shown = result.finding or dumps(_inner(result.value))
+    milliseconds = f"{result.seconds * 1000:.1f}"
+    return _short(result.prompt, 58), result.way, milliseconds, _short(shown, 50), verdict
+
+
+def _inner(value: Json) -> Json:
+    return value["answer"] if isinstance(value, dict) and "answer" in value else value
+
+
+def _short(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+@contextmanager
+def _rich_table() -> Iterator[Callable[[list[Checked]], None]]:
+    """Give what redraws the last rows of a table; the whole table stays when it is done."""
+    # An extra: without it the same rows are plain lines.
+    from rich.console import Console  # noqa: PLC0415 - see above
+    from rich.live import Live  # noqa: PLC0415 - see above
+    from rich.table import Table  # noqa: PLC0415 - see above
+
+    console = Console()
+    everything: list[Checked] = []
+
+    def drawn(results: Sequence[Checked]) -> Table:
+        table = Table("prompt", "tier", "ms", "answer", "ok")
+        for result in results:
+            *cells, verdict = _cells(result)
+            color = {"ok": "green", "refused": "yellow"}.get(verdict, "red")
+            table.add_row(*cells, verdict, style=None if verdict == "ok" else color)
+        return table
+
+    with Live(console=console, transient=True) as live:
+
+        def show(results: list[Checked]) -> None:
+            everything[:] = results
+            live.update(drawn(results[-max(console.height - 5, 1) :]))
+
+        yield show
+    console.print(drawn(everything))

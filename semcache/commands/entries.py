@@ -1,0 +1,93 @@
+"""`semcache stats`, `list`, `remove`, `clear`, `export` and `import`."""
+
+import argparse
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semcache.cache.responses import Responses
+from semcache.commands.opening import cache_of
+from semcache.commands.options import add_command, add_common
+from semcache.commands.output import print_json, print_pairs
+from semcache.errors import InvalidInput
+from semcache.wiring import RESPONSES
+
+if TYPE_CHECKING:
+    from semcache.commands.options import Commands
+
+
+def add(commands: "Commands") -> None:
+    """Add the commands about the plans that a cache holds."""
+    for name, run, says in (
+        ("stats", _stats, "Show what the lookups of the tenant came to."),
+        ("list", _list, "List the cached plans of the tenant."),
+        ("clear", _clear, "Remove all plans of the tenant, and all that models answered."),
+    ):
+        add_common(add_command(commands, name, run, says))
+    options = add_command(commands, "remove", _remove, "Remove plans.")
+    options.add_argument("entry", help="an id, or a key for every plan of it")
+    add_common(options)
+    for name, run, says, meaning in (
+        ("export", _export, "Write the plans of the tenant to a file.", "to write"),
+        ("import", _import, "Read plans of the tenant from a file.", "to read"),
+    ):
+        options = add_command(commands, name, run, says)
+        options.add_argument("file", type=Path, help=meaning)
+        add_common(options)
+
+
+def _stats(options: argparse.Namespace) -> int:
+    with cache_of(options) as cache:
+        counted = cache.stats(tenant=options.tenant)
+    shown = {**asdict(counted), "hit_rate": round(counted.hit_rate, 4)}
+    print_pairs(shown, as_json=options.json)
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    with cache_of(options) as cache:
+        entries = cache.entries(tenant=options.tenant)
+    if options.json:
+        print_json([{"id": entry.id, **entry.to_json()} for entry in entries])
+        return 0
+    for entry in entries:
+        print(f"{entry.id}  {entry.label}  {entry.prompt!r}")
+    return 0
+
+
+def _remove(options: argparse.Namespace) -> int:
+    with cache_of(options) as cache:
+        entries = cache.entries(tenant=options.tenant)
+        ids = [entry.id for entry in entries if options.entry in {entry.id, entry.label}]
+        if not ids:
+            raise InvalidInput(f"no entry is {options.entry!r}; `semcache list` shows id and key")
+        removed = sum(cache.invalidate(tenant=options.tenant, id=entry) for entry in ids)
+    print_pairs({"removed": removed}, as_json=options.json)
+    return 0
+
+
+def _clear(options: argparse.Namespace) -> int:
+    with cache_of(options) as cache:
+        removed = cache.clear(tenant=options.tenant)
+    # A plan that was cleared because it was wrong must not come back from what a model once said.
+    answered = options.directory / RESPONSES
+    if answered.exists():
+        with closing(Responses.open(answered)) as responses:
+            responses.clear()
+    print_pairs({"removed": removed}, as_json=options.json)
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    with cache_of(options) as cache:
+        count = cache.export(options.file, tenant=options.tenant)
+    print_pairs({"exported": count}, as_json=options.json)
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    with cache_of(options) as cache:
+        count = cache.import_(options.file, tenant=options.tenant)
+    print_pairs({"imported": count}, as_json=options.json)
+    return 0

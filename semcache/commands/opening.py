@@ -1,0 +1,98 @@
+"""From options to what a command works with: operations, settings, a cache, a semcache."""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from semcache.cache.plan_cache import PlanCache
+from semcache.catalog.catalog import Catalog
+from semcache.demo import operations, sales
+from semcache.errors import InvalidInput
+from semcache.semcache import SemCache
+from semcache.settings import Settings
+from semcache.sources.auth import Auth
+from semcache.sources.functions import load
+from semcache.sources.mcp import McpServer, McpServers
+from semcache.sources.openapi import OpenApiService
+
+
+@contextmanager
+def semcache_of(options: argparse.Namespace) -> Iterator[SemCache]:
+    """Give the cache over the caller's own operations, else over those of the demo."""
+    with ExitStack() as stack:
+        yield stack.enter_context(opened(options, catalog_of(options, stack)))
+
+
+def catalog_of(options: argparse.Namespace, stack: ExitStack) -> Catalog:
+    """Return the operations of all sources that were named, else the demo's."""
+    catalogs: list[Catalog] = []
+    if options.functions:
+        # The console script, unlike `python -m`, does not look where the caller is.
+        sys.path.insert(0, str(Path.cwd()))
+        catalogs.append(load(options.functions))
+    token = os.environ.get("OPENAPI_TOKEN")
+    for source in options.openapi:
+        service = OpenApiService.open(
+            source,
+            auth=Auth.bearer(token) if token else None,
+            base_url=options.server_url,
+        )
+        catalogs.append(stack.enter_context(service).catalog)
+    if options.mcp:
+        catalogs.append(stack.enter_context(McpServers.open(_named_servers(options))).catalog())
+    if not catalogs:
+        return operations.catalog(stack.enter_context(closing(sales.memory())))
+    synonyms = {word: meant for catalog in catalogs for word, meant in catalog.synonyms.items()}
+    closed: dict[str, list[str]] = {}
+    for catalog in catalogs:
+        for name, values in catalog.closed.items():
+            closed.setdefault(name, []).extend(values)
+    return Catalog((one for c in catalogs for one in c), closed=closed, synonyms=synonyms)
+
+
+def _named_servers(options: argparse.Namespace) -> dict[str, McpServer | str]:
+    servers: dict[str, McpServer | str] = {}
+    for number, given in enumerate(options.mcp, start=1):
+        named = re.fullmatch(r"([A-Za-z_]\w*)=(.+)", given)
+        name = named[1] if named else "mcp" if number == 1 else f"mcp{number}"
+        if name in servers:
+            raise InvalidInput(f"two MCP servers are named {name!r}; write NAME=COMMAND_OR_URL")
+        servers[name] = named[2] if named else given
+    return servers
+
+
+def names_a_source(options: argparse.Namespace) -> bool:
+    """Return whether the caller said where operations come from."""
+    return bool(options.functions or options.openapi or options.mcp)
+
+
+def opened(options: argparse.Namespace, catalog: Catalog) -> SemCache:
+    """Return a semcache over `catalog`, as the options ask."""
+    return SemCache.open(settings=settings_of(options), catalog=catalog)
+
+
+def cache_of(options: argparse.Namespace) -> PlanCache:
+    """Return the cache that the options name, without operations or model."""
+    return PlanCache.open(options.directory)
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """Return the settings of options, environment and file, checked for what makes no sense."""
+    settings = Settings.load(
+        environ=os.environ,
+        directory=options.directory,
+        model=options.model,
+        base_url=options.base_url,
+        threshold=options.threshold,
+    )
+    if settings.base_url and not settings.model:
+        raise InvalidInput("a base URL without a model does nothing; name one by --model")
+    if settings.model and not (settings.api_key or settings.base_url):
+        raise InvalidInput(
+            f"model {settings.model!r} needs a key; set OPENAI_API_KEY, or give a --base-url"
+        )
+    return settings

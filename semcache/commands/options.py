@@ -1,0 +1,76 @@
+"""Options that several commands share."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - has no public name
+
+DIRECTORY = Path("indexes/default")
+"""Where a checkout keeps its cache."""
+
+
+def add_command(
+    commands: "Commands", name: str, run: Callable[[argparse.Namespace], int], says: str
+) -> argparse.ArgumentParser:
+    """Add a command that `run` carries out, and return the parser of its own options."""
+    options = commands.add_parser(name, help=says, description=says)
+    options.set_defaults(run=run)
+    return options
+
+
+def add_common(options: argparse.ArgumentParser, *, demo: bool = False) -> None:
+    """Add where the cache is, whose it is, and how to print; `demo` keeps nothing by default."""
+    kept = "a temporary directory" if demo else str(DIRECTORY)
+    options.add_argument(
+        "--directory",
+        type=Path,
+        default=None if demo else DIRECTORY,
+        help=f"where the cache is kept (default: {kept})",
+    )
+    options.add_argument("--tenant", default="default", help="whose plans (default: default)")
+    options.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_planning(options: argparse.ArgumentParser, *, demo: bool = False) -> None:
+    """Add what plans are made with; `demo` has operations of its own."""
+    if not demo:
+        add_sources(options)
+    options.add_argument("--threshold", type=float, help="cosine to exceed (default: 0.95)")
+    add_model(options)
+
+
+def add_sources(options: argparse.ArgumentParser) -> None:
+    """Add where operations come from."""
+    options.add_argument(
+        "--functions",
+        metavar="MODULE:NAME",
+        help="your own operations: a catalog, functions, or one (default: the demo's)",
+    )
+    options.add_argument(
+        "--openapi",
+        action="append",
+        default=[],
+        metavar="FILE_OR_URL",
+        help="operations of an OpenAPI document; OPENAPI_TOKEN is its bearer token",
+    )
+    options.add_argument(
+        "--server-url", metavar="URL", help="address to call instead of the document's"
+    )
+    options.add_argument(
+        "--mcp",
+        action="append",
+        default=[],
+        metavar="[NAME=]COMMAND_OR_URL",
+        help="tools of an MCP server, named NAME.tool (default: mcp)",
+    )
+
+
+def add_model(options: argparse.ArgumentParser) -> None:
+    """Add which language model helps."""
+    options.add_argument("--model", help="language model that normalizes and plans (default: none)")
+    options.add_argument(
+        "--base-url", help="an OpenAI-compatible server; OPENAI_API_KEY is its key"
+    )

@@ -1,0 +1,97 @@
+"""`semcache plan check` and `semcache plan run`."""
+
+import argparse
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semcache.binding.bind import bind
+from semcache.binding.generalize import generalize
+from semcache.canonical import Json, loads, plain
+from semcache.catalog.catalog import Catalog
+from semcache.commands.opening import catalog_of, names_a_source, opened
+from semcache.commands.options import add_command, add_model, add_sources
+from semcache.commands.output import WRONG, print_json
+from semcache.errors import InvalidInput, InvalidPlan
+from semcache.plans.checks import check, refuse
+from semcache.plans.codec import FORMATS, adopt, decode
+from semcache.plans.document import DocumentPlan
+from semcache.plans.finding import Finding
+from semcache.plans.plan import ExecutionPlan
+from semcache.prompts.parameter import by_name
+
+if TYPE_CHECKING:
+    from semcache.commands.options import Commands
+
+
+def add(commands: "Commands") -> None:
+    """Add the commands about a plan in a file."""
+    says = "Check or run a plan in a file."
+    plans = commands.add_parser("plan", help=says, description=says).add_subparsers(
+        required=True, metavar="COMMAND"
+    )
+    says = "Tell everything that is wrong with a plan; of its operations, if a source is named."
+    checks = add_command(plans, "check", _plan_check, says)
+    runs = add_command(plans, "run", _plan_run, "Run a plan.")
+    # Without a directory: running a plan caches nothing.
+    runs.set_defaults(directory=None, threshold=None)
+    for options in (checks, runs):
+        options.add_argument("file", type=Path, help="the plan, as JSON")
+        options.add_argument("--json", action="store_true", help="print JSON")
+        add_sources(options)
+    runs.add_argument(
+        "--params", default="{}", metavar="JSON", help="values of the plan's {{params.x}}"
+    )
+    add_model(runs)
+
+
+def _plan_check(options: argparse.Namespace) -> int:
+    plan = _plan(options)
+    with ExitStack() as stack:
+        catalog = catalog_of(options, stack) if names_a_source(options) else None
+        findings = _findings(plan, catalog)
+    if options.json:
+        listed: list[Json] = [plain(asdict(finding)) for finding in findings]
+        print_json(
+            {"format": plan.format, "operations": list(plan.operations()), "findings": listed}
+        )
+    elif findings:
+        print("\n".join(map(str, findings)))
+    else:
+        print(f"ok: {plan.format}, calls {', '.join(plan.operations()) or 'nothing'}")
+    return WRONG if findings else 0
+
+
+def _plan_run(options: argparse.Namespace) -> int:
+    given = loads(options.params, what="--params")
+    if not isinstance(given, dict):
+        raise InvalidInput(f"--params is a {type(given).__name__}; expected a JSON object")
+    with ExitStack() as stack:
+        catalog = catalog_of(options, stack)
+        schemas = {operation.name: operation.input_schema for operation in catalog}
+        template = generalize(_plan(options).to_dict(), by_name(given), schemas=schemas)
+        bound = bind(template, given)
+        plan = adopt(bound.plan, bound.data)
+        refuse(_findings(plan, catalog))
+        outcome = stack.enter_context(opened(options, catalog)).execute(plan)
+    if options.json:
+        print_json({"value": outcome.value, "text": outcome.text})
+    else:
+        print(outcome.text)
+    return 0
+
+
+def _plan(options: argparse.Namespace) -> ExecutionPlan:
+    try:
+        return decode(options.file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise InvalidPlan(f"{str(options.file)!r} is not UTF-8 text: {error.reason}") from error
+
+
+def _findings(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+    if plan.format == DocumentPlan.format:
+        formats = ", ".join(known.name for known in FORMATS)
+        what = f"no format that is known; expected the keys of one of: {formats}"
+        return (Finding("", what, "shape"),)
+    return check(plan, catalog)

@@ -1,0 +1,90 @@
+"""`semcache evaluate` and `semcache tune`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semcache.commands.options import add_command
+from semcache.commands.output import WRONG, print_json
+from semcache.explore.evaluate import evaluate
+from semcache.explore.report import Report, pooled
+from semcache.explore.tune import TRIED, recommend
+
+if TYPE_CHECKING:
+    from semcache.commands.options import Commands
+
+
+def add(commands: "Commands") -> None:
+    """Add the commands that replay streams."""
+    says = "Replay streams against a cold cache and say how well it matched."
+    options = add_command(commands, "evaluate", _evaluate, says)
+    options.add_argument("streams", nargs="+", type=Path, metavar="STREAM", help="JSON lines")
+    options.add_argument("--threshold", type=float, help="cosine to exceed (default: 0.95)")
+    options.add_argument(
+        "--max-wrong", type=float, help="highest share of wrong hits (default: no bound)"
+    )
+    _add_replay(options)
+    says = "Recommend a threshold or max_wrong, with its confidence, from a stream."
+    options = add_command(commands, "tune", _tune, says)
+    options.add_argument("stream", type=Path, metavar="STREAM", help="JSON lines")
+    options.add_argument(
+        "--max-wrong", type=float, default=0.01, help="share of wrong hits (default: 0.01)"
+    )
+    options.add_argument("--confidence", type=float, default=0.95, help="default: 0.95")
+    options.add_argument(
+        "--knob", choices=tuple(TRIED), default="threshold", help="what to set (default: threshold)"
+    )
+    _add_replay(options)
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    reports: list[Report] = []
+    for path in options.streams:
+        # The first replay's embedder serves the others: loading it takes seconds.
+        cache = reports[0].cache if reports else None
+        reports.append(
+            evaluate(
+                path,
+                given=options.given,
+                log=options.log,
+                threshold=0.95 if options.threshold is None else options.threshold,
+                max_wrong=options.max_wrong,
+                embedder=cache.embedder if cache else None,
+                limit=options.rows,
+            )
+        )
+        if not options.json:
+            print(reports[-1], flush=True)
+    if len(reports) > 1:
+        reports.append(pooled(reports))
+    if options.json:
+        print_json([report.to_dict() for report in reports])
+    elif len(reports) > 1:
+        print("\n".join(reports[-1].lines(mistakes=0)))
+    return 0
+
+
+def _tune(options: argparse.Namespace) -> int:
+    found = recommend(
+        options.stream,
+        target=options.max_wrong,
+        confidence=options.confidence,
+        knob=options.knob,
+        given=options.given,
+        log=options.log,
+        limit=options.rows,
+    )
+    if options.json:
+        print_json(found.to_dict())
+    else:
+        print(found)
+    return 0 if found.chosen else WRONG
+
+
+def _add_replay(options: argparse.ArgumentParser) -> None:
+    options.add_argument(
+        "--log", action="store_true", help="lines need only `text` and `plan`: a log of your own"
+    )
+    options.add_argument("--given", action="store_true", help="give lookups the parameters' values")
+    options.add_argument("--rows", type=int, help="replay at most this many rows of each stream")
+    options.add_argument("--json", action="store_true", help="print JSON")
