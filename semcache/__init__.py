@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from semcache.aio import AsyncPlanCache, AsyncSemCache
     from semcache.cache.found import Found, Hit, Miss
-    from semcache.cache.plan_cache import PlanCache, Stored
+    from semcache.cache.plan_cache import PlanCache
+    from semcache.cache.writer import Stored
     from semcache.catalog.catalog import Catalog
     from semcache.catalog.operation import Operation
     from semcache.errors import SemCacheError
@@ -37,7 +38,7 @@ _HOMES = {
     "SemCache": "semcache.semcache",
     "SemCacheError": "semcache.errors",
     "Settings": "semcache.settings",
-    "Stored": "semcache.cache.plan_cache",
+    "Stored": "semcache.cache.writer",
     "catalog_from": "semcache.sources.functions",
     "operation": "semcache.sources.functions",
 }

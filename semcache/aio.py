@@ -11,8 +11,9 @@ from typing import ParamSpec, Self, TypeVar
 
 from semcache.cache.entry import Entry
 from semcache.cache.found import Found
-from semcache.cache.plan_cache import PlanCache, Stored
+from semcache.cache.plan_cache import PlanCache
 from semcache.cache.statistics import Statistics
+from semcache.cache.writer import Stored
 from semcache.catalog.grounding import Grounded
 from semcache.errors import StoreUnavailable
 from semcache.plans.plan import ExecutionPlan

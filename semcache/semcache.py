@@ -13,8 +13,9 @@ from semcache.binding.bind import bind
 from semcache.binding.generalize import generalize
 from semcache.cache.flight import Flights
 from semcache.cache.found import Found, Hit, Miss
-from semcache.cache.plan_cache import PlanCache, Stored
+from semcache.cache.plan_cache import PlanCache
 from semcache.cache.responses import Responses
+from semcache.cache.writer import Stored
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded, Grounding

@@ -1,30 +1,29 @@
 """PlanCache: plans made once, found again by template text, by schema and by meaning."""
 
-import contextlib
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
-
-import numpy as np
+from typing import TYPE_CHECKING, Self
 
 from semcache.cache.admission import admit, readable
 from semcache.cache.asked import Asked, ask
-from semcache.cache.entry import Decoded, Entry, from_record, merged
+from semcache.cache.entry import Decoded, Entry, from_record
 from semcache.cache.family import family
 from semcache.cache.found import Found, Hit, Miss, Trace
 from semcache.cache.labels import Labels
 from semcache.cache.statistics import Counters, Statistics, statistics
 from semcache.cache.tiers import Lookup, Parts
 from semcache.cache.transfer import read_entries, write_entries
+from semcache.cache.trouble import Trouble
 from semcache.cache.vetoes import Vetoes
 from semcache.cache.view import View
 from semcache.cache.views import Views
+from semcache.cache.writer import Stored, Writer
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
-    EmbeddingError,
     InvalidInput,
     InvalidPrompt,
     InvalidSettings,
@@ -34,14 +33,10 @@ from semcache.errors import (
     StoreError,
 )
 from semcache.events import (
-    EntriesRemoved,
-    EntryStored,
     Event,
     LookupFinished,
     PhaseFinished,
-    TierFailed,
 )
-from semcache.matching.content import embedded_text
 from semcache.matching.gates import default_gates, exact_gates, risk_gates
 from semcache.matching.risk import shipped
 from semcache.plans.plan import ExecutionPlan
@@ -52,7 +47,6 @@ from semcache.ports import (
     Observer,
     PlanStore,
     Snapshots,
-    Vector,
     VectorIndex,
 )
 from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
@@ -66,28 +60,6 @@ if TYPE_CHECKING:
     from semcache.settings import Settings
 
 log = logging.getLogger(__name__)
-
-EXAMPLES = 16
-"""Parameter sets that an entry remembers of the prompts planned into it."""
-
-Why = Literal["invalidated", "expired", "evicted", "cleared", "feedback", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What storing a plan did."""
-
-    id: str
-    """Id of the entry; empty if nothing was stored."""
-    replaced: bool = False
-    """Whether an entry of the same template and fixed values was there."""
-    reason: str = ""
-    """Why nothing was stored, or why it is found by exact keys only; empty if all went well."""
-    key: str = ""
-    """Readable key of the entry; empty if nothing was stored."""
-
-    def __bool__(self) -> bool:
-        return bool(self.id)
 
 
 class PlanCache:
@@ -118,7 +90,8 @@ class PlanCache:
         self.embedder = embedder
         """What turns texts into vectors."""
         self._clock = clock
-        self._observer = observer
+        self._trouble = Trouble(observer)
+        self._writer = Writer(store, embedder, self._trouble, max_entries=settings.max_entries)
         self._normalizer = normalizer
         self._views = Views(
             store,
@@ -139,7 +112,6 @@ class PlanCache:
             if catalog is None
             else ClosedValues(catalog.closed, synonyms=catalog.synonyms)
         )
-        self._failing: set[tuple[str, str]] = set()
         self._usual = self._usual_parts()
 
     @classmethod
@@ -215,10 +187,10 @@ class PlanCache:
             asked = self._asked(text, tenant, given, grounding=grounding, view=view, schema=schema)
             found = Lookup(self._parts(above), view, asked).find()
         except StoreError as error:
-            self._failed(tenant, "store", error)
+            self._trouble.failed(tenant, "store", error)
             found = Miss("store_failed", None, Trace(prompt=text, tenant=tenant, template=""))
         else:
-            self._worked(found)
+            self._trouble.worked(found)
         self._report(found, tenant, run, self._clock.monotonic() - start)
         return found
 
@@ -271,7 +243,7 @@ class PlanCache:
             normalized=self._normalized,
             weigh=self._labels.weigh if self._labels else None,
             vetoed=self._vetoed,
-            failed=self._failed,
+            failed=self._trouble.failed,
         )
 
     def _stricter(self, threshold: float | None) -> float | None:
@@ -290,7 +262,7 @@ class PlanCache:
         try:
             return self._views.current(tenant)
         except StoreError as error:
-            self._failed(tenant, "store", error)
+            self._trouble.failed(tenant, "store", error)
             return None
 
     def _vetoed(self, asked: Asked, entry: str) -> bool:
@@ -304,7 +276,7 @@ class PlanCache:
             log.info("MISS %s (%s)", found.trace.key or found.trace.template, found.reason)
             counted = f"miss:{found.reason}"
         self._count(tenant, counted)
-        if self._observer is None:
+        if self._trouble.observer is None:
             return
         self.emit(_finished(found, tenant, run, seconds))
         for phase, took in found.trace.seconds.items():
@@ -366,48 +338,10 @@ class PlanCache:
                 self._labels.planned(entry.tenant, entry.prompt, families)
 
     def _put(self, entry: Entry) -> Stored:
-        vector, trouble = self._vector(entry)
-        try:
-            old = self._old(entry)
-            if old is not None:
-                entry = replace(entry, examples=merged((*old.examples, *entry.examples), EXAMPLES))
-            record = entry.record(vector, self.embedder.fingerprint)
-            put = self._store.put(record, max_entries=self.settings.max_entries)
-        except StoreError as error:
-            self._failed(entry.tenant, "store", error, doing="writing")
-            return Stored("", reason=f"the store failed: {error}")
-        self._failing.discard(("store", "writing"))
-        stored = EntryStored(
-            tenant=entry.tenant, entry=entry.id, replaced=put.replaced, evicted=len(put.evicted)
-        )
-        self.emit(stored)
-        if put.evicted:
-            self._removed(entry.tenant, len(put.evicted), "evicted")
-        self._count(entry.tenant, "stored")
-        return Stored(entry.id, replaced=put.replaced, reason=trouble, key=entry.label)
-
-    def _vector(self, entry: Entry) -> tuple[Vector | None, str]:
-        try:
-            vector = self._embedded(embedded_text(entry.template))
-        except EmbeddingError as error:
-            self._failed(entry.tenant, "embedder", error)
-            return None, f"not embedded: {error}"
-        self._failing.discard(("embedder", ""))
-        return vector, ""
-
-    def _embedded(self, text: str) -> Vector:
-        vector: Vector = self.embedder.embed([text])[0]
-        if not np.isfinite(vector).all():
-            raise EmbeddingError("the vector holds NaN or infinity; expected finite numbers")
-        return vector
-
-    def _old(self, entry: Entry) -> Entry | None:
-        try:
-            record = self._store.get(entry.tenant, entry.id)
-            return from_record(record) if record else None
-        except StoreCorrupt as error:
-            self._failed(entry.tenant, "store", error)
-            return None
+        stored = self._writer.put(entry)
+        if stored:
+            self._count(entry.tenant, "stored")
+        return stored
 
     # Feedback and removal ------------------------------------------------------------------
 
@@ -438,7 +372,7 @@ class PlanCache:
             if found.tier == "semantic" and not of_its_own:
                 self._vetoes.add(tenant, asked.digest, found.entry)
             elif self._store.remove(tenant, [found.entry]):
-                self._removed(tenant, 1, "feedback")
+                self._trouble.removed(tenant, 1, "feedback")
 
     def invalidate(
         self,
@@ -467,7 +401,7 @@ class PlanCache:
                 ids.update(self._store.labelled(tenant, label))
             removed = self._store.remove(tenant, sorted(ids))
             if removed:
-                self._removed(tenant, removed, "invalidated")
+                self._trouble.removed(tenant, removed, "invalidated")
         return removed
 
     def remove_expired(self, *, tenant: str = "default") -> int:
@@ -478,7 +412,7 @@ class PlanCache:
             old = [r.id for r in self._store.scan(tenant) if r.expires_s and r.expires_s <= now]
             removed = self._store.remove(tenant, old)
             if removed:
-                self._removed(tenant, removed, "expired")
+                self._trouble.removed(tenant, removed, "expired")
         return removed
 
     def clear(self, *, tenant: str | None = None) -> int:
@@ -491,7 +425,7 @@ class PlanCache:
             if self._labels is not None:
                 self._labels.forget(tenant)
             self._views.forget(tenant)
-            self._removed(tenant or "", removed, "cleared")
+            self._trouble.removed(tenant or "", removed, "cleared")
         return removed
 
     # Looking around ------------------------------------------------------------------------
@@ -507,7 +441,7 @@ class PlanCache:
             try:
                 found.append(from_record(record))
             except StoreCorrupt as error:
-                self._failed(tenant, "store", error)
+                self._trouble.failed(tenant, "store", error)
         return tuple(found)
 
     def tenants(self) -> tuple[str, ...]:
@@ -553,7 +487,7 @@ class PlanCache:
             self._counters.flush()
             if self._labels is not None:
                 self._labels.flush()
-            self._failing.discard(("store", "writing"))
+            self._trouble.mended("store", doing="writing")
 
     def close(self) -> None:
         """Flush and release files; calling it twice is fine.
@@ -580,38 +514,11 @@ class PlanCache:
 
     def emit(self, event: Event) -> None:
         """Hand `event` to the observer."""
-        if self._observer is not None:
-            self._observer(event)
+        self._trouble.emit(event)
 
-    @contextlib.contextmanager
-    def guarded(self, tenant: str) -> Iterator[None]:
+    def guarded(self, tenant: str) -> AbstractContextManager[None]:
         """Turn store trouble inside into an event and one warning."""
-        try:
-            yield
-        except StoreError as error:
-            self._failed(tenant, "store", error, doing="writing")
-
-    def _failed(self, tenant: str, part: str, error: Exception, *, doing: str = "") -> None:
-        """Report a failure, and warn if the part worked up to now.
-
-        Writing may go on failing where reading works (a full disk): each is told apart, or every
-        lookup between two failing writes would bring the warning back.
-        """
-        self.emit(TierFailed(tenant=tenant, part=part, error=f"{type(error).__name__}: {error}"))
-        warned = any(known == part for known, _ in tuple(self._failing))
-        self._failing.add((part, doing))
-        if not warned:
-            log.warning("%s failed and is passed over until it works again: %s", part, error)
-
-    def _worked(self, found: Found) -> None:
-        """Forget failures of what this lookup has just used."""
-        self._failing.discard(("store", ""))
-        failed = isinstance(found, Miss) and found.reason == "embedder_failed"
-        if "embed" in found.trace.seconds and not failed:
-            self._failing.discard(("embedder", ""))
-
-    def _removed(self, tenant: str, count: int, why: Why) -> None:
-        self.emit(EntriesRemoved(tenant=tenant, count=count, why=why))
+        return self._trouble.guarded(tenant)
 
     def _count(self, tenant: str, name: str) -> None:
         if self._counters.add(tenant, name):

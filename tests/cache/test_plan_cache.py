@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from semcache.binding.codecs import alike
 from semcache.cache.found import Hit, Miss
-from semcache.cache.plan_cache import PlanCache, Stored
+from semcache.cache.plan_cache import PlanCache
+from semcache.cache.writer import Stored
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation

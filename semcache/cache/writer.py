@@ -1,0 +1,88 @@
+"""Writes entries: embedded, merged with what was there, in one transaction."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from semcache.cache.entry import Entry, from_record, merged
+from semcache.cache.trouble import Trouble
+from semcache.errors import EmbeddingError, StoreCorrupt, StoreError
+from semcache.events import EntryStored
+from semcache.matching.content import embedded_text
+from semcache.ports import Embedder, PlanStore, Vector
+
+EXAMPLES = 16
+"""Parameter sets that an entry remembers of the prompts planned into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What storing a plan did."""
+
+    id: str
+    """Id of the entry; empty if nothing was stored."""
+    replaced: bool = False
+    """Whether an entry of the same template and fixed values was there."""
+    reason: str = ""
+    """Why nothing was stored, or why it is found by exact keys only; empty if all went well."""
+    key: str = ""
+    """Readable key of the entry; empty if nothing was stored."""
+
+    def __bool__(self) -> bool:
+        return bool(self.id)
+
+
+class Writer:
+    """Puts entries into a store. Trouble is reported and answered, never raised."""
+
+    def __init__(
+        self, store: PlanStore, embedder: Embedder, trouble: Trouble, *, max_entries: int | None
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._trouble = trouble
+        self._max_entries = max_entries
+
+    def put(self, entry: Entry) -> Stored:
+        """Write `entry`; say what came of it. Cost: one embedding."""
+        vector, trouble = self._vector(entry)
+        try:
+            old = self._old(entry)
+            if old is not None:
+                entry = replace(entry, examples=merged((*old.examples, *entry.examples), EXAMPLES))
+            record = entry.record(vector, self._embedder.fingerprint)
+            put = self._store.put(record, max_entries=self._max_entries)
+        except StoreError as error:
+            self._trouble.failed(entry.tenant, "store", error, doing="writing")
+            return Stored("", reason=f"the store failed: {error}")
+        self._trouble.mended("store", doing="writing")
+        stored = EntryStored(
+            tenant=entry.tenant, entry=entry.id, replaced=put.replaced, evicted=len(put.evicted)
+        )
+        self._trouble.emit(stored)
+        if put.evicted:
+            self._trouble.removed(entry.tenant, len(put.evicted), "evicted")
+        return Stored(entry.id, replaced=put.replaced, reason=trouble, key=entry.label)
+
+    def _vector(self, entry: Entry) -> tuple[Vector | None, str]:
+        try:
+            vector = self._embedded(embedded_text(entry.template))
+        except EmbeddingError as error:
+            self._trouble.failed(entry.tenant, "embedder", error)
+            return None, f"not embedded: {error}"
+        self._trouble.mended("embedder")
+        return vector, ""
+
+    def _embedded(self, text: str) -> Vector:
+        vector: Vector = self._embedder.embed([text])[0]
+        if not np.isfinite(vector).all():
+            raise EmbeddingError("the vector holds NaN or infinity; expected finite numbers")
+        return vector
+
+    def _old(self, entry: Entry) -> Entry | None:
+        try:
+            record = self._store.get(entry.tenant, entry.id)
+            return from_record(record) if record else None
+        except StoreCorrupt as error:
+            self._trouble.failed(entry.tenant, "store", error)
+            return None
