@@ -1,0 +1,174 @@
+"""Intents: what a goal asks for, step by step, before anyone says which operations do it.
+
+A decomposer turns a goal into `SubIntent`s; a resolver finds an operation for each; an assembler
+makes the plan, whose nodes name the intents that they serve (under the key `intent`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic_core import CoreSchema, core_schema
+
+from semcache.canonical import Json, JsonObject
+from semcache.plans.plan import ExecutionPlan
+from semcache.prompts.parameter import Parameter
+
+IntentKind: TypeAlias = Literal["api_call", "data_transform", "output", "user_input", "composite"]
+"""What kind of step an intent is; a composite one must be taken apart once more."""
+
+Action: TypeAlias = Literal[
+    "list", "get", "create", "update", "delete", "search", "execute", "other"
+]
+"""What an API call does, in one of eight words."""
+
+Transform: TypeAlias = Literal[
+    "filter", "sort", "group", "count", "aggregate", "limit", "format", "extract", "other"
+]
+"""What a data transform does to the result before it."""
+
+INTENT_KEY = "intent"
+"""Key under which a node of a plan names the intent that it serves."""
+
+GOAL = "goal"
+"""Id of the goal in its graph; steps are `step1`, `step2`…"""
+
+_VERBS: dict[Action, str] = {
+    "list": "list fetch retrieve",
+    "get": "get read show view",
+    "create": "create add new make",
+    "update": "update edit modify change",
+    "delete": "delete remove drop",
+    "search": "search find query lookup",
+    "execute": "execute run invoke call",
+}
+ACTIONS: Mapping[str, Action] = {
+    verb: action for action, verbs in _VERBS.items() for verb in verbs.split()
+}
+"""Verb → the action that it names (specs/ccos.md, E1); a verb that is not here is `other`."""
+
+KEYWORDS: Mapping[Action, tuple[str, ...]] = {
+    "list": ("list", "fetch", "get_all", "retrieve"),
+    "get": ("get", "read", "fetch", "retrieve"),
+    "create": ("create", "add", "new", "insert", "post"),
+    "update": ("update", "edit", "modify", "patch", "put"),
+    "delete": ("delete", "remove", "destroy"),
+    "search": ("search", "find", "query", "lookup"),
+    "execute": ("execute", "run", "invoke", "call"),
+    "other": (),
+}
+"""Action → the words by which operations that do it are named (specs/ccos.md, E1)."""
+
+
+def _as_json(parameter: Parameter) -> JsonObject:
+    told: JsonObject = {"name": parameter.name, "value": parameter.value}
+    return told if parameter.mention is None else {**told, "mention": parameter.mention}
+
+
+def _parameter(told: object) -> Parameter:
+    if isinstance(told, Parameter):
+        return told
+    if not isinstance(told, dict) or not {"name", "value"} <= told.keys():
+        raise ValueError(f"a parameter is {told!r}; expected an object with `name` and `value`")
+    return Parameter(told["name"], told["value"], told.get("mention"))
+
+
+class _Kept:
+    """Keeps a parameter by the two functions above: pydantic cannot follow a recursive alias."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> CoreSchema:
+        written = core_schema.plain_serializer_function_ser_schema(_as_json)
+        return core_schema.no_info_plain_validator_function(_parameter, serialization=written)
+
+
+Said: TypeAlias = Annotated[Parameter, _Kept]
+"""A parameter, and how it is kept as JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubIntent:
+    """One step of a goal: what shall be done, not yet by which operation."""
+
+    id: str
+    """Unique in its decomposition: `step1`, `step2`…; a plan's nodes name it."""
+    goal: str
+    """What shall be done, in the words of the prompt or of the model that took it apart."""
+    kind: IntentKind
+    verb: str = ""
+    """The verb as it was said, in lower case: `fetch`. Empty if there is none."""
+    noun: str = ""
+    """What it is done to, as it was said: `open issues`. Empty if unknown."""
+    action: Action = "other"
+    """Of an API call: what `verb` amounts to."""
+    transform: Transform | None = None
+    """Of a data transform: what it does; None for every other kind."""
+    topic: str = ""
+    """Of a user input: what is asked for (`page size`). Of a data transform: by what (`label bug`,
+    the `transform_target` of specs/ccos.md). Empty for every other kind."""
+    params: tuple[Said, ...] = ()
+    """The values said for this step, each with its words in the prompt. A name is a guess by kind
+    (`number`, `identifier`) unless the caller or a model gave it."""
+    depends_on: tuple[str, ...] = ()
+    """Ids of the intents whose results it needs."""
+    suggested: str | None = None
+    """An operation that the decomposition names for it; None: it names none."""
+    no_tool: bool = False
+    """Whether the decomposition looked at the operations and says that none fits: no guessing."""
+    domain: str | None = None
+    """The domain of the settings that it belongs to; None: any."""
+    confidence: float = 1.0
+    """How sure the decomposition is of this step, in [0, 1]."""
+    why: str = ""
+    """Why it is a step of its own, for people."""
+
+    @property
+    def values(self) -> dict[str, Json]:
+        """The values said for this step, by the names of their parameters."""
+        return {parameter.name: parameter.value for parameter in self.params}
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """A goal taken apart."""
+
+    goal: str
+    """The prompt."""
+    intents: tuple[SubIntent, ...]
+    """The steps, in the order in which they were said; at least one."""
+    confidence: float
+    """How sure the strategy is of the whole, in [0, 1]."""
+    strategy: str
+    """Which strategy: `pattern:sequential_actions`, `intent-first`, `grounded`."""
+    reasons: tuple[str, ...] = ()
+    """What led to it, in order: the strategies that deferred before, and why."""
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether the goal is one step."""
+        return len(self.intents) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A strategy leaves a goal to another one."""
+
+    strategy: str
+    why: str
+    """What it cannot settle, for people and for the reasons of a decomposition."""
+
+
+def serves(plan: ExecutionPlan) -> dict[str, str]:
+    """Return node of `plan` → id of the intent that it serves, for the nodes that name one.
+
+    Routes plans name it on the node, tasks plans on the task, programs on the instruction.
+    """
+    body = plan.to_dict()
+    listed = [(name, node) for name, node in body.items() if isinstance(node, dict)]
+    for key, name_key in (("tasks", "id"), ("instructions", "seq_no")):
+        steps = body.get(key)
+        if isinstance(steps, list):
+            listed += [(str(one.get(name_key)), one) for one in steps if isinstance(one, dict)]
+    return {
+        name: intent for name, node in listed if isinstance(intent := node.get(INTENT_KEY), str)
+    }
