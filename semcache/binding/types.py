@@ -11,6 +11,8 @@ from semcache.plans.tasks import TaskPlan, is_tasks
 Schemas: TypeAlias = Mapping[str, JsonObject]
 """Operation name → JSON Schema of its input."""
 
+MAX_CHOICES = 1000  # of one schema; a document with more alternatives is not read to its end
+
 _CODECS = {
     "array": "array",
     "boolean": "boolean",
@@ -30,7 +32,7 @@ def codec_at(plan: JsonObject, at: Pointer, schemas: Schemas) -> str | None:
     schema = schemas.get(name)
     if schema is None:
         return None
-    kinds = _types(_below(schema, inside, schema), schema) - {"null"}
+    kinds = types(_below(schema, inside, schema), schema) - {"null"}
     return _CODECS.get(kinds.pop()) if len(kinds) == 1 else None
 
 
@@ -75,7 +77,7 @@ def _text(holder: Json, key: str) -> str:
 
 def _below(schema: Json, inside: Pointer, root: JsonObject) -> Json:
     for step in inside:
-        schema = next((s for s in map(_step(step), _choices(schema, root)) if s is not None), None)
+        schema = next((s for s in map(_step(step), choices(schema, root)) if s is not None), None)
     return schema
 
 
@@ -96,27 +98,40 @@ class _Step:
         return schema.get("additionalProperties")
 
 
-def _choices(schema: Json, root: JsonObject, depth: int = 8) -> list[JsonObject]:
-    """Return what `schema` may be: itself, what it refers to, its alternatives."""
-    if not isinstance(schema, dict) or not depth:
-        return []
-    found = [schema]
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/"):
-        target: Json = root
-        for part in reference[2:].split("/"):
-            target = target.get(part) if isinstance(target, dict) else None
-        found += _choices(target, root, depth - 1)
-    for key in ("anyOf", "oneOf", "allOf"):
-        branches = schema.get(key)
-        for branch in branches if isinstance(branches, list) else ():
-            found += _choices(branch, root, depth - 1)
-    return found
+def choices(schema: Json, root: JsonObject) -> list[JsonObject]:
+    """Return what `schema` may be: itself, what it refers to, its alternatives; a thousand at most.
+
+    References are looked up in `root`; one that leads nowhere, or back, adds nothing.
+    """
+    found: dict[int, JsonObject] = {}
+    waiting: list[Json] = [schema]
+    while waiting and len(found) < MAX_CHOICES:
+        one = waiting.pop(0)
+        if not isinstance(one, dict) or id(one) in found:
+            continue
+        found[id(one)] = one
+        branches = [one.get(key) for key in ("anyOf", "oneOf", "allOf")]
+        waiting = [
+            *([_target(one["$ref"], root)] if "$ref" in one else ()),
+            *(branch for listed in branches if isinstance(listed, list) for branch in listed),
+            *waiting,
+        ]
+    return list(found.values())
 
 
-def _types(schema: Json, root: JsonObject) -> set[str]:
+def _target(reference: Json, root: JsonObject) -> Json:
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    target: Json = root
+    for part in reference[2:].split("/"):
+        target = target.get(part) if isinstance(target, dict) else None
+    return target
+
+
+def types(schema: Json, root: JsonObject) -> set[str]:
+    """Return the JSON types that `schema` names, in all that it may be; empty if it names none."""
     found: set[str] = set()
-    for choice in _choices(schema, root):
+    for choice in choices(schema, root):
         declared = choice.get("type")
         found |= {declared} if isinstance(declared, str) else set()
         found |= (
