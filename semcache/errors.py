@@ -23,6 +23,7 @@ SemCacheError
 │   ├── StepLimitExceeded         more steps than the budget
 │   ├── DeadlineExceeded          no answer before the deadline
 │   ├── OutputTooLarge            a result over the output bound
+│   ├── InputNeeded               the plan asks a person, and nobody has answered yet
 │   └── CompensationFailed        the plan stopped, and not all that it had done could be undone
 ├── StoreError                    the store cannot be read or written
 │   ├── StoreUnavailable          locked, full, read-only, gone
@@ -41,7 +42,7 @@ SemCacheError
 └── MissingExtra (ImportError)    an optional package is not installed
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class SemCacheError(Exception):
@@ -159,6 +160,17 @@ class DeadlineExceeded(ExecutionError):
 
 class OutputTooLarge(ExecutionError):
     """A result is over the output bound."""
+
+
+class InputNeeded(ExecutionError):
+    """The plan asks a person something, and nobody has answered yet."""
+
+    def __init__(
+        self, message: str, *, question: Mapping[str, object] | None = None, node: str = ""
+    ) -> None:
+        super().__init__(message, node=node)
+        self.question = dict(question or {})
+        """The input of `ask_user` that asks it."""
 
 
 class CompensationFailed(ExecutionError):

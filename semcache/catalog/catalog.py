@@ -1,11 +1,12 @@
 """Catalog: the operations that a plan may call, and the words of their domain."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from types import MappingProxyType
 
 from semcache.canonical import Json, digest, plain
-from semcache.catalog.operation import Operation
+from semcache.catalog.operation import Call, Operation
 from semcache.catalog.schemas import Schema, Violation, enums
 from semcache.errors import InvalidJson, InvalidOperation, UnknownOperation
 
@@ -13,10 +14,18 @@ from semcache.errors import InvalidJson, InvalidOperation, UnknownOperation
 class Catalog:
     """Operations by name. Immutable; equal by content; safe from several threads.
 
-    Iterating gives the operations, sorted by name.
+    Iterating gives the operations, sorted by name; the built-in ones are found by name alone.
     """
 
-    __slots__ = ("_by_name", "_closed", "_fingerprint", "_fingerprints", "_schemas", "_synonyms")
+    __slots__ = (
+        "_builtins",
+        "_by_name",
+        "_closed",
+        "_fingerprint",
+        "_fingerprints",
+        "_schemas",
+        "_synonyms",
+    )
 
     def __init__(
         self,
@@ -24,17 +33,32 @@ class Catalog:
         *,
         closed: Mapping[str, Sequence[str]] | None = None,
         synonyms: Mapping[str, str] | None = None,
+        builtins: Iterable[Operation] = (),
     ) -> None:
+        """Keep the operations.
+
+        Args:
+            operations: What plans may call, and what prompts are about.
+            closed: Field → the only values that it can have.
+            synonyms: Word of a prompt → the word or value that the catalog has for it.
+            builtins: What plans may call whatever the domain: found by name, but not listed, so
+                that no prompt is about them. An operation of the same name goes before.
+
+        Raises:
+            InvalidOperation: one cannot be used, or two have one name.
+        """
         self._by_name = _named(operations)
+        self._builtins = {k: v for k, v in _named(builtins).items() if k not in self._by_name}
         self._synonyms = dict(synonyms or {})
         self._closed = _domains(closed or {}, self._by_name.values())
         self._fingerprints = {
             name: operation.fingerprint for name, operation in self._by_name.items()
         }
         self._fingerprint = digest(list(self._fingerprints.values()))
+        self._fingerprints |= {name: one.fingerprint for name, one in self._builtins.items()}
         self._schemas = {
             name: Schema(operation.input_schema, name=name)
-            for name, operation in self._by_name.items()
+            for name, operation in (*self._by_name.items(), *self._builtins.items())
         }
 
     def get(self, name: str) -> Operation:
@@ -43,9 +67,11 @@ class Catalog:
         Raises:
             UnknownOperation: there is none; the message lists names near it.
         """
-        if name not in self._by_name:
+        if name in self._by_name:
+            return self._by_name[name]
+        if name not in self._builtins:
             raise UnknownOperation(self.unknown(name))
-        return self._by_name[name]
+        return self._builtins[name]
 
     def unknown(self, name: str) -> str:
         """Return what to tell someone who asked for `name`, which is not here."""
@@ -91,10 +117,50 @@ class Catalog:
     def with_(self, operation: Operation) -> "Catalog":
         """Return a catalog that also has `operation`, in place of one of the same name."""
         kept = [known for known in self if known.name != operation.name]
-        return Catalog((*kept, operation), closed=self._closed, synonyms=self._synonyms)
+        return Catalog(
+            (*kept, operation),
+            closed=self._closed,
+            synonyms=self._synonyms,
+            builtins=self._builtins.values(),
+        )
+
+    def with_builtins(self, operations: Iterable[Operation]) -> "Catalog":
+        """Return a catalog whose plans may call `operations` too, though no prompt is about them.
+
+        An operation that is listed goes before one of its name; a built-in one is replaced.
+        """
+        added = {operation.name: operation for operation in operations}
+        return Catalog(
+            self._by_name.values(),
+            closed=self._closed,
+            synonyms=self._synonyms,
+            builtins=(self._builtins | added).values(),
+        )
+
+    def with_calls(self, calls: Mapping[str, Call]) -> "Catalog":
+        """Return this catalog with other code behind the operations that `calls` names.
+
+        Cheap at any size: nothing but the code differs, so what is known of the rest is shared.
+
+        Raises:
+            UnknownOperation: it names an operation that there is not.
+        """
+        changed = {name: replace(self.get(name), call=code) for name, code in calls.items()}
+        other = object.__new__(Catalog)
+        for slot in Catalog.__slots__:
+            setattr(other, slot, getattr(self, slot))
+        for slot in ("_by_name", "_builtins"):
+            known = getattr(self, slot)
+            setattr(other, slot, known | {k: v for k, v in changed.items() if k in known})
+        return other
+
+    @property
+    def builtins(self) -> tuple[str, ...]:
+        """The names of what plans may call whatever the domain, sorted."""
+        return tuple(self._builtins)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name
+        return name in self._by_name or name in self._builtins
 
     def __iter__(self) -> Iterator[Operation]:
         return iter(self._by_name.values())
@@ -115,7 +181,7 @@ class Catalog:
 
     @property
     def _identity(self) -> tuple[object, ...]:
-        return self._fingerprint, self._closed, self._synonyms
+        return self._fingerprints, self._closed, self._synonyms
 
 
 def _named(operations: Iterable[Operation]) -> dict[str, Operation]:

@@ -12,6 +12,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Call, Operation
 from semcache.errors import (
     DeadlineExceeded,
+    InputNeeded,
     InvalidJson,
     OperationFailed,
     OperationRefused,
@@ -42,6 +43,7 @@ def call(
         OperationFailed: it raised (the cause is kept), or gave what is not JSON.
         DeadlineExceeded: no answer within `timeout_s`.
         OutputTooLarge: input or output is over the bound.
+        InputNeeded: it asks a person who has not answered yet.
     """
     code = _permitted(operation, limits, node)
     values = _accepted(operation, given, catalog, limits, node)
@@ -99,6 +101,8 @@ def _within(timeout_s: float, code: Call, values: JsonObject, name: str, node: s
     error = attempt.error
     if isinstance(error, (OperationRefused, OutputTooLarge)):
         raise type(error)(str(error), node=node) from error
+    if isinstance(error, InputNeeded):
+        raise InputNeeded(str(error), question=error.question, node=node) from error
     if error is not None:
         told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise OperationFailed(f"operation {name!r} failed: {told}", node=node) from error

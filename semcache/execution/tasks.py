@@ -15,6 +15,7 @@ from semcache.errors import (
     CompensationFailed,
     DeadlineExceeded,
     ExecutionError,
+    InputNeeded,
     InvalidPlan,
     InvalidSettings,
     SemCacheError,
@@ -165,7 +166,8 @@ class _Run:
                 self.collect()
         except SemCacheError as error:
             self.settle()
-            self.undo(error)
+            if not isinstance(error, InputNeeded):  # it goes on from here once that is answered
+                self.undo(error)
             raise
         answer = self.answer()
         value: JsonObject = {"answer": answer, "results": self.scope.results}

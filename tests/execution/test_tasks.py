@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.canonical import Json, JsonObject
+from semcache.catalog.builtin import ask_user
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import (
@@ -18,6 +19,7 @@ from semcache.errors import (
     DeadlineExceeded,
     ExecutionError,
     ExpressionError,
+    InputNeeded,
     InvalidPlan,
     InvalidSettings,
     OperationFailed,
@@ -538,3 +540,32 @@ def test_the_deadline_of_the_plan_does_not_keep_it_from_undoing(run: Execute) ->
     with pytest.raises(DeadlineExceeded):
         run(body, *bank.operations())
     assert len(bank.log) == 2
+
+
+def test_a_plan_that_waits_for_an_answer_is_neither_tried_again_nor_undone() -> None:
+    undone: list[JsonObject] = []
+    catalog = Catalog(
+        [
+            Operation(
+                "order", "Order.", {"type": "object"}, call=lambda _: 1, compensation="cancel"
+            ),
+            Operation("cancel", "Cancel.", {"type": "object"}, call=undone.append),
+        ]
+    ).with_builtins([ask_user()])
+    plan = TaskPlan.from_dict(
+        {
+            "tasks": [
+                {"id": "task0", "input": {}},
+                {"id": "task1", "service": "order", "input": {}},
+                {"id": "task2", "service": "ask_user", "input": {"topic": "page size"}},
+            ]
+        }
+    )
+    clock = FakeClock()
+    with pytest.raises(InputNeeded) as raised:
+        TasksEngine().execute(
+            plan, catalog=catalog, limits=Limits(), clock=clock, observer=lambda _: None
+        )
+    assert raised.value.node == "task2"
+    assert undone == []
+    assert clock.now() == FakeClock().now()
