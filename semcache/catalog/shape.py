@@ -19,6 +19,12 @@ _WRAPPERS = frozenset({
     "all", "data", "detail", "details", "info", "information", "list", "record", "records",
 })  # fmt: skip
 _QUALIFIERS = frozenset({"by", "for", "from", "in", "of", "on", "to", "using", "via", "with"})
+# Verbs that are a name by themselves: `issues.list`, `orders/search`.
+_VERBS = frozenset({
+    "add", "cancel", "count", "create", "delete", "edit", "execute", "fetch", "find", "get", "list",
+    "lookup", "modify", "patch", "post", "put", "query", "read", "remove", "run", "search", "send",
+    "set", "show", "update", "view",
+})  # fmt: skip
 # Prefixes of an input that takes one end of a range. The end is included, as "at least" says,
 # unless the description says otherwise.
 _ENDS = {
@@ -122,7 +128,7 @@ class Shape:
 def shape(operation: Operation) -> Shape:
     """Return the shape of `operation`. Never raises: what cannot be read is left out."""
     root = operation.input_schema
-    verb, noun = _verb_and_noun(operation.name)
+    verb, noun = verb_and_noun(operation.name)
     properties = _object(root.get("properties"))
     query = _query(properties, root)
     used = _used(query)
@@ -142,13 +148,24 @@ def snake(name: str) -> str:
     return "_".join(word.lower() for word in _WORD.findall(name)) or name.lower()
 
 
-def _verb_and_noun(name: str) -> tuple[str, str]:
-    """Return the verb and noun of an operation's name; its last part, if dots part it."""
-    words = snake(re.split(r"[./:]", name.strip("./:"))[-1]).split("_")
+def verb_and_noun(name: str) -> tuple[str, str]:
+    """Return the verb and noun of an operation's name, in lower snake case.
+
+    Of a name in parts the last one counts (`github.list_issues`), unless it is a verb alone: then
+    the part before it is the noun (`issues.list`).
+    """
+    parts = [snake(part) for part in re.split(r"[./:]", name.strip("./:")) if part]
+    if len(parts) > 1 and parts[-1] in _VERBS:
+        return parts[-1], _noun(parts[-2].split("_"))
+    words = (parts or [name])[-1].split("_")
     verb, rest = (words[0], words[1:]) if len(words) > 1 else ("get", words)
-    end = next((i for i, word in enumerate(rest) if i and word in _QUALIFIERS), len(rest))
-    noun = [word for word in rest[:end] if word not in _WRAPPERS]
-    return verb, "_".join(noun or rest[:end])
+    return verb, _noun(rest)
+
+
+def _noun(words: list[str]) -> str:
+    end = next((i for i, word in enumerate(words) if i and word in _QUALIFIERS), len(words))
+    noun = [word for word in words[:end] if word not in _WRAPPERS]
+    return "_".join(noun or words[:end])
 
 
 def _query(properties: JsonObject, root: JsonObject) -> Query | None:
