@@ -202,11 +202,18 @@ class AsyncSemCache(_Door):
         tenant: str = "default",
         params: Mapping[str, object] | None = None,
         schema: PromptSchema | None = None,
+        threshold: float | None = None,
         run: str = "",
     ) -> Found:
         """Return a hit or a miss; see `SemCache.lookup`."""
         return await self._call(
-            self.semcache.lookup, prompt, tenant=tenant, params=params, schema=schema, run=run
+            self.semcache.lookup,
+            prompt,
+            tenant=tenant,
+            params=params,
+            schema=schema,
+            threshold=threshold,
+            run=run,
         )
 
     async def create(
@@ -246,8 +253,14 @@ class AsyncSemCache(_Door):
         tenant: str = "default",
         params: Mapping[str, object] | None = None,
         allow_writes: bool | None = None,
+        threshold: float | None = None,
     ) -> Answer:
         """Answer a prompt; see `SemCache.run`."""
         return await self._call(
-            self.semcache.run, prompt, tenant=tenant, params=params, allow_writes=allow_writes
+            self.semcache.run,
+            prompt,
+            tenant=tenant,
+            params=params,
+            allow_writes=allow_writes,
+            threshold=threshold,
         )

@@ -224,6 +224,7 @@ class SemCache:
         tenant: str = "default",
         params: Mapping[str, object] | None = None,
         schema: PromptSchema | None = None,
+        threshold: float | None = None,
         run: str = "",
     ) -> Found:
         """Return what the cache has for `prompt`; see `PlanCache.lookup`."""
@@ -233,6 +234,7 @@ class SemCache:
             params=params,
             schema=schema,
             grounding=_identity(self.ground(prompt)),
+            threshold=threshold,
             run=run,
         )
 
@@ -312,20 +314,23 @@ class SemCache:
         tenant: str = "default",
         params: Mapping[str, object] | None = None,
         allow_writes: bool | None = None,
+        threshold: float | None = None,
     ) -> Answer:
         """Answer `prompt` from the cache, or learn a plan for it first.
 
         `params`: values that the caller holds already, by name. `allow_writes`: whether operations
-        with effect `write` may run; None: yes, but not from a semantic hit.
+        with effect `write` may run; None: yes, but not from a semantic hit. `threshold`: a stricter
+        threshold for this prompt.
 
         Raises:
             InvalidPrompt, InvalidParameter: the prompt or the values cannot be used.
+            InvalidSettings: `threshold` is under the configured one.
             NotActionable, PlanningError, PlanSuspended: there is no plan for it.
             ModelError: a model was needed and cannot answer.
             ExecutionError: the plan stopped.
         """
         start = self._clock.monotonic()
-        job = _Job(prompt, tenant, params, allow_writes, uuid.uuid4().hex)
+        job = _Job(prompt, tenant, params, allow_writes, threshold, uuid.uuid4().hex)
         found = self._look(job)
         failure = self._failure(tenant, _failing_key(found))
         broken = failure is not None and failure.attempts >= REPLAN_AFTER
@@ -348,7 +353,12 @@ class SemCache:
     def _look(self, job: "_Job", schema: PromptSchema | None = None) -> Found:
         """Return what the cache has, but no semantic hit that writes without the caller's leave."""
         found = self.lookup(
-            job.prompt, tenant=job.tenant, params=job.params, schema=schema, run=job.run
+            job.prompt,
+            tenant=job.tenant,
+            params=job.params,
+            schema=schema,
+            threshold=job.threshold,
+            run=job.run,
         )
         if not isinstance(found, Hit) or found.tier != "semantic" or job.allow_writes is not None:
             return found
@@ -476,6 +486,7 @@ class _Job:
     tenant: str
     params: Mapping[str, object] | None
     allow_writes: bool | None
+    threshold: float | None
     run: str
 
 

@@ -129,6 +129,10 @@ _WHOLE = frozenset(
 """Settings that count something."""
 
 
+_SECRET = frozenset(f.name for f in fields(Settings) if not f.repr)
+"""Settings whose values are never shown."""
+
+
 def _check_range(name: str, value: object) -> None:
     low, high = _RANGES[name]
     if value is None:
@@ -174,7 +178,8 @@ def _typed(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - as wid
         if kind in _READ and (read := _READ[kind](value)) is not None:
             return read
     wanted = " or ".join(kind.__name__ for kind in options)
-    raise InvalidSettings(f"{name} is {value!r}; expected {wanted}")
+    found = f"of type {type(value).__name__}" if name in _SECRET else repr(value)
+    raise InvalidSettings(f"{name} is {found}; expected {wanted}")
 
 
 def _bool(value: object) -> bool | None:

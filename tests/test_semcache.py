@@ -23,6 +23,7 @@ from semcache.errors import (
     InvalidParameter,
     InvalidPlan,
     InvalidPrompt,
+    InvalidSettings,
     ModelUnavailable,
     NotActionable,
     OperationFailed,
@@ -367,6 +368,29 @@ def test_a_prompt_that_is_too_long_for_the_rules_is_left_to_the_planner() -> Non
 
 
 # specs: D-10
+def test_a_run_may_be_stricter_than_the_cache_but_not_laxer() -> None:
+    bench = by_word(settings=Settings(threshold=0.5))
+    bench.semcache.run("report of sales for ORD456")
+    asked = "please show the report of sales for ORD789"
+    assert bench.semcache.run(asked, threshold=1).tier == "planned"
+    bench = by_word(settings=Settings(threshold=0.5))
+    bench.semcache.run("report of sales for ORD456")
+    assert bench.semcache.run(asked).tier == "semantic"
+    with pytest.raises(InvalidSettings, match=r"threshold is 0\.4; expected 0\.5"):
+        bench.semcache.run(asked, threshold=0.4)
+
+
+def test_tenants_that_ask_the_same_at_once_are_each_planned_for() -> None:
+    bench = by_word()
+    tenants = [f"t{n}" for n in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(
+            pool.map(lambda t: bench.semcache.run("report of ORD456", tenant=t), tenants)
+        )
+    assert [answer.tier for answer in answers] == ["planned"] * 8
+    assert len(bench.planner.requests) == 8
+
+
 def test_what_cannot_be_done_is_neither_kept_nor_tried_again() -> None:
     bench = by_word()
     bench.planner.error = NotActionable("nobody sells moons")

@@ -228,7 +228,9 @@ class PlanCache:
 
     def _parts(self, above: float | None) -> Parts:
         """Return what the tiers work with; made once but where a prompt has its own threshold."""
-        return self._usual if above is None else replace(self._usual, near=default_gates(above))
+        if above is None:
+            return self._usual
+        return replace(self._usual, near=default_gates(above), above=above)
 
     def _usual_parts(self) -> Parts:
         return Parts(

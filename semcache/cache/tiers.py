@@ -17,7 +17,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import EmbeddingError, InvalidPlan, InvalidVector, StoreCorrupt
 from semcache.events import Phase, Tier
 from semcache.matching.content import embedded_text, is_telling
-from semcache.matching.gates import Gates
+from semcache.matching.gates import Gates, threshold
 from semcache.matching.pair import Pair, Side, Verdict
 from semcache.matching.risk import probability_wrong
 from semcache.matching.roles import match_slots
@@ -59,6 +59,8 @@ class Parts:
     """Whether feedback said that an entry is wrong for a prompt."""
     failed: Callable[[str, str, Exception], None]
     """Told the tenant, the part and the error when a part fails and is passed over."""
+    above: float | None = None
+    """Cosine that this caller wants exceeded, whatever the risk is; None: as the cache has it."""
 
 
 class _Passed(NamedTuple):
@@ -224,8 +226,12 @@ class Lookup:
             entry = self._known(one.entry)
             if entry is None:
                 continue
+            verdicts: tuple[Verdict, ...] = (one.verdict,)
+            if one.verdict.passed and self.parts.above is not None:
+                pair = Pair(self.asked.side(), entry.side, score)
+                verdicts = (*verdicts, threshold(self.parts.above)(pair))
             passed = self._judge(
-                "semantic", entry, self.asked, (one.verdict,), score=score, entry_id=one.entry
+                "semantic", entry, self.asked, verdicts, score=score, entry_id=one.entry
             )
             if passed is not None:
                 self.tiers.append(("semantic", "hit"))

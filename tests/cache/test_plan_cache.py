@@ -543,6 +543,19 @@ def test_one_prompt_may_be_stricter_but_not_laxer(cache: PlanCache, threshold: A
         cache.lookup("sales", threshold=threshold)
 
 
+def test_a_stricter_threshold_holds_where_risk_decides_too(tmp_path: Path) -> None:
+    with PlanCache.open(embedder=HashEmbedder(), max_wrong=0.3, threshold=0.5) as cache:
+        cache.store("sales by state in 2024", plan(year="2024"), params=[YEAR])
+        asked = "please show me the sales by state in 2023"
+        found = cache.lookup(asked)
+        assert isinstance(found, Hit)
+        assert (found.tier, found.risk is None) == ("semantic", False)
+        assert cache.lookup(asked, threshold=found.score - 0.01)
+        missed = cache.lookup(asked, threshold=found.score)
+        assert isinstance(missed, Miss)
+        assert missed.reason == "threshold"
+
+
 def test_a_directory_that_is_not_ours_is_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
     with pytest.raises(ForeignDirectory):
