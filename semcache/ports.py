@@ -1,6 +1,6 @@
 """Every Protocol on one page: what semcache needs from the world, and the values that cross."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
@@ -185,11 +185,47 @@ class Record:
     embedder: str
     """Fingerprint of the embedder of `vector`; empty without one."""
     created_s: float
-    """Epoch seconds; the order of eviction."""
+    """Epoch seconds."""
     expires_s: float | None
     """Epoch seconds after which it is never served; None: never expires."""
     change: int = 0
     """Number of the change that wrote it; given by the store."""
+    cost_s: float = 1.0
+    """Seconds that it took to make what it holds; 1 where nobody said."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of body and vector, which is what bounds in bytes count."""
+        return len(self.body.encode()) + (0 if self.vector is None else self.vector.nbytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What records may take; None: no bound."""
+
+    tenant_entries: int | None = None
+    """Records that each tenant may have."""
+    tenant_bytes: int | None = None
+    """Bytes (`Record.size`) that the records of each tenant may have."""
+    entries: int | None = None
+    """Records that all tenants together may have."""
+    bytes: int | None = None
+    """Bytes that the records of all tenants together may have."""
+
+
+UNBOUNDED = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How much a record was used, and what it is worth for that."""
+
+    count: int
+    """Uses since it was first written; replacing it does not begin anew."""
+    last_s: float
+    """Epoch seconds of the last use, or of its creation."""
+    worth: float
+    """The order of eviction, least first; see `stores.worth`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +247,21 @@ class Put:
     """Number of the last change that it made."""
     replaced: bool
     evicted: tuple[str, ...]
-    """Ids that made room for it, oldest first."""
+    """Ids of the same tenant that made room for it, least worth first."""
+    elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Other tenants → their ids that made room for it, under a bound of all tenants."""
+    written: bool = True
+    """False if the record was not `over` the change that it was said to be: nothing was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a store holds, or may hold."""
+
+    entries: int
+    bytes: int
+    """Bytes of the responses in UTF-8, or of records (`Record.size`); what a store adds to them
+    does not count."""
 
 
 class PlanStore(Protocol):
@@ -222,8 +272,35 @@ class PlanStore(Protocol):
     Every method may raise `StoreUnavailable` (locked, full, read-only, gone).
     """
 
-    def put(self, record: Record, *, max_entries: int | None = None) -> Put:
-        """Write `record`, replacing its id; then evict the tenant's oldest over `max_entries`."""
+    def put(self, record: Record, *, bounds: Bounds = UNBOUNDED, over: int | None = None) -> Put:
+        """Write `record`, replacing its id; then evict the least worth, until all is in `bounds`.
+
+        First records of its own tenant, over the bounds of a tenant; then, over the bounds of all,
+        records of the tenant that has most at that moment (most bytes over a bound in bytes; ties:
+        the first by name). So a tenant that has no more than its fair share never makes room for
+        another. The record just written is never evicted.
+        `over`: number of the change whose record this one is to replace, 0 for none; if another
+        is there, nothing is done. None: whatever is there.
+        """
+
+    def use(self, tenant: str, uses: Mapping[str, int], *, now_s: float) -> None:
+        """Add to each record that is still there how often it was used; no numbered change."""
+
+    def uses(self, tenant: str) -> Mapping[str, Use]:
+        """Return the use of every record of the tenant. Cost: all of them."""
+
+    def room(self, tenant: str | None = None) -> Room:
+        """Return what the records of the tenant take, or those of all tenants (None)."""
+
+    def lease(self, tenant: str, name: str, holder: str, *, ttl_s: float, now_s: float) -> bool:
+        """Give `holder` the lease called `name` until `now_s + ttl_s`; return whether it has it.
+
+        One holder has it at a time. Whoever has it already gets it anew; one that has run out goes
+        to whoever asks next, since its holder may be dead.
+        """
+
+    def release(self, tenant: str, name: str, holder: str) -> None:
+        """Give the lease back; nothing happens if `holder` does not have it (any more)."""
 
     def get(self, tenant: str, id: str) -> Record | None:  # noqa: A002 - the word of the record
         """Return the record, or None.
@@ -272,15 +349,6 @@ class PlanStore(Protocol):
 
     def close(self) -> None:
         """Release files and connections; calling it twice is fine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What a store of responses holds, or may hold."""
-
-    entries: int
-    bytes: int
-    """Bytes of the responses in UTF-8; what a store adds to them does not count."""
 
 
 class ResponseStore(Protocol):

@@ -41,6 +41,7 @@ from semcache.matching.gates import default_gates, exact_gates, risk_gates
 from semcache.matching.risk import shipped
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import (
+    Bounds,
     Clock,
     Embedder,
     Normalizer,
@@ -91,7 +92,8 @@ class PlanCache:
         """What turns texts into vectors."""
         self._clock = clock
         self._trouble = Trouble(observer)
-        self._writer = Writer(store, embedder, self._trouble, max_entries=settings.max_entries)
+        bounds = Bounds(settings.max_entries)
+        self._writer = Writer(store, embedder, self._trouble, bounds=bounds)
         self._normalizer = normalizer
         self._views = Views(
             store,

@@ -9,10 +9,12 @@ from semcache.cache.trouble import Trouble
 from semcache.errors import EmbeddingError, StoreCorrupt, StoreError
 from semcache.events import EntryStored
 from semcache.matching.content import embedded_text
-from semcache.ports import Embedder, PlanStore, Vector
+from semcache.ports import Bounds, Embedder, PlanStore, Put, Vector
 
 EXAMPLES = 16
 """Parameter sets that an entry remembers of the prompts planned into it."""
+ATTEMPTS = 8
+"""How often writing is tried over what others write in between; then theirs is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +38,18 @@ class Writer:
     """Puts entries into a store. Trouble is reported and answered, never raised."""
 
     def __init__(
-        self, store: PlanStore, embedder: Embedder, trouble: Trouble, *, max_entries: int | None
+        self, store: PlanStore, embedder: Embedder, trouble: Trouble, *, bounds: Bounds
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._trouble = trouble
-        self._max_entries = max_entries
+        self._bounds = bounds
 
     def put(self, entry: Entry) -> Stored:
         """Write `entry`; say what came of it. Cost: one embedding."""
         vector, trouble = self._vector(entry)
         try:
-            old = self._old(entry)
-            if old is not None:
-                entry = replace(entry, examples=merged((*old.examples, *entry.examples), EXAMPLES))
-            record = entry.record(vector, self._embedder.fingerprint)
-            put = self._store.put(record, max_entries=self._max_entries)
+            put = self._written(entry, vector)
         except StoreError as error:
             self._trouble.failed(entry.tenant, "store", error, doing="writing")
             return Stored("", reason=f"the store failed: {error}")
@@ -60,9 +58,22 @@ class Writer:
             tenant=entry.tenant, entry=entry.id, replaced=put.replaced, evicted=len(put.evicted)
         )
         self._trouble.emit(stored)
-        if put.evicted:
-            self._trouble.removed(entry.tenant, len(put.evicted), "evicted")
+        for tenant, gone in {entry.tenant: put.evicted, **put.elsewhere}.items():
+            if gone:
+                self._trouble.removed(tenant, len(gone), "evicted")
         return Stored(entry.id, replaced=put.replaced, reason=trouble, key=entry.label)
+
+    def _written(self, entry: Entry, vector: Vector | None) -> Put:
+        """Write `entry` merged with what is there, and again if that was replaced meanwhile."""
+        for _ in range(ATTEMPTS):
+            change, old = self._old(entry)
+            examples = entry.examples if old is None else (*old.examples, *entry.examples)
+            whole = replace(entry, examples=merged(examples, EXAMPLES))
+            record = whole.record(vector, self._embedder.fingerprint)
+            put = self._store.put(record, bounds=self._bounds, over=change)
+            if put.written:
+                return put
+        return self._store.put(record, bounds=self._bounds)
 
     def _vector(self, entry: Entry) -> tuple[Vector | None, str]:
         try:
@@ -79,10 +90,12 @@ class Writer:
             raise EmbeddingError("the vector holds NaN or infinity; expected finite numbers")
         return vector
 
-    def _old(self, entry: Entry) -> Entry | None:
+    def _old(self, entry: Entry) -> tuple[int, Entry | None]:
+        """Return what is there under the id of `entry`, and the change that wrote it."""
+        record = None
         try:
             record = self._store.get(entry.tenant, entry.id)
-            return from_record(record) if record else None
+            return (0, None) if record is None else (record.change, from_record(record))
         except StoreCorrupt as error:
             self._trouble.failed(entry.tenant, "store", error)
-            return None
+            return (0, None) if record is None else (record.change, None)

@@ -1,7 +1,7 @@
 """Records and notes as text that tells whether it is still what was written.
 
     <sha256 of everything after this line>
-    {"change":…,"created_s":…,"embedder":…,…,"vector":"<base64 of little-endian float32>"}
+    {"change":…,"cost_s":…,"created_s":…,…,"vector":"<base64 of little-endian float32>"}
     <body>
 
 Only the head is JSON of ours: the body is JSON text already, and escaping it into a JSON string
@@ -74,6 +74,7 @@ def encode(record: Record) -> str:
     """
     head: JsonObject = {
         "change": record.change,
+        "cost_s": record.cost_s,
         "created_s": record.created_s,
         "embedder": record.embedder,
         "expires_s": record.expires_s,
@@ -106,6 +107,7 @@ def decode(sealed: bytes) -> Record:
         created_s=fields["created_s"],
         expires_s=fields["expires_s"],
         change=fields["change"],
+        cost_s=fields.get("cost_s", 1.0),  # not told before there were bounds by worth
     )
 
 

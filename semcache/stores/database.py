@@ -197,10 +197,11 @@ class Database(diskcache.Cache):  # type: ignore[misc]
         count: int = self._sql(select, _bounds(prefix)).fetchone()[0]
         return count
 
-    def drop(self, *keys: str) -> None:
-        """Forget those of `keys` that are there."""
+    def drop(self, *keys: str) -> int:
+        """Forget those of `keys` that are there; return how many were."""
         delete = "DELETE FROM Cache WHERE key = ? AND raw = 1"
-        self._con.executemany(delete, [(key,) for key in keys])
+        dropped: int = self._con.executemany(delete, [(key,) for key in keys]).rowcount
+        return dropped
 
     def drop_under(self, prefix: str) -> None:
         """Forget every row under `prefix`."""

@@ -5,11 +5,11 @@ Rows, all of them text; each part of a key is escaped, so that no tenant can spe
     r/<tenant>/<id>                      the record, sealed
     k/<tenant>/<key>/<id>                the record's row: what answers to a key
     l/<tenant>/<label>/<id>              the id: what carries a label
-    o/<tenant>/<created>/<change>/<id>   the id: the order of eviction
     m/<tenant>/<name>                    a note, sealed
-    n/<tenant>                           how many records the tenant has, sealed
     c/<number>                           a change: [tenant, id, kind]
     bad/<tenant>/<id>/<number>           a record or note that was not what was written
+
+and the rows of `ledger`: n, t, o, u, f.
 """
 
 import contextlib
@@ -17,9 +17,8 @@ import json
 import logging
 import os
 import sqlite3
-import struct
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,9 +26,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from semcache.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
-from semcache.ports import Change, Put, Record
+from semcache.ports import UNBOUNDED, Bounds, Change, Put, Record, Room, Use
+from semcache.stores import ledger
 from semcache.stores.codec import Decoder, check_record, check_text, decode, encode, seal, unseal
 from semcache.stores.directory import DATABASE, claim, set_aside
+from semcache.stores.places import last_part, numbered, prefix, row, unescape
+from semcache.stores.worth import largest, replaced, surplus, unused, used
 
 if TYPE_CHECKING:
     from semcache.stores.database import Database
@@ -125,39 +127,105 @@ class DiskStore:
         with self._failing(), db.writing():
             yield db
 
-    def put(self, record: Record, *, max_entries: int | None = None) -> Put:
-        """Write `record`, replacing its id; then evict the tenant's oldest over `max_entries`.
+    def put(self, record: Record, *, bounds: Bounds = UNBOUNDED, over: int | None = None) -> Put:
+        """Write `record`, replacing its id; then evict the least worth, until all is in `bounds`.
 
-        The record just written is never evicted.
+        The record just written is never evicted. `over`: number of the change whose record this
+        one is to replace, 0 for none; if another is there, nothing is done.
 
         Raises:
             InvalidInput: text with a lone surrogate, or a vector of the wrong dtype or not finite.
         """
         check_record(record)
         with self._writing() as db:
-            replaced = self._drop(db, record.tenant, record.id)
-            count = self._add_count(db, record.tenant, 1)
-            number = self._tell(db, record.tenant, [record.id], "put")
+            if over is not None and over != self._change_of(db, record):
+                return Put(self._last(db), replaced=False, evicted=(), written=False)
+            had, use = self._drop(db, record.tenant, record.id)
+            number = self._tell(db, [(record.tenant, record.id)], "put")
             record = replace(record, change=number)
-            home = _row("r", record.tenant, record.id)
-            db.set(home, encode(record))
+            sealed = encode(record)
+            ledger.enter(db, record, unused(record) if use is None else replaced(use, record))
+            home = row("r", record.tenant, record.id)
+            db.set(home, sealed)
             db.point(_pointers(record, home))
-            surplus = 0 if max_entries is None else count - max(max_entries, 1)
-            evicted = self._evict(db, record, surplus)
-            return Put(number + len(evicted), replaced, evicted)
+            gone = self._evict(db, record, bounds)
+            own = tuple(known for name, known in gone if name == record.tenant)
+            return Put(number + len(gone), had, own, _elsewhere(gone, record.tenant))
 
-    def _evict(self, db: "Database", record: Record, surplus: int) -> tuple[str, ...]:
-        if surplus <= 0:
-            return ()
-        oldest = list(db.under(_prefix("o", record.tenant), limit=surplus + 1))
-        aged = [(row, value.decode(errors="replace")) for row, value in oldest]
-        evicted = [(row, known) for row, known in aged if known != record.id][:surplus]
-        for row, known in evicted:
-            self._drop(db, record.tenant, known)
-            db.drop(row)  # still there if it was damaged and led to no record
-        ids = tuple(known for _, known in evicted)
-        self._tell(db, record.tenant, ids, "remove")
-        return ids
+    def _change_of(self, db: "Database", record: Record) -> int:
+        """Return the change that wrote the record in the place of `record`; 0 if none is there."""
+        home = row("r", record.tenant, record.id)
+        sealed = db.content(home)
+        try:
+            return 0 if sealed is None else _at_home(home, self._decoder.decode(sealed)).change
+        except ValueError:
+            return 0  # damaged, and nobody's
+
+    def _evict(self, db: "Database", record: Record, bounds: Bounds) -> list[tuple[str, str]]:
+        """Make room within `bounds`; return tenant and id of what went, in order."""
+        gone: list[tuple[str, str]] = []
+        own = (bounds.tenant_entries, bounds.tenant_bytes)
+        while own != (None, None) and surplus(ledger.room(db, record.tenant), *own):
+            if not self._evict_from(db, [record.tenant], record, gone):
+                break
+        every = (bounds.entries, bounds.bytes)
+        while every != (None, None) and surplus(kept := ledger.total(db), *every):
+            if not self._evict_from(
+                db, largest(ledger.rooms_of_all(db), kept, bounds), record, gone
+            ):
+                break
+        self._tell(db, gone, "remove")
+        return gone
+
+    def _evict_from(
+        self, db: "Database", tenants: Sequence[str], record: Record, gone: list[tuple[str, str]]
+    ) -> bool:
+        """Evict one record of the first of `tenants` that has one; return whether one had."""
+        for name in tenants:
+            beside = record.id if name == record.tenant else None
+            while (known := ledger.least(db, name, beside=beside)) is not None:
+                there, _ = self._drop(db, name, known)
+                if there:
+                    gone.append((name, known))
+                    return True
+                ledger.lose(db, name, known)  # an order that was damaged, and led to no record
+        return False
+
+    def use(self, tenant: str, uses: Mapping[str, int], *, now_s: float) -> None:
+        """Add to each record that is still there how often it was used; no numbered change."""
+        with self._writing() as db:
+            for known, count in uses.items():
+                home = row("r", tenant, known)
+                sealed = db.content(home)
+                with contextlib.suppress(ValueError):  # a damaged one is told when it is read
+                    if sealed is not None:
+                        record = _at_home(home, self._decoder.decode(sealed))
+                        ledger.move(
+                            db, record, used(ledger.use_of(db, record), record, count, now_s)
+                        )
+
+    def uses(self, tenant: str) -> Mapping[str, Use]:
+        """Return the use of every record of the tenant. Cost: all of them."""
+        with self._failing():
+            known = ledger.used(self._db(), tenant)
+        return {record.id: known.get(record.id) or unused(record) for record in self.scan(tenant)}
+
+    def room(self, tenant: str | None = None) -> Room:
+        """Return what the records of the tenant take, or those of all tenants (None)."""
+        with self._failing():
+            db = self._db()
+            return ledger.total(db) if tenant is None else ledger.room(db, tenant)
+
+    def lease(self, tenant: str, name: str, holder: str, *, ttl_s: float, now_s: float) -> bool:
+        """Give `holder` the lease called `name` until `now_s + ttl_s`; return whether it has it."""
+        check_text(tenant, name, holder)
+        with self._writing() as db:
+            return ledger.lease(db, tenant, name, holder, ttl_s=ttl_s, now_s=now_s)
+
+    def release(self, tenant: str, name: str, holder: str) -> None:
+        """Give the lease back; nothing happens if `holder` does not have it (any more)."""
+        with self._writing() as db:
+            ledger.release(db, tenant, name, holder)
 
     def get(self, tenant: str, id: str) -> Record | None:  # noqa: A002 - the word of the record
         """Return the record, or None.
@@ -165,15 +233,15 @@ class DiskStore:
         Raises:
             StoreCorrupt: the bytes are not what was written; the record is set aside.
         """
-        row = _row("r", tenant, id)
+        place = row("r", tenant, id)
         with self._failing():
-            sealed = self._db().content(row)
+            sealed = self._db().content(place)
         if sealed is None:
             return None
         try:
-            return _at_home(row, self._decoder.decode(sealed))
+            return _at_home(place, self._decoder.decode(sealed))
         except ValueError as error:
-            self._set_aside(tenant, row, sealed)
+            self._set_aside(tenant, place, sealed)
             raise StoreCorrupt(
                 f"record {id!r} of tenant {tenant!r} is not what was written: {error}; "
                 "it is set aside, and the prompt is planned again"
@@ -185,9 +253,9 @@ class DiskStore:
         A record that is not what was written is set aside with a warning.
         """
         with self._failing():
-            rows = self._db().pointed(_prefix("k", tenant, key))
-        home = _prefix("r", tenant)  # a damaged pointer could lead into another tenant
-        rows = [(row, sealed) for row, sealed in rows if row.startswith(home)]
+            rows = self._db().pointed(prefix("k", tenant, key))
+        home = prefix("r", tenant)  # a damaged pointer could lead into another tenant
+        rows = [(place, sealed) for place, sealed in rows if place.startswith(home)]
         readable = self._readable(tenant, rows, self._decoder.decode)
         found = [record for record in readable if key in record.keys]
         found.sort(key=lambda record: -record.change)
@@ -196,7 +264,7 @@ class DiskStore:
     def scan(self, tenant: str) -> Sequence[Record]:
         """Return every readable record of the tenant, oldest change first. Cost: all of them."""
         with self._failing():
-            rows = self._db().under(_prefix("r", tenant))
+            rows = self._db().under(prefix("r", tenant))
             # Not by the decoder: all records at once would push out the ones in use.
             return sorted(self._readable(tenant, rows, decode), key=lambda record: record.change)
 
@@ -207,89 +275,74 @@ class DiskStore:
         decoded: Callable[[bytes], Record],
     ) -> Iterator[Record]:
         damaged: list[tuple[str, bytes]] = []
-        for row, sealed in rows:
+        for place, sealed in rows:
             try:
-                yield _at_home(row, decoded(sealed))
+                yield _at_home(place, decoded(sealed))
             except ValueError:
-                damaged.append((row, sealed))
-        for row, sealed in damaged:  # only now: a write would disturb the read going on
-            _log.warning("%s in %s is not what was written; it is set aside", row, self.directory)
-            self._set_aside(tenant, row, sealed)
+                damaged.append((place, sealed))
+        for place, sealed in damaged:  # only now: a write would disturb the read going on
+            _log.warning("%s in %s is not what was written; it is set aside", place, self.directory)
+            self._set_aside(tenant, place, sealed)
 
-    def _set_aside(self, tenant: str, row: str, sealed: bytes) -> None:
+    def _set_aside(self, tenant: str, place: str, sealed: bytes) -> None:
         # Where even that cannot be written, the record stays, and is found damaged again.
         with contextlib.suppress(StoreError), self._writing() as db:
-            if db.content(row) != sealed:
+            if db.content(place) != sealed:
                 return  # another process was faster, or wrote a new one
-            bad = f"bad/{row.partition('/')[2]}/{self._last(db)}"
+            bad = f"bad/{place.partition('/')[2]}/{self._last(db)}"
             db.set(bad, sealed.decode(errors="backslashreplace"))
-            if row.startswith("m/"):
-                db.drop(row)
+            if place.startswith("m/"):
+                db.drop(place)
                 return
-            known = _unescape(row.rpartition("/")[2])
+            known = last_part(place)
             self._drop(db, tenant, known)
-            self._tell(db, tenant, [known], "remove")
+            self._tell(db, [(tenant, known)], "remove")
 
     def set_aside_count(self, tenant: str) -> int:
         """Return how many records and notes of the tenant were found damaged since `clear`."""
         with self._failing():
-            return self._db().count_under(_prefix("bad", tenant))
+            return self._db().count_under(prefix("bad", tenant))
 
     def remove(self, tenant: str, ids: Sequence[str]) -> int:
         """Remove records; return how many were there."""
         with self._writing() as db:
-            gone = [known for known in ids if self._drop(db, tenant, known)]
-            self._tell(db, tenant, gone, "remove")
+            gone = [(tenant, known) for known in ids if self._drop(db, tenant, known)[0]]
+            self._tell(db, gone, "remove")
         return len(gone)
 
-    def _drop(self, db: "Database", tenant: str, id: str) -> bool:  # noqa: A002 - the word of the record
-        home = _row("r", tenant, id)
+    def _drop(self, db: "Database", tenant: str, id: str) -> tuple[bool, Use | None]:  # noqa: A002 - the word of the record
+        """Forget a record; return whether it was there, and its use if that can be told."""
+        home = row("r", tenant, id)
         sealed = db.content(home)
         if sealed is None:
-            return False
+            return False, None
         try:
             record = _at_home(home, self._decoder.decode(sealed))
-            db.drop(*(row for row, _ in _pointers(record, home)))
         except ValueError:
-            db.drop_pointers(_prefix("k", tenant), home)
-            db.drop_pointers(_prefix("l", tenant), id)
-            db.drop_pointers(_prefix("o", tenant), id)
-        self._add_count(db, tenant, -1)
-        db.drop(home)
-        return True
-
-    def _add_count(self, db: "Database", tenant: str, more: int) -> int:
-        # Called before the rows change, since a damaged count is taken from them.
-        count = self._count(db, tenant) + more
-        if count > 0:
-            db.set(_row("n", tenant), seal(str(count)))
-        else:
-            db.drop(_row("n", tenant))
-        return count
-
-    def _count(self, db: "Database", tenant: str) -> int:
-        sealed = db.content(_row("n", tenant))
-        try:
-            return 0 if sealed is None else int(unseal(sealed))
-        except ValueError:
-            # Counted anew: a count that is off by a bit would evict what need not go.
-            return db.count_under(_prefix("r", tenant))
+            db.drop_pointers(prefix("k", tenant), home)
+            db.drop_pointers(prefix("l", tenant), id)
+            db.drop(home)
+            ledger.lose(db, tenant, id)
+            return True, None
+        use = ledger.leave(db, record)
+        db.drop(home, *(place for place, _ in _pointers(record, home)))
+        return True, use
 
     def labelled(self, tenant: str, label: str) -> Sequence[str]:
         """Return the ids of the records that carry `label`, sorted."""
         with self._failing():
-            rows = self._db().under(_prefix("l", tenant, label))
+            rows = self._db().under(prefix("l", tenant, label))
             return sorted(value.decode(errors="replace") for _, value in rows)
 
     def count(self, tenant: str) -> int:
         """Return how many records the tenant has."""
         with self._failing():
-            return self._count(self._db(), tenant)
+            return ledger.room(self._db(), tenant).entries
 
     def tenants(self) -> Sequence[str]:
         """Return the tenants that have records, sorted."""
         with self._failing():
-            return sorted(_unescape(row.partition("/")[2]) for row in self._db().keys("n/"))
+            return sorted(unescape(name.partition("/")[2]) for name in self._db().keys("n/"))
 
     def last_change(self) -> int:
         """Return the number of the latest change; 0 for a store that never changed."""
@@ -304,34 +357,34 @@ class DiskStore:
         with self._failing():
             db = self._db()
             last = self._last(db)
-            rows = db.after(_number_row(since), "c/") if since < last else []
+            rows = db.after(numbered(since), "c/") if since < last else []
         if since == last:
             return []
-        changes = [_change(row, value) for row, value in rows]
+        changes = [_change(place, value) for place, value in rows]
         if not changes or changes[0] is None or changes[0].number != since + 1:
             return None
         told = [change for change in changes if change is not None]
         return told if len(told) == len(changes) else None
 
     def _last(self, db: "Database") -> int:
-        row = db.last("c/") or "c/0"
+        place = db.last("c/") or "c/0"
         try:
-            return int(row[2:])
+            return int(place[2:])
         except ValueError as error:
             raise StoreCorrupt(
-                f"the store {str(self.directory)!r} numbers a change {row!r}; restore it from a "
+                f"the store {str(self.directory)!r} numbers a change {place!r}; restore it from a "
                 "copy, or start anew in another directory"
             ) from error
 
     def _tell(
-        self, db: "Database", tenant: str, ids: Sequence[str], kind: Literal["put", "remove"]
+        self, db: "Database", ids: Sequence[tuple[str, str]], kind: Literal["put", "remove"]
     ) -> int:
-        """Note one change for each of `ids`; return the number of the last."""
+        """Note one change for each of `ids`, tenant and id; return the number of the last."""
         last = self._last(db)
-        told = (json.dumps([tenant, known, kind], separators=(",", ":")) for known in ids)
-        db.point((_number_row(number), text) for number, text in enumerate(told, last + 1))
+        told = (json.dumps([*known, kind], separators=(",", ":")) for known in ids)
+        db.point((numbered(number), text) for number, text in enumerate(told, last + 1))
         last += len(ids)
-        db.drop_until("c/", _number_row(last - self._kept_changes))
+        db.drop_until("c/", numbered(last - self._kept_changes))
         return last
 
     def get_note(self, tenant: str, name: str) -> str | None:
@@ -340,13 +393,13 @@ class DiskStore:
         Raises:
             StoreCorrupt: the bytes are not what was written; the note is set aside.
         """
-        row = _row("m", tenant, name)
+        place = row("m", tenant, name)
         with self._failing():
-            sealed = self._db().content(row)
+            sealed = self._db().content(place)
         try:
             return None if sealed is None else unseal(sealed)
         except ValueError as error:
-            self._set_aside(tenant, row, sealed or b"")
+            self._set_aside(tenant, place, sealed or b"")
             raise StoreCorrupt(
                 f"note {name!r} of tenant {tenant!r} is not what was written: {error}; "
                 "it is set aside, and begins anew"
@@ -355,7 +408,7 @@ class DiskStore:
     def put_note(self, tenant: str, name: str, text: str | None) -> None:
         """Keep `text` under `name`, or forget it (None)."""
         with self._writing() as db:
-            self._write_note(db, _row("m", tenant, name), text)
+            self._write_note(db, row("m", tenant, name), text)
 
     def update_note(
         self, tenant: str, name: str, change: Callable[[str | None], str | None]
@@ -370,14 +423,14 @@ class DiskStore:
             except StoreCorrupt as error:
                 _log.warning("%s", error)
                 note = None
-            self._write_note(db, _row("m", tenant, name), change(note))
+            self._write_note(db, row("m", tenant, name), change(note))
 
-    def _write_note(self, db: "Database", row: str, text: str | None) -> None:
+    def _write_note(self, db: "Database", place: str, text: str | None) -> None:
         if text is None:
-            db.drop(row)
+            db.drop(place)
         else:
-            check_text(row, text)
-            db.set(row, seal(text))
+            check_text(place, text)
+            db.set(place, seal(text))
 
     def clear(self, tenant: str | None = None) -> int:
         """Remove all records and notes of the tenant, or of every tenant (None)."""
@@ -385,16 +438,16 @@ class DiskStore:
             if tenant is not None:
                 return self._clear(db, tenant)
             count = sum(self._clear(db, name) for name in self.tenants())
-            for kind in ("r", "k", "l", "o", "m", "n", "bad"):  # of tenants without a count
+            for kind in ("r", "k", "l", "o", "u", "m", "n", "t", "bad"):  # of tenants not counted
                 db.drop_under(f"{kind}/")
             return count
 
     def _clear(self, db: "Database", tenant: str) -> int:
-        ids = [_unescape(row.rpartition("/")[2]) for row in db.keys(_prefix("r", tenant))]
-        self._tell(db, tenant, ids, "remove")
-        for kind in ("r", "k", "l", "o", "m", "bad"):
-            db.drop_under(_prefix(kind, tenant))
-        db.drop(_row("n", tenant))
+        ids = [(tenant, last_part(name)) for name in db.keys(prefix("r", tenant))]
+        self._tell(db, ids, "remove")
+        ledger.clear(db, tenant)
+        for kind in ("r", "k", "l", "m", "bad"):
+            db.drop_under(prefix(kind, tenant))
         return len(ids)
 
     def close(self) -> None:
@@ -430,54 +483,31 @@ class _Failing:
             ) from error
 
 
-def _row(kind: str, *parts: str) -> str:
-    return "/".join((kind, *map(_escape, parts)))
-
-
-def _escape(part: str) -> str:
-    return part.replace("%", "%25").replace("/", "%2F") or "%"  # an empty part would have no place
-
-
-def _unescape(part: str) -> str:
-    return "" if part == "%" else part.replace("%2F", "/").replace("%25", "%")
-
-
-def _prefix(kind: str, *parts: str) -> str:
-    return _row(kind, *parts) + "/"
-
-
-def _number_row(number: int) -> str:
-    return f"c/{number:016d}"
-
-
 def _pointers(record: Record, home: str) -> Iterator[tuple[str, str]]:
     """Yield the rows that lead to `record`, whose own row is `home`, each with its value."""
     for key in dict.fromkeys(record.keys):
-        yield _row("k", record.tenant, key, record.id), home
+        yield row("k", record.tenant, key, record.id), home
     for label in dict.fromkeys(record.labels):
-        yield _row("l", record.tenant, label, record.id), record.id
-    age = f"{_sortable(record.created_s)}/{record.change:016d}"
-    yield f"o/{_escape(record.tenant)}/{age}/{_escape(record.id)}", record.id
+        yield row("l", record.tenant, label, record.id), record.id
 
 
-def _sortable(number: float) -> str:
-    """Return 16 hex digits that sort as the numbers do, negative ones too."""
-    bits: int = struct.unpack(">Q", struct.pack(">d", number))[0]
-    return f"{bits ^ (0xFFFFFFFFFFFFFFFF if bits >> 63 else 1 << 63):016x}"
+def _elsewhere(gone: Sequence[tuple[str, str]], tenant: str) -> dict[str, tuple[str, ...]]:
+    others = sorted({name for name, _ in gone} - {tenant})
+    return {name: tuple(known for owner, known in gone if owner == name) for name in others}
 
 
-def _at_home(row: str, record: Record) -> Record:
+def _at_home(place: str, record: Record) -> Record:
     """Return `record` if `row` is its own; else ValueError."""
-    if _row("r", record.tenant, record.id) != row:
+    if row("r", record.tenant, record.id) != place:
         raise ValueError(f"it is record {record.id!r} of tenant {record.tenant!r}")
     return record
 
 
-def _change(row: str, value: bytes) -> Change | None:
+def _change(place: str, value: bytes) -> Change | None:
     try:
         match json.loads(value):
             case [str(tenant), str(id), "put" | "remove" as kind]:
-                return Change(int(row[2:]), tenant, id, kind)
+                return Change(int(place[2:]), tenant, id, kind)
             case _:
                 return None
     except ValueError:

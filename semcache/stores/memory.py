@@ -3,7 +3,7 @@
 import heapq
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -11,10 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.errors import StoreUnavailable
-from semcache.ports import Change, Neighbor, Put, Record, Vector, Vectors
+from semcache.ports import (
+    UNBOUNDED,
+    Bounds,
+    Change,
+    Neighbor,
+    Put,
+    Record,
+    Room,
+    Use,
+    Vector,
+    Vectors,
+)
 from semcache.stores.codec import check_record, check_text
 from semcache.stores.rows import TIE, Rows
 from semcache.stores.vectors import checked_vector
+from semcache.stores.worth import largest, replaced, surplus, unused, used
 
 KEPT_CHANGES = 100_000  # changes that `changes` can tell; whoever is further behind scans
 
@@ -26,45 +38,59 @@ class _Tenant:
     records: dict[str, Record] = field(default_factory=dict)
     keys: dict[str, set[str]] = field(default_factory=dict)
     labels: dict[str, set[str]] = field(default_factory=dict)
-    ages: list[tuple[float, int, str]] = field(default_factory=list)
-    """A heap of (created, change, id); entries whose record has another change are stale."""
+    uses: dict[str, Use] = field(default_factory=dict)
+    ranks: list[tuple[float, int, str]] = field(default_factory=list)
+    """A heap of (worth, change, id); those of a record that is gone or worth more are stale."""
+    size: int = 0
+    """Bytes of the records."""
     notes: dict[str, str] = field(default_factory=dict)
 
-    def add(self, record: Record) -> None:
+    @property
+    def room(self) -> Room:
+        return Room(len(self.records), self.size)
+
+    def add(self, record: Record, use: Use) -> None:
         self.records[record.id] = record
+        self.size += record.size
         for ways, names in ((self.keys, record.keys), (self.labels, record.labels)):
             for name in names:
                 ways.setdefault(name, set()).add(record.id)
-        heapq.heappush(self.ages, (record.created_s, record.change, record.id))
-        if len(self.ages) > 2 * len(self.records) + 64:
-            self.ages = [(r.created_s, r.change, r.id) for r in self.records.values()]
-            heapq.heapify(self.ages)
+        self.rank(record, use)
 
-    def drop(self, id: str) -> bool:  # noqa: A002 - the word of the record
+    def rank(self, record: Record, use: Use) -> None:
+        self.uses[record.id] = use
+        heapq.heappush(self.ranks, (use.worth, record.change, record.id))
+        if len(self.ranks) > 2 * len(self.records) + 64:
+            self.ranks = [(self.uses[r.id].worth, r.change, r.id) for r in self.records.values()]
+            heapq.heapify(self.ranks)
+
+    def drop(self, id: str) -> Use | None:  # noqa: A002 - the word of the record
+        """Forget a record; return what its use was, None if it was not there."""
         record = self.records.pop(id, None)
         if record is None:
-            return False
+            return None
+        self.size -= record.size
         for ways, names in ((self.keys, record.keys), (self.labels, record.labels)):
-            for name in names:
+            for name in set(names):
                 ways[name].discard(id)
                 if not ways[name]:
                     del ways[name]
-        return True
+        return self.uses.pop(id)
 
-    def oldest(self, *, beside: str) -> str:
-        """Return the id of the oldest record that is not `beside`."""
+    def least(self, *, beside: Record) -> str | None:
+        """Return the id of the record worth least that is not `beside`; None if there is none."""
         kept: list[tuple[float, int, str]] = []
-        while True:
-            age = heapq.heappop(self.ages)
-            record = self.records.get(age[2])
-            if record is None or record.change != age[1]:
+        found = None
+        while self.ranks and found is None:
+            worth, change, known = heapq.heappop(self.ranks)
+            record = self.records.get(known)
+            if record is None or record.change != change or self.uses[known].worth != worth:
                 continue
-            kept.append(age)
-            if record.id != beside:
-                break
-        for age in kept:
-            heapq.heappush(self.ages, age)
-        return kept[-1][2]
+            kept.append((worth, change, known))
+            found = None if record is beside else known
+        for rank in kept:
+            heapq.heappush(self.ranks, rank)
+        return found
 
 
 class MemoryStore:
@@ -73,14 +99,16 @@ class MemoryStore:
     def __init__(self, *, kept_changes: int = KEPT_CHANGES) -> None:
         self._lock = threading.RLock()
         self._tenants: dict[str, _Tenant] = {}
+        self._leases: dict[tuple[str, str], tuple[str, float]] = {}
         self._log: deque[Change] = deque(maxlen=kept_changes)
         self._number = 0
         self._closed = False
 
-    def put(self, record: Record, *, max_entries: int | None = None) -> Put:
-        """Write `record`, replacing its id; then evict the tenant's oldest over `max_entries`.
+    def put(self, record: Record, *, bounds: Bounds = UNBOUNDED, over: int | None = None) -> Put:
+        """Write `record`, replacing its id; then evict the least worth, until all is in `bounds`.
 
-        The record just written is never evicted.
+        The record just written is never evicted. `over`: number of the change whose record this
+        one is to replace, 0 for none; if another is there, nothing is done.
 
         Raises:
             InvalidInput: text with a lone surrogate, or a vector of the wrong dtype or not finite.
@@ -91,20 +119,83 @@ class MemoryStore:
             vector.setflags(write=False)
         with self._lock:
             tenant = self._open().setdefault(record.tenant, _Tenant())
-            replaced = tenant.drop(record.id)
+            there = tenant.records.get(record.id)
+            if over is not None and over != (0 if there is None else there.change):
+                return Put(self._number, replaced=False, evicted=(), written=False)
+            use = tenant.drop(record.id)
             number = self._change(record.tenant, record.id, "put")
-            tenant.add(replace(record, vector=vector, change=number))
-            evicted = self._evict(tenant, record, max_entries)
-            return Put(self._number, replaced, evicted)
+            record = replace(record, vector=vector, change=number)
+            tenant.add(record, unused(record) if use is None else replaced(use, record))
+            gone = self._evict(record, bounds)
+            own = tuple(gone.pop(record.tenant, ()))
+            others = {name: tuple(ids) for name, ids in gone.items()}
+            return Put(self._number, use is not None, own, others)
 
-    def _evict(self, tenant: _Tenant, record: Record, max_entries: int | None) -> tuple[str, ...]:
-        evicted: list[str] = []
-        while max_entries is not None and len(tenant.records) > max(max_entries, 1):
-            oldest = tenant.oldest(beside=record.id)
-            tenant.drop(oldest)
-            self._change(record.tenant, oldest, "remove")
-            evicted.append(oldest)
-        return tuple(evicted)
+    def _evict(self, record: Record, bounds: Bounds) -> dict[str, list[str]]:
+        gone: dict[str, list[str]] = {}
+        own = self._tenants[record.tenant]
+        while surplus(own.room, bounds.tenant_entries, bounds.tenant_bytes):
+            if not self._evict_from([record.tenant], record, gone):
+                break
+        while surplus(kept := self.room(), bounds.entries, bounds.bytes):
+            rooms = ((name, known.room) for name, known in self._tenants.items())
+            if not self._evict_from(largest(rooms, kept, bounds), record, gone):
+                break
+        return gone
+
+    def _evict_from(
+        self, tenants: Sequence[str], record: Record, gone: dict[str, list[str]]
+    ) -> bool:
+        """Evict one record of the first of `tenants` that has one; return whether one had."""
+        for name in tenants:
+            least = self._tenants[name].least(beside=record)
+            if least is not None:
+                self._tenants[name].drop(least)
+                self._change(name, least, "remove")
+                gone.setdefault(name, []).append(least)
+                return True
+        return False
+
+    def use(self, tenant: str, uses: Mapping[str, int], *, now_s: float) -> None:
+        """Add to each record that is still there how often it was used; no numbered change."""
+        with self._lock:
+            kept = self._read(tenant)
+            for known, count in uses.items():
+                record = kept.records.get(known)
+                if record is not None:
+                    kept.rank(record, used(kept.uses[known], record, count, now_s))
+
+    def uses(self, tenant: str) -> Mapping[str, Use]:
+        """Return the use of every record of the tenant."""
+        with self._lock:
+            return dict(self._read(tenant).uses)
+
+    def room(self, tenant: str | None = None) -> Room:
+        """Return what the records of the tenant take, or those of all tenants (None)."""
+        with self._lock:
+            if tenant is not None:
+                return self._read(tenant).room
+            rooms = [known.room for known in self._open().values()]
+        return Room(sum(room.entries for room in rooms), sum(room.bytes for room in rooms))
+
+    def lease(self, tenant: str, name: str, holder: str, *, ttl_s: float, now_s: float) -> bool:
+        """Give `holder` the lease called `name` until `now_s + ttl_s`; return whether it has it."""
+        check_text(tenant, name, holder)
+        with self._lock:
+            self._open()
+            has, until_s = self._leases.get((tenant, name), (holder, now_s))
+            if has != holder and until_s > now_s:
+                return False
+            self._leases[tenant, name] = (holder, now_s + ttl_s)
+            return True
+
+    def release(self, tenant: str, name: str, holder: str) -> None:
+        """Give the lease back; nothing happens if `holder` does not have it (any more)."""
+        with self._lock:
+            self._open()
+            has, _ = self._leases.get((tenant, name), ("", 0.0))
+            if has == holder:
+                del self._leases[tenant, name]
 
     def get(self, tenant: str, id: str) -> Record | None:  # noqa: A002 - the word of the record
         """Return the record, or None."""
@@ -122,7 +213,7 @@ class MemoryStore:
         """Remove records; return how many were there."""
         with self._lock:
             kept = self._read(tenant)
-            gone = [known for known in ids if kept.drop(known)]
+            gone = [known for known in ids if kept.drop(known) is not None]
             for known in gone:
                 self._change(tenant, known, "remove")
         return len(gone)

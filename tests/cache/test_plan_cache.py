@@ -223,19 +223,18 @@ def test_without_a_time_to_live_a_plan_stays(clock: FakeClock, embedder: HashEmb
 
 
 # specs: D-7
-def test_the_oldest_makes_room_even_if_it_was_served_last(
+def test_over_the_bound_the_entry_that_is_worth_least_makes_room(
     clock: FakeClock, observer: RecordingObserver
 ) -> None:
     with PlanCache.open(
         embedder=HashEmbedder(), clock=clock, observer=observer, max_entries=2
     ) as cache:
-        for what in ("sales", "visits", "orders"):
-            cache.lookup("sales in 2024")
+        for what in ("sales", "taxes", "rents"):  # entries of one size
             cache.store(f"{what} in 2024", plan(of=what, year="2024"), params=[YEAR])
             clock.advance(1)
         assert not cache.lookup("sales in 2024")
-        assert cache.lookup("visits in 2024")
-        assert cache.lookup("orders in 2024")
+        assert cache.lookup("taxes in 2024")
+        assert cache.lookup("rents in 2024")
         assert [e.why for e in observer.of(EntriesRemoved)] == ["evicted"]
         assert cache.stats().entries == 2
 

@@ -26,9 +26,10 @@ from semcache.errors import (
     StoreError,
     StoreUnavailable,
 )
-from semcache.ports import PlanStore
-from semcache.stores.disk import DiskStore, _escape, _sortable, _unescape
+from semcache.ports import Bounds, PlanStore
+from semcache.stores.disk import DiskStore
 from semcache.stores.memory import MemoryStore
+from semcache.stores.places import escape, sortable, unescape
 from semcache.testing import SharedStoreContract, make_record, same_records
 
 
@@ -209,7 +210,7 @@ class TestTrouble:
         with closing(DiskStore.open(stored)) as store:
             monkeypatch.setattr(store._db(), "point", fail)
             with pytest.raises(StoreUnavailable, match="interrupted"):
-                store.put(make_record("a", keys=("new",)), max_entries=1)
+                store.put(make_record("a", keys=("new",)), bounds=Bounds(1))
             monkeypatch.undo()
             assert same_records(store.get("acme", "a"), store.scan("acme")[0])
             assert list(store.find("acme", "new")) == []
@@ -254,7 +255,7 @@ class TestDamage:
             assert store.remove("acme", ["b"]) == 1
             assert [r.id for r in store.find("acme", "schema:s")] == ["c"]
             assert list(store.labelled("acme", "tag:sales")) == ["c"]
-            assert store.put(make_record("d"), max_entries=1).evicted == ("c", "a")
+            assert store.put(make_record("d"), bounds=Bounds(1)).evicted == ("c", "a")
 
     def test_a_record_in_another_records_place_is_not_served(self, stored: Path) -> None:
         with database(stored) as connection:
@@ -275,15 +276,15 @@ class TestDamage:
         flip(stored, "n/acme", -1)
         with closing(DiskStore.open(stored)) as store:
             assert store.count("acme") == 3
-            assert store.put(make_record("d"), max_entries=4).evicted == ()
+            assert store.put(make_record("d"), bounds=Bounds(4)).evicted == ()
             assert store.count("acme") == 4
 
     def test_an_age_that_leads_to_no_record_does_not_stop_eviction(self, stored: Path) -> None:
         with database(stored) as connection:
             connection.execute("UPDATE Cache SET value = 'x' WHERE key LIKE 'o/acme/%/a'")
         with closing(DiskStore.open(stored)) as store:
-            assert store.put(make_record("d"), max_entries=3).evicted == ("x",)
-            assert store.put(make_record("e"), max_entries=3).evicted == ("b", "c")
+            assert store.put(make_record("d"), bounds=Bounds(3)).evicted == ("b",)
+            assert store.put(make_record("e"), bounds=Bounds(3)).evicted == ("c",)
             assert store.count("acme") == 3
 
     def test_a_record_that_cannot_be_set_aside_is_still_told(self, stored: Path) -> None:
@@ -415,7 +416,7 @@ def take(store: PlanStore, step: tuple[Any, ...]) -> object:
         case "put", tenant, known, created_s, bound:
             keys = (f"k{created_s}", "all")
             record = make_record(known, tenant=tenant, created_s=created_s, keys=keys)
-            return store.put(record, max_entries=bound)
+            return store.put(record, bounds=Bounds(bound))
         case "remove", tenant, ids:
             return store.remove(tenant, ids)
         case _:
@@ -454,21 +455,21 @@ def test_disk_and_memory_are_alike_after_any_steps(steps: list[tuple[Any, ...]])
 def test_numbers_sort_as_text_as_they_do_as_numbers(pair: list[float]) -> None:
     low, high = sorted(pair)
     if low < high:
-        assert _sortable(low) < _sortable(high)
+        assert sortable(low) < sortable(high)
 
 
 @given(st.text(), st.text())
 def test_two_names_never_share_a_place(left: str, right: str) -> None:
-    assert _unescape(_escape(left)) == left
-    assert (_escape(left) == _escape(right)) == (left == right)
-    assert "/" not in _escape(left)
-    assert _escape(left)
+    assert unescape(escape(left)) == left
+    assert (escape(left) == escape(right)) == (left == right)
+    assert "/" not in escape(left)
+    assert escape(left)
 
 
 def _fill(directory: Path, process: int) -> None:
     with closing(DiskStore.open(directory)) as store:
         for i in range(20):
-            store.put(make_record(f"{process}-{i}"), max_entries=60)
+            store.put(make_record(f"{process}-{i}"), bounds=Bounds(60))
             store.update_note("acme", "n", lambda old: str(int(old or 0) + 1))
 
 
@@ -490,13 +491,14 @@ def test_processes_that_open_and_write_at_once_lose_nothing(tmp_path: Path) -> N
 
 WRITER = """
 import sys
+from semcache.ports import Bounds
 from semcache.stores.disk import DiskStore
 from semcache.testing import make_record
 
 store = DiskStore.open(sys.argv[1])
 for i in range(100_000):
     keys = (f"template:{i}", "schema:s")
-    store.put(make_record(f"{i}", keys=keys, created_s=float(i)), max_entries=20)
+    store.put(make_record(f"{i}", keys=keys, created_s=float(i)), bounds=Bounds(20))
     print(i, flush=True)
 """
 

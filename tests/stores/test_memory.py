@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from semcache.ports import PlanStore, VectorIndex
+from semcache.ports import Bounds, PlanStore, VectorIndex
 from semcache.stores.memory import MemoryIndex, MemoryStore
 from semcache.testing import PlanStoreContract, VectorIndexContract, make_record
 
@@ -26,5 +26,5 @@ def test_changes_that_were_forgotten_are_not_made_up() -> None:
 def test_replacing_one_record_again_and_again_does_not_grow_the_store() -> None:
     store = MemoryStore()
     for i in range(500):
-        store.put(make_record("a", created_s=float(i)), max_entries=2)
-    assert len(store._tenants["acme"].ages) < 100
+        store.put(make_record("a", created_s=float(i)), bounds=Bounds(2))
+    assert len(store._tenants["acme"].ranks) < 100

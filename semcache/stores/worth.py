@@ -1,0 +1,71 @@
+"""What a record is worth keeping for: which one goes when there must be room.
+
+A record earns its place by what its next uses will save, for the bytes that it takes:
+
+    worth = uses, older ones counting less * seconds to make it / bytes
+
+which is the priority of GreedyDual-Size-Frequency (L. Cherkasova, "Improving WWW Proxies
+Performance with Greedy-Dual-Size-Frequency Caching Policy", HP Labs 1998). That one ages records
+by a counter that the whole store shares and every eviction moves. Here a use of a day ago counts
+half instead, and as in "Forward Decay" (Cormode, Shkapenyuk, Srivastava, Xu, ICDE 2009) the worth
+is kept on a scale that time does not move: its binary logarithm in half-lives, plus the time, in
+epoch seconds. So nothing is computed anew as time goes by, records of all tenants compare, and
+those that were never used, cost the same and are of one size go in the order of their creation.
+"""
+
+import math
+from collections.abc import Iterable
+
+from semcache.ports import Bounds, Record, Room, Use
+
+HALF_LIFE_S = 24 * 3600.0
+"""Seconds after which a use counts half: a plan that is asked for daily stays over a night."""
+USUAL_BYTES = 4096
+"""Bytes whose weight is 1 where making took 1 s; it moves all records alike."""
+LEAST_S = 0.001
+"""Seconds that making a record takes at least, so that the weight has a logarithm."""
+
+
+def unused(record: Record) -> Use:
+    """Return the use of a record that was just made."""
+    return Use(0, record.created_s, _at(record, 1, record.created_s))
+
+
+def used(use: Use, record: Record, count: int, now_s: float) -> Use:
+    """Return `use` with `count` more uses of `record` at `now_s`."""
+    worth = _both(use.worth, _at(record, count, now_s))
+    return Use(use.count + count, max(use.last_s, now_s), worth)
+
+
+def replaced(use: Use, record: Record) -> Use:
+    """Return the use of `record` in the place of one that had `use`: what earned it stays."""
+    fresh = unused(record)
+    return Use(use.count, max(use.last_s, fresh.last_s), _both(use.worth, fresh.worth))
+
+
+def surplus(kept: Room, entries: int | None, size: int | None) -> bool:
+    """Return whether `kept` is over a bound."""
+    return (entries is not None and kept.entries > entries) or (
+        size is not None and kept.bytes > size
+    )
+
+
+def largest(rooms: Iterable[tuple[str, Room]], kept: Room, bounds: Bounds) -> list[str]:
+    """Return tenants by what they take, most first: of bytes if `kept` is over those, else entries.
+
+    Ties go by name.
+    """
+    in_bytes = bounds.bytes is not None and kept.bytes > bounds.bytes
+    ranked = sorted((-(room.bytes if in_bytes else room.entries), tenant) for tenant, room in rooms)
+    return [tenant for _, tenant in ranked]
+
+
+def _at(record: Record, count: int, now_s: float) -> float:
+    weight = count * max(record.cost_s, LEAST_S) * USUAL_BYTES / max(record.size, 1)
+    return now_s + HALF_LIFE_S * math.log2(weight)
+
+
+def _both(left: float, right: float) -> float:
+    """Return the worth of two worths together: log2(2^left + 2^right), in half-lives."""
+    more, less = max(left, right), min(left, right)
+    return more + HALF_LIFE_S * math.log2(1 + 2 ** ((less - more) / HALF_LIFE_S))
