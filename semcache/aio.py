@@ -241,7 +241,11 @@ class AsyncSemCache(_Door):
         return await self._call(self.semcache.store, prompt, planned, tenant=tenant, schema=schema)
 
     async def execute(
-        self, plan: ExecutionPlan, *, run: str = "", allow_writes: bool = True
+        self,
+        plan: Mapping[str, object] | str | ExecutionPlan,
+        *,
+        run: str = "",
+        allow_writes: bool = True,
     ) -> Outcome:
         """Run a bound plan; see `SemCache.execute`."""
         return await self._call(self.semcache.execute, plan, run=run, allow_writes=allow_writes)

@@ -31,7 +31,7 @@ from semcache.errors import (
 from semcache.events import Phase, PhaseFinished
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.grounding import Groundings
-from semcache.plans.codec import adopt
+from semcache.plans.codec import adopt, decode
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import (
     Clock,
@@ -289,15 +289,24 @@ class SemCache:
             planner=planned.planner,
         )
 
-    def execute(self, plan: ExecutionPlan, *, run: str = "", allow_writes: bool = True) -> Outcome:
+    def execute(
+        self,
+        plan: Mapping[str, object] | str | ExecutionPlan,
+        *,
+        run: str = "",
+        allow_writes: bool = True,
+    ) -> Outcome:
         """Run a bound plan and return what came out.
+
+        `plan`: a JSON object, its text, or a plan of any format.
 
         Raises:
             InvalidPlan: the plan is malformed, or no engine runs its format.
             ExecutionError: an operation failed or was refused, or a limit was reached.
         """
-        return self._engine(plan).execute(
-            plan,
+        decoded = decode(plan)
+        return self._engine(decoded).execute(
+            decoded,
             catalog=self.catalog,
             limits=self._limited(allow_writes=allow_writes),
             clock=self._clock,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, dumps
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.demo import operations, sales
@@ -641,6 +641,15 @@ def test_the_five_operations_can_be_called_one_by_one(shop: Catalog) -> None:
         assert isinstance(found, Hit)
         outcome = semcache.execute(found.plan)
         assert outcome.text == semcache.run("Show me total sales in 2023 by category").text
+
+
+def test_a_plan_is_run_from_its_object_its_text_or_itself(shop: Catalog) -> None:
+    plan = {"start_node": {"route": "end"}, "end": {"vars": {"answer": "none"}, "completed": True}}
+    with SemCache.open(catalog=shop, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
+        texts = {semcache.execute(one).text for one in (plan, dumps(plan), decode(plan))}
+        with pytest.raises(InvalidPlan, match="a list; expected"):
+            semcache.execute("[]")
+    assert len(texts) == 1
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,10 +1,11 @@
 """An operation: something that a plan may call."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from semcache.canonical import Json, JsonObject, digest
+from semcache.errors import InvalidOperation
 
 Effect = Literal["read", "write"]
 """What calling an operation does to the world: nothing (`read`) or something (`write`)."""
@@ -36,6 +37,23 @@ class Operation:
     compensation: str | None = None
     """Name of the operation that undoes this one, called with `{"input": …, "output": …}` of the
     call to undo; None: it cannot be undone."""
+
+    def keyed(self, argument: str) -> "Operation":
+        """Return it with `argument`, which leaves the schema, as the one that takes its key.
+
+        Raises:
+            InvalidOperation: it has no such argument.
+        """
+        schema = self.input_schema
+        properties, required = schema.get("properties"), schema.get("required")
+        if not isinstance(properties, dict) or argument not in properties:
+            raise InvalidOperation(
+                f"operation {self.name!r} has no argument {argument!r} to take its idempotency key"
+            )
+        left: JsonObject = {key: value for key, value in properties.items() if key != argument}
+        needed = [key for key in required if key != argument] if isinstance(required, list) else []
+        narrowed: JsonObject = {**schema, "properties": left, "required": list(needed)}
+        return replace(self, input_schema=narrowed, idempotency_key=argument)
 
     @property
     def fingerprint(self) -> str:

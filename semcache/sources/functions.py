@@ -98,29 +98,16 @@ def operation(
         raise InvalidOperation(f"effect is {effect!r}; expected one of {get_args(Effect)}")
     name = name or _name(fn)
     bridge = _Bridge.of(fn, name)
-    schema = bridge.input_schema(_argument_texts(inspect.getdoc(fn) or ""))
-    return Operation(
+    described = Operation(
         name=name,
         summary=summary if summary is not None else _summary(fn, name),
-        input_schema=schema if idempotency_key is None else _without(schema, idempotency_key, name),
+        input_schema=bridge.input_schema(_argument_texts(inspect.getdoc(fn) or "")),
         output_schema=bridge.output_schema(),
         effect=effect,
         call=bridge,
-        idempotency_key=idempotency_key,
         compensation=compensation,
     )
-
-
-def _without(schema: JsonObject, argument: str, name: str) -> JsonObject:
-    """Return the schema of the arguments less the one that the engine fills in."""
-    properties, required = schema.get("properties"), schema.get("required")
-    if not isinstance(properties, dict) or argument not in properties:
-        raise InvalidOperation(
-            f"operation {name!r} has no argument {argument!r} to take its idempotency key"
-        )
-    left: JsonObject = {key: value for key, value in properties.items() if key != argument}
-    needed = [key for key in required if key != argument] if isinstance(required, list) else []
-    return {**schema, "properties": left, "required": list(needed)}
+    return described if idempotency_key is None else described.keyed(idempotency_key)
 
 
 def catalog_from(

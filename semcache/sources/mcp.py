@@ -9,7 +9,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from types import TracebackType
@@ -31,7 +31,7 @@ from semcache.ports import Clock
 from semcache.sources.connection import Connection, McpServer
 from semcache.sources.definitions import Definitions, Uses, shortened
 from semcache.sources.documents import Documents
-from semcache.sources.effects import check_effects
+from semcache.sources.told import Told
 
 if TYPE_CHECKING:
     from mcp import Client, Tool
@@ -70,11 +70,11 @@ class McpServers:
         stale: set[str],
         *,
         ttl_s: float,
-        effects: Mapping[str, Effect],
+        told: Told,
         clock: Callable[[], float],
     ) -> None:
         self._connections = dict(connections)
-        self._effects = dict(effects)
+        self._told = told
         self._ttl_s = ttl_s
         self._clock = clock
         self._lists: dict[str, _Listed] = {}
@@ -87,6 +87,7 @@ class McpServers:
         servers: Mapping[str, McpServer | str],
         *,
         effects: Mapping[str, Effect] | None = None,
+        idempotency_keys: Mapping[str, str] | None = None,
         ttl_s: float = 300.0,
         timeout_s: float = 30.0,
         clock: Clock | None = None,
@@ -96,6 +97,8 @@ class McpServers:
         Args:
             servers: Name → server, or its URL or command line. Names stand before the tools'.
             effects: `server.tool` → its effect, where the server says otherwise or nothing.
+            idempotency_keys: `server.tool` → the argument that takes its key, so that a write can
+                be tried again.
             ttl_s: Seconds that a list of tools is good for.
             timeout_s: Seconds to connect, and seconds for one answer.
             clock: Tells how old a list is; None: the machine's own.
@@ -119,9 +122,10 @@ class McpServers:
             for name, server in servers.items()
         }
         monotonic = clock.monotonic if clock is not None else time.monotonic
-        opened = cls(connections, stale, ttl_s=ttl_s, effects=effects or {}, clock=monotonic)
+        told = Told(effects or {}, idempotency_keys or {})
+        opened = cls(connections, stale, ttl_s=ttl_s, told=told, clock=monotonic)
         try:
-            check_effects(effects or {}, opened.catalog().names)
+            told.check(opened.catalog().names)
         except BaseException:
             opened.close()
             raise
@@ -191,7 +195,7 @@ class McpServers:
         for tool in tools:
             qualified = f"{name}.{tool.name}"
             try:
-                operations.append(_operation(qualified, tool, connection, self._effects))
+                operations.append(_operation(qualified, tool, connection, self._told))
             except InvalidOperation as error:
                 skipped[qualified] = str(error)
                 log.warning("tool %r is left out: %s", qualified, error)
@@ -242,20 +246,18 @@ async def _tools(client: "Client") -> "list[Tool]":
     raise SourceUnavailable(f"the list of tools has no end: over {len(tools)} tools so far")
 
 
-def _operation(
-    name: str, tool: "Tool", connection: Connection, effects: Mapping[str, Effect]
-) -> Operation:
+def _operation(name: str, tool: "Tool", connection: Connection, told: Told) -> Operation:
     hints = tool.annotations
-    default: Effect = "read" if hints is not None and hints.read_only_hint else "write"
-    effect = effects.get(name, default)
-    return Operation(
+    operation = Operation(
         name=name,
         summary=shortened(tool.description or tool.title) or tool.name.replace("_", " "),
         input_schema=_schema(tool.input_schema, name),
         output_schema=_schema(tool.output_schema, name) if tool.output_schema else {},
-        effect=effect,
-        call=ToolCall(name, tool.name, connection, repeatable=effect == "read"),
+        effect="read" if hints is not None and hints.read_only_hint else "write",
     )
+    known = told.applied(operation)
+    repeatable = known.effect == "read" or known.idempotency_key is not None
+    return replace(known, call=ToolCall(name, tool.name, connection, repeatable=repeatable))
 
 
 def _schema(document: Mapping[str, object], name: str) -> JsonObject:

@@ -7,7 +7,7 @@ of the catalog. GET, HEAD and OPTIONS read, anything else writes unless the call
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self, get_args
@@ -20,8 +20,8 @@ from semcache.errors import InvalidOperation, InvalidSettings
 from semcache.sources.auth import Auth, Credentials
 from semcache.sources.definitions import Definitions, Uses, shortened
 from semcache.sources.documents import Documents, Located
-from semcache.sources.effects import check_effects
 from semcache.sources.http import Argument, Body, Exchange, HttpCall, Where, origin
+from semcache.sources.told import Told
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ class OpenApiService:
         base_url: str | None = None,
         variables: Mapping[str, str] | None = None,
         effects: Mapping[str, Effect] | None = None,
+        idempotency_keys: Mapping[str, str] | None = None,
         remote_references: bool = False,
         timeout_s: float = 30.0,
         max_response_bytes: int = 10 * 2**20,
@@ -74,6 +75,8 @@ class OpenApiService:
             base_url: Address to call instead of the document's servers.
             variables: Values for the variables of the server's address.
             effects: Operation → its effect, where the method says otherwise: a POST that searches.
+            idempotency_keys: Operation → the argument that takes its key, so that a write can be
+                tried again. A header parameter `Idempotency-Key` needs no telling.
             remote_references: Whether references to other documents are followed.
             timeout_s: Seconds without an answer before a call is given up.
             max_response_bytes: Bytes that one answer may have.
@@ -96,9 +99,9 @@ class OpenApiService:
         )
         reader = _Reader(documents, servers, exchange, _secrets(documents, auth))
         operations, skipped = reader.read()
-        return cls(
-            Catalog(_with_effects(operations, effects or {})), skipped=skipped, exchange=exchange
-        )
+        told = Told(effects or {}, idempotency_keys or {})
+        told.check({operation.name for operation in operations})
+        return cls(Catalog(map(told.applied, operations)), skipped=skipped, exchange=exchange)
 
     def close(self) -> None:
         """Close the connections; calling it twice is fine."""
@@ -126,14 +129,6 @@ def _version(documents: Documents) -> str:
             f"the document has `openapi`: {version!r}; expected OpenAPI 3.0, 3.1 or 3.2"
         )
     return version
-
-
-def _with_effects(
-    operations: list[Operation], effects: Mapping[str, Effect]
-) -> Iterator[Operation]:
-    check_effects(effects, {operation.name for operation in operations})
-    for operation in operations:
-        yield replace(operation, effect=effects.get(operation.name, operation.effect))
 
 
 class _Servers:
@@ -286,7 +281,7 @@ class _Reader:
             schema = self._definitions.schema(parameter.schema, parameter.base, uses)
             inputs.add(parameter.argument.input, schema, parameter.description, parameter.required)
         body = self._body(described, node.base, inputs, uses)
-        return Operation(
+        operation = Operation(
             name=name,
             summary=_summary(described, name),
             input_schema=inputs.schema(self._definitions.gathered(uses)),
@@ -302,6 +297,8 @@ class _Reader:
                 exchange=self._exchange,
             ),
         )
+        key = next((p.argument.input for p in parameters if _takes_key(p.argument)), None)
+        return operation if key is None else operation.keyed(key)
 
     def _parameters(self, path: str, item: Located, node: Located) -> list[_Parameter]:
         """Return the parameters; the operation's own replace the path's of the same name."""
@@ -465,6 +462,11 @@ def _parameter(
     schema = media.get("schema", {}) if media is not None else described.get("schema", {})
     required = where == "path" or described.get("required") is True
     return _Parameter(argument, schema, base, shortened(described.get("description")), required)
+
+
+def _takes_key(argument: Argument) -> bool:
+    """Return whether it is the header of draft-ietf-httpapi-idempotency-key-header."""
+    return argument.where == "header" and argument.name.lower() == "idempotency-key"
 
 
 def _json_media(owner: JsonObject) -> tuple[str, JsonObject | None]:

@@ -103,6 +103,8 @@ class Echo:
     url: str = ""
     seen: list[Seen] = field(default_factory=list)
     status: int = 200
+    failures: list[int] = field(default_factory=list)
+    """Statuses of the next answers, before `status`."""
     body: bytes = b'{"ok":true}'
     headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
     hang: threading.Event | None = None
@@ -123,7 +125,7 @@ def echo() -> Iterator[Echo]:
             if told.hang is not None:
                 told.hang.wait()
                 return
-            self.send_response(told.status)
+            self.send_response(told.failures.pop(0) if told.failures else told.status)
             for name, value in told.headers.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(told.body)))
@@ -181,6 +183,16 @@ def get_weather(city: Literal["Oslo", "Lima"]) -> dict[str, str]:
 def set_alarm(city: str) -> str:
     '''Set an alarm for a city.'''
     return f"alarm for {city}"
+
+attempts = []
+
+@app.tool()
+def book(seat: str, request: str) -> dict[str, list[str]]:
+    '''Book a seat; the first attempt fails.'''
+    attempts.append(request)
+    if len(attempts) == 1:
+        raise ValueError("the line was cut")
+    return {"seat": [seat], "attempts": attempts}
 
 @app.tool(annotations=READ)
 def die_once(flag: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from semcache.canonical import Json
+from semcache.canonical import Json, JsonObject
 from semcache.errors import (
     InvalidSettings,
     OperationFailed,
@@ -49,6 +49,26 @@ def lasting(tmp_path_factory: pytest.TempPathFactory, weather_script: str) -> It
 def servers(weather: str, clock: FakeClock) -> Iterator[McpServers]:
     with McpServers.open({"weather": weather}, ttl_s=60, clock=clock) as servers:
         yield servers
+
+
+def test_a_tool_that_takes_a_key_is_tried_again_with_the_same_one(
+    weather: str, clock: FakeClock
+) -> None:
+    plan: JsonObject = {
+        "tasks": [
+            {"id": "task0", "input": {}},
+            {"id": "task1", "service": "w.book", "input": {"seat": "4A"}},
+        ]
+    }
+    with McpServers.open({"w": weather}, idempotency_keys={"w.book": "request"}) as servers:
+        properties = servers.catalog().get("w.book").input_schema["properties"]
+        with SemCache.open(
+            catalog=servers.catalog(), embedder=HashEmbedder(), clock=clock
+        ) as semcache:
+            value: Any = semcache.execute(plan).nodes[-1].output
+    assert list(properties) == ["seat"]  # type: ignore[arg-type]  # an object by the schema
+    first, second = value["attempts"]
+    assert first == second
 
 
 def test_a_server_answers_prompts(lasting: McpServers) -> None:

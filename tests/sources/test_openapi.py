@@ -26,7 +26,7 @@ from semcache.errors import (
 from semcache.semcache import SemCache
 from semcache.sources.auth import Auth
 from semcache.sources.openapi import OpenApiService
-from semcache.testing import HashEmbedder
+from semcache.testing import FakeClock, HashEmbedder
 
 Echo = Any  # of conftest.py, which no test can import
 Describe = Callable[..., JsonObject]
@@ -267,6 +267,47 @@ def test_effects_follow_the_method_unless_the_caller_knows_better(described: Des
         assert {one.name: one.effect for one in service.catalog} == {"ask": "read", "tell": "read"}
     with pytest.raises(InvalidSettings, match="'search'"):
         OpenApiService.open(document, effects={"search": "read"})
+
+
+IDEMPOTENCY = parameter("Idempotency-Key", "header", schema={"type": "string"}, required=True)
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [(IDEMPOTENCY, {}), (parameter("X-Request", "header"), {"tell": "X-Request"})],
+)
+def test_a_write_that_takes_a_key_is_tried_again_with_the_same_one(
+    echo: Echo, described: Describe, header: JsonObject, told: dict[str, str]
+) -> None:
+    schema: JsonObject = {"type": "object", "properties": {"amount": {"type": "integer"}}}
+    document = described({"/": post(schema, parameters=[header])})
+    echo.failures = [503]
+    plan: JsonObject = {
+        "tasks": [
+            {"id": "task0", "input": {}},
+            {"id": "task1", "service": "tell", "input": {"amount": 3}},
+        ]
+    }
+    with (
+        OpenApiService.open(document, idempotency_keys=told) as service,
+        SemCache.open(
+            catalog=service.catalog, embedder=HashEmbedder(), clock=FakeClock()
+        ) as semcache,
+    ):
+        properties = service.catalog.get("tell").input_schema["properties"]
+        semcache.execute(plan)
+    assert properties == {"amount": {"type": "integer"}}
+    keys = [seen.headers[str(header["name"]).lower()] for seen in echo.seen]
+    assert len(keys) == 2
+    assert keys[0] == keys[1] != ""
+
+
+def test_a_key_that_an_operation_cannot_take_is_an_error(described: Describe) -> None:
+    document = described({"/": get()})
+    with pytest.raises(InvalidOperation, match="no argument 'request'"):
+        OpenApiService.open(document, idempotency_keys={"ask": "request"})
+    with pytest.raises(InvalidSettings, match="`idempotency_keys` names 'search'"):
+        OpenApiService.open(document, idempotency_keys={"search": "request"})
 
 
 def test_the_address_comes_from_servers_their_variables_or_the_caller(
