@@ -48,6 +48,10 @@ class Settings:
     """Key for the model; read from `OPENAI_API_KEY` too. Never shown."""
     model_timeout_s: float = 60.0
     """Seconds that one call of the model may take."""
+    plan_format: str = "routes"
+    """Format of the plans that the model is asked for: `routes`, `tasks` or `program`."""
+    model_operations: int = 40
+    """Operations that the model is shown at first: of a larger catalog, the most relevant."""
     model_retries: int = 3
     """How often a call of the model is repeated after 429, 5xx or a broken connection."""
     response_cache: bool = True
@@ -112,6 +116,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "embedder_threads": (1, 256),
     "model_timeout_s": (0.001, 3600),
     "model_retries": (0, 20),
+    "model_operations": (1, 10_000),
     "response_entries": (1, 10**9),
     "response_bytes": (1, 2**40),
     "response_ttl_s": (0.001, 10**10),
@@ -123,8 +128,8 @@ _RANGES: dict[str, tuple[float, float]] = {
 
 
 _WHOLE = frozenset(
-    "neighbors max_entries max_prompt_chars embedder_threads model_retries max_steps "
-    "max_output_bytes response_entries response_bytes".split()
+    "neighbors max_entries max_prompt_chars embedder_threads model_retries model_operations "
+    "max_steps max_output_bytes response_entries response_bytes".split()
 )
 """Settings that count something."""
 

@@ -22,6 +22,7 @@ from semcache.planners.failures import FailureMemory
 from semcache.planners.grounding import Groundings
 from semcache.planners.model_normalizer import ModelNormalizer
 from semcache.planners.model_planner import ModelPlanner
+from semcache.planners.relevant import Relevant
 from semcache.planners.rules import RuleNormalizer
 from semcache.ports import (
     Clock,
@@ -151,7 +152,7 @@ def open_semcache(
         ),
         catalog=catalog,
         normalizers=_normalizers(remembering, report, clock),
-        planners=_planners(remembering, report, clock),
+        planners=_planners(settings, remembering, embedder, report, clock),
         engines={"routes": RoutesEngine(), "tasks": TasksEngine(), "program": ProgramEngine(model)},
         failures=FailureMemory(store, clock),
         clock=clock,
@@ -255,8 +256,21 @@ def _normalizers(model: Model | None, observer: Observer, clock: Clock) -> list[
     return [*rules, ModelNormalizer(model, observer=observer, clock=clock)]
 
 
-def _planners(model: Model | None, observer: Observer, clock: Clock) -> list[Planner]:
+def _planners(
+    settings: Settings,
+    model: Model | None,
+    embedder: Embedder,
+    observer: Observer,
+    clock: Clock,
+) -> list[Planner]:
     catalog: list[Planner] = [CatalogPlanner()]
     if model is None:
         return catalog
-    return [*catalog, ModelPlanner(model, observer=observer, clock=clock)]
+    by_model = ModelPlanner(
+        model,
+        plan_format=settings.plan_format,
+        relevant=Relevant(embedder, most=settings.model_operations),
+        observer=observer,
+        clock=clock,
+    )
+    return [*catalog, by_model]

@@ -88,6 +88,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         model=options.model,
         base_url=options.base_url,
         threshold=options.threshold,
+        plan_format=options.plan_format,
     )
     if settings.base_url and not settings.model:
         raise InvalidInput("a base URL without a model does nothing; name one by --model")

@@ -72,5 +72,10 @@ def add_model(options: argparse.ArgumentParser) -> None:
     """Add which language model helps."""
     options.add_argument("--model", help="language model that normalizes and plans (default: none)")
     options.add_argument(
+        "--plan-format",
+        choices=("routes", "tasks", "program"),
+        help="format of the plans that the model is asked for (default: routes)",
+    )
+    options.add_argument(
         "--base-url", help="an OpenAI-compatible server; OPENAI_API_KEY is its key"
     )

@@ -8,9 +8,11 @@ from semcache.binding.generalize import generalize
 from semcache.binding.template import PlanTemplate
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
 from semcache.errors import BindingError, InvalidInput, NotActionable, PlanningError
 from semcache.planners.answers import json_object
 from semcache.planners.attempts import Accepted, Asking, Rejected
+from semcache.planners.relevant import Relevant
 from semcache.planners.texts import load, shown
 from semcache.plans.checks import check, check_params
 from semcache.plans.codec import decode, not_actionable, spelled
@@ -19,6 +21,8 @@ from semcache.plans.program import KEYS, ProgramPlan
 from semcache.ports import Clock, Message, Model, Observer, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter, by_name
 
+WIDENED = 4
+"""How many times as many operations are shown once a model says that those it saw cannot do it."""
 REFUSAL = "not_actionable"
 """Key of an answer that says why the catalog cannot do what was asked."""
 
@@ -38,6 +42,7 @@ class ModelPlanner:
         *,
         attempts: int = 3,
         plan_format: str = "routes",
+        relevant: Relevant | None = None,
         observer: Observer | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -47,6 +52,7 @@ class ModelPlanner:
             model: Who is asked.
             attempts: Calls at most for one prompt; each after the first is told what was wrong.
             plan_format: Format of the plans; its instructions are the text `format_<name>`.
+            relevant: Chooses the operations that the model is shown; None: all of them.
             observer: Hears of each call.
             clock: Times the calls; None: the machine's own.
 
@@ -55,6 +61,7 @@ class ModelPlanner:
         """
         self._asking = Asking(model, "plan", attempts, observer, clock)
         self._plan_format = plan_format
+        self._relevant = relevant
         # Models write a program as StackVM's document does: a list, with no object around it.
         self._listed = KEYS[0] if plan_format == ProgramPlan.format else ""
         self._text = load("plan")
@@ -81,13 +88,30 @@ class ModelPlanner:
         """
         if not request.catalog:
             raise NotActionable("the catalog is empty; expected at least one operation")
+        first = self._chosen(request, widened=1)
+        try:
+            return self._planned(request, first)
+        except NotActionable:
+            # What can do it may have been among the operations that were left out.
+            wider = self._chosen(request, widened=WIDENED)
+            if len(wider) == len(first):
+                raise
+            return self._planned(request, wider)
+
+    def _chosen(self, request: PlanRequest, *, widened: int) -> tuple[Operation, ...]:
+        if self._relevant is None:
+            return tuple(request.catalog)
+        return self._relevant.find(request.prompt, request.catalog, widened=widened)
+
+    def _planned(self, request: PlanRequest, operations: Sequence[Operation]) -> Planned:
         params = _parameters(request)
         if request.failure:
             # The plan that failed came from the answer to this: whoever asks without the failure,
             # once that is forgotten, must not get it again.
-            self._asking.forget(self._messages(replace(request, failure=""), params))
+            before = replace(request, failure="")
+            self._asking.forget(self._messages(before, params, operations))
         result = self._asking.ask(
-            self._messages(request, params),
+            self._messages(request, params, operations),
             read=lambda text: self._read(text, params, request.catalog),
             retry=lambda errors: self._text.fill("retry", errors=errors),
             fresh=bool(request.failure),
@@ -99,12 +123,14 @@ class ModelPlanner:
             )
         return Planned(plan=result.value, params=params, planner=self.name)
 
-    def _messages(self, request: PlanRequest, params: Sequence[Parameter]) -> list[Message]:
+    def _messages(
+        self, request: PlanRequest, params: Sequence[Parameter], operations: Sequence[Operation]
+    ) -> list[Message]:
         # The catalog goes first: providers charge less for a beginning that they have seen before.
         system = self._text.fill(
             "system",
             format=self._format_text.fill("format"),
-            operations=shown(_described(request.catalog)),
+            operations=shown(_described(operations)),
         )
         failure = self._text.fill("failure", error=request.failure) if request.failure else ""
         grounding = (
@@ -158,7 +184,7 @@ def _parameters(request: PlanRequest) -> tuple[Parameter, ...]:
     return request.schema.parameters()
 
 
-def _described(catalog: Catalog) -> list[Json]:
+def _described(operations: Sequence[Operation]) -> list[Json]:
     return [
         {
             "name": operation.name,
@@ -167,7 +193,7 @@ def _described(catalog: Catalog) -> list[Json]:
             "input_schema": operation.input_schema,
             "output_schema": operation.output_schema or "unknown",
         }
-        for operation in catalog
+        for operation in operations
     ]
 
 

@@ -1,0 +1,58 @@
+"""The small benchmark scripts run, and measure what they say."""
+
+import json
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def script(name: str) -> ModuleType:
+    spec = spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    module = script(name)
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    status: int = module.main()
+    return status
+
+
+def test_each_plan_format_is_timed_beside_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "engines.json"
+    assert run("engines", monkeypatch, "--steps", "3", "--json", str(out)) == 0
+    measured = json.loads(out.read_text(encoding="utf-8"))
+    assert {"routes", "tasks", "program", "call of an operation"} <= measured.keys()
+    assert min(measured.values()) > 0
+
+
+@pytest.mark.usefixtures("minilm")
+def test_the_operations_shown_to_a_model_are_measured_on_a_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        {"text": f"{said} in Oslo", "plan": {"call": {"input": {"template": template}}}}
+        for said, template in (
+            ("find me a museum", "Travel.FindMuseums(city)"),
+            ("when does the tram leave", "Transit.GetTramTimes(city)"),
+        )
+    ]
+    stream, out = tmp_path / "stream.jsonl", tmp_path / "operations.json"
+    stream.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    arguments = (str(stream), "--operations", "60", "--json", str(out))
+    assert run("operations", monkeypatch, *arguments) == 0
+    measured = json.loads(out.read_text(encoding="utf-8"))
+    assert measured["operations"] == 60
+    assert measured["words and meaning"]["found"]["5"] == 1.0
+    assert measured["characters sent"]["40"] < measured["characters sent"]["all"]
