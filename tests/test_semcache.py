@@ -644,7 +644,10 @@ def test_the_five_operations_can_be_called_one_by_one(shop: Catalog) -> None:
 
 
 def test_a_plan_is_run_from_its_object_its_text_or_itself(shop: Catalog) -> None:
-    plan = {"start_node": {"route": "end"}, "end": {"vars": {"answer": "none"}, "completed": True}}
+    plan: JsonObject = {
+        "start_node": {"route": "end"},
+        "end": {"vars": {"answer": "none"}, "completed": True},
+    }
     with SemCache.open(catalog=shop, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
         texts = {semcache.execute(one).text for one in (plan, dumps(plan), decode(plan))}
         with pytest.raises(InvalidPlan, match="a list; expected"):
