@@ -23,8 +23,9 @@ KEPT_VECTORS = 10_000
 """Operations whose vectors are remembered."""
 KEPT_WORDS = 8
 """Catalogs whose words are remembered."""
-SHORTLIST = 8
-"""How many times as many operations as asked for are embedded, those with the likeliest words."""
+EMBEDDED = 400
+"""Operations that are embedded at most, those with the likeliest words; embedding 5,000 of them
+would take half a minute."""
 FUSION = 60
 """The constant of reciprocal rank fusion, as its authors give it."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -122,7 +123,7 @@ class Relevant:
         operations = tuple(catalog)
         by_words = self._known_words(catalog, operations).scores(set(_content(text)))
         first = sorted(range(len(operations)), key=lambda at: (-by_words[at], at))
-        near = self._by_meaning(text, [operations[at] for at in first[: self.most * SHORTLIST]])
+        near = self._by_meaning(text, [operations[at] for at in first[: max(EMBEDDED, self.most)]])
         score = {at: 1 / (FUSION + rank) for rank, at in enumerate(first) if by_words[at] > 0}
         for rank, place in enumerate(near):
             at = first[place]
