@@ -13,7 +13,7 @@ from semcache.catalog.operation import Operation
 from semcache.errors import EmbeddingError, InvalidSettings, NotActionable
 from semcache.planners.model_planner import ModelPlanner
 from semcache.planners.relevant import Relevant
-from semcache.ports import PlanRequest, Vectors
+from semcache.ports import Embedder, PlanRequest, Vectors
 from semcache.prompts.parameter import Parameter
 from semcache.testing import HashEmbedder, ScriptedModel
 
@@ -48,10 +48,11 @@ class Broken:
         raise EmbeddingError("out of memory")
 
 
-@pytest.mark.parametrize("embedder", [None, HashEmbedder(), Broken()], ids=["words", "both", "bad"])
+@pytest.mark.parametrize("kind", ["words", "both", "broken"])
 def test_an_operation_with_the_words_of_the_prompt_is_among_the_first(
-    embedder: HashEmbedder | None,
+    kind: str, minilm: Embedder
 ) -> None:
+    embedder = {"words": None, "both": minilm, "broken": Broken()}[kind]
     found = Relevant(embedder, most=5).find("please approve the refund of Ms Lee", large())
     assert "approveRefunds" in names(found)
     assert len(found) == 5
@@ -62,7 +63,7 @@ def test_a_catalog_that_is_small_enough_is_taken_whole() -> None:
     assert Relevant(most=201).find("approve refunds", catalog) == tuple(catalog)
 
 
-def test_meaning_finds_what_shares_no_word(minilm: HashEmbedder) -> None:
+def test_meaning_finds_what_shares_no_word(minilm: Embedder) -> None:
     few = [described("op_1", "Temperature and rain of a city"), *list(large())[:60]]
     found = Relevant(minilm, most=3).find("do I need an umbrella in Oslo?", Catalog(few))
     assert "op_1" in names(found)
