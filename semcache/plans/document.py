@@ -1,8 +1,8 @@
 """A plan as JSON: how it is read, and the plan of a format that has no reader."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from semcache.canonical import Json, JsonObject, Pointer, digest, loads, plain, same
 from semcache.errors import InvalidJson, InvalidPlan
@@ -52,26 +52,40 @@ def copied_object(value: JsonObject) -> JsonObject:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DocumentPlan:
-    """A plan of no known format: a JSON object that can be stored and bound, but not executed."""
+class WrittenPlan:
+    """What the plans of all formats have in common: JSON, some of it known to be data."""
 
     body: JsonObject
     """The plan; not to be changed, nor shared with someone who may."""
     data: frozenset[Pointer] = field(default=frozenset())
-    """Where values were bound: each is data, with all below it."""
-
-    format: ClassVar[str] = "document"
+    """Where values were bound: each is data with all below it, never an expression or reference."""
 
     @classmethod
     def from_dict(
-        cls, plan: Mapping[str, object], data: frozenset[Pointer] = frozenset()
-    ) -> "DocumentPlan":
+        cls,
+        plan: Mapping[str, object] | Sequence[object],
+        data: frozenset[Pointer] = frozenset(),
+    ) -> Self:
         """Return the plan that `plan` describes.
 
         Raises:
-            InvalidPlan: it is not JSON.
+            InvalidPlan: it is not JSON, or not of the kind that the format is written in.
         """
-        return cls(read_object(plan), data)
+        return cls(cls.read(plan), data)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the plan that `text` spells; line breaks inside its texts may stand as they are.
+
+        Raises:
+            InvalidPlan: it is not JSON, or not of the kind that the format is written in.
+        """
+        return cls(cls.read(text))
+
+    @classmethod
+    def read(cls, source: object) -> JsonObject:
+        """Return the body of a plan given as a value or as its text; an object in most formats."""
+        return read_object(source)
 
     @property
     def fingerprint(self) -> str:
@@ -82,6 +96,21 @@ class DocumentPlan:
         """Return the plan as a fresh JSON object that the caller may change."""
         return copied_object(self.body)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WrittenPlan) or type(self) is not type(other):
+            return NotImplemented
+        return self.data == other.data and same(self.body, other.body)
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentPlan(WrittenPlan):
+    """A plan of no known format: a JSON object that can be stored and bound, but not executed."""
+
+    format: ClassVar[str] = "document"
+
     def operations(self) -> tuple[str, ...]:
         """Return nothing: the format is unknown."""
         return ()
@@ -89,11 +118,3 @@ class DocumentPlan:
     def references(self) -> tuple[Reference, ...]:
         """Return nothing: the format is unknown."""
         return ()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DocumentPlan):
-            return NotImplemented
-        return self.data == other.data and same(self.body, other.body)
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)

@@ -22,11 +22,11 @@ Format: StackVM, by its document (first dialect) and its later versions (second)
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
-from semcache.canonical import Json, JsonObject, Pointer, digest, same
-from semcache.plans.document import copied_object, read_object, read_value
+from semcache.canonical import Json, JsonObject, Pointer
+from semcache.plans.document import WrittenPlan, read_object, read_value
 from semcache.plans.plan import Reference
 from semcache.plans.variables import Bound, variables
 
@@ -135,47 +135,19 @@ def _names(value: Json) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProgramPlan:
-    """A plan in the program format; possibly malformed, which `plans.checks` tells."""
+class ProgramPlan(WrittenPlan):
+    """A plan in the program format; possibly malformed, which `plans.checks` tells.
 
-    body: JsonObject
-    """The plan; not to be changed, nor shared with someone who may."""
-    data: frozenset[Pointer] = field(default=frozenset())
-    """Where values were bound: each is data with all below it, and never a reference. Two numbers
-    below a text are those characters of it: the rest of the text is the program's own."""
+    In `data`, two numbers below a text are those characters of it: the rest of the text is the
+    program's own.
+    """
 
     format: ClassVar[str] = "program"
 
     @classmethod
-    def from_dict(
-        cls,
-        plan: Mapping[str, object] | Sequence[object],
-        data: frozenset[Pointer] = frozenset(),
-    ) -> "ProgramPlan":
-        """Return the plan that `plan` describes: an object, or the bare list of instructions.
-
-        Raises:
-            InvalidPlan: it is not JSON.
-        """
-        return cls(read_object(wrapped(read_value(plan))), data)
-
-    @classmethod
-    def from_json(cls, text: str) -> "ProgramPlan":
-        """Return the plan that `text` spells; line breaks inside its texts may stand as they are.
-
-        Raises:
-            InvalidPlan: it is not JSON, or neither an object nor a list.
-        """
-        return cls(read_object(wrapped(read_value(text))))
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 hex of the canonical JSON of the plan."""
-        return digest(self.body)
-
-    def to_dict(self) -> JsonObject:
-        """Return the plan as a fresh JSON object that the caller may change."""
-        return copied_object(self.body)
+    def read(cls, source: object) -> JsonObject:
+        """Return the body of a program: an object, or the bare list of instructions in one."""
+        return read_object(wrapped(read_value(source)))
 
     def operations(self) -> tuple[str, ...]:
         """Return the names of the operations that the plan may call, sorted, each once.
@@ -213,14 +185,6 @@ class ProgramPlan:
     def instruction(self, index: int) -> Instruction:
         """Return the instruction at position `index` of the list, as far as it can be read."""
         return _instruction((listed(self.body), index), self.steps[index])
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ProgramPlan):
-            return NotImplemented
-        return self.data == other.data and same(self.body, other.body)
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
 
 
 def _instruction(at: tuple[str, int], step: Json) -> Instruction:

@@ -10,13 +10,13 @@ an expression over the results so far (`$.query.data`); `$$` begins a literal `$
 Format: the engine of OneMCP, as in its document "Prompt Schema → Execution Plan Caching".
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
-from semcache.canonical import Json, JsonObject, Pointer, digest, same
+from semcache.canonical import Json, Pointer
 from semcache.errors import ExpressionError
-from semcache.plans.document import copied_object, read_object
+from semcache.plans.document import WrittenPlan
 from semcache.plans.expressions import reads
 from semcache.plans.paths import LAST_RESULT, is_expression, parse
 from semcache.plans.plan import Reference
@@ -25,44 +25,10 @@ START = "start_node"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RoutePlan:
+class RoutePlan(WrittenPlan):
     """A plan in the routes format; possibly malformed, which `plans.checks` tells."""
 
-    body: JsonObject
-    """The plan; not to be changed, nor shared with someone who may."""
-    data: frozenset[Pointer] = field(default=frozenset())
-    """Where values were bound: each is data with all below it, and never an expression."""
-
     format: ClassVar[str] = "routes"
-
-    @classmethod
-    def from_dict(
-        cls, plan: Mapping[str, object], data: frozenset[Pointer] = frozenset()
-    ) -> "RoutePlan":
-        """Return the plan that `plan` describes.
-
-        Raises:
-            InvalidPlan: it is not JSON.
-        """
-        return cls(read_object(plan), data)
-
-    @classmethod
-    def from_json(cls, text: str) -> "RoutePlan":
-        """Return the plan that `text` spells.
-
-        Raises:
-            InvalidPlan: it is not JSON, or not an object.
-        """
-        return cls(read_object(text))
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 hex of the canonical JSON of the plan."""
-        return digest(self.body)
-
-    def to_dict(self) -> JsonObject:
-        """Return the plan as a fresh JSON object that the caller may change."""
-        return copied_object(self.body)
 
     def operations(self) -> tuple[str, ...]:
         """Return the names of the operations that the plan may call, sorted, each once."""
@@ -86,14 +52,6 @@ class RoutePlan:
                 yield from expressions(node.get(part), (name, part), self.data)
             for i, branch in enumerate(route_of(node).branches):
                 yield (name, "route", i, "condition"), branch.condition
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RoutePlan):
-            return NotImplemented
-        return self.data == other.data and same(self.body, other.body)
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ What `task0` has are constants, whatever they look like. A request that cannot b
 Format: the plan engine of orra, as in its article "Beyond Simple Lookups".
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from semcache.canonical import Json, JsonObject, Pointer, digest, dumps, same
+from semcache.canonical import Json, JsonObject, Pointer, dumps
 from semcache.catalog.catalog import Catalog
-from semcache.plans.document import copied_object, read_object
+from semcache.plans.document import WrittenPlan
 from semcache.plans.plan import Reference
 from semcache.plans.task_references import CONSTANTS, is_reference, named, parse, texts
 
@@ -54,41 +54,12 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TaskPlan:
+class TaskPlan(WrittenPlan):
     """A plan in the tasks format; possibly malformed, which `plans.checks` tells."""
 
-    body: JsonObject
-    """The plan; not to be changed, nor shared with someone who may."""
-    data: frozenset[Pointer] = field(default=frozenset())
-    """Where values were bound: each is data with all below it, and never a reference."""
     _tasks: tuple[Task, ...] | None = field(default=None, init=False, repr=False)
 
     format: ClassVar[str] = "tasks"
-
-    @classmethod
-    def from_dict(
-        cls, plan: Mapping[str, object], data: frozenset[Pointer] = frozenset()
-    ) -> "TaskPlan":
-        """Return the plan that `plan` describes.
-
-        Raises:
-            InvalidPlan: it is not JSON.
-        """
-        return cls(read_object(plan), data)
-
-    @classmethod
-    def from_json(cls, text: str) -> "TaskPlan":
-        """Return the plan that `text` spells.
-
-        Raises:
-            InvalidPlan: it is not JSON, or not an object.
-        """
-        return cls(read_object(text))
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 hex of the canonical JSON of the plan."""
-        return digest(self.body)
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -105,10 +76,6 @@ class TaskPlan:
         """The list of tasks as it stands in the plan; empty if it is none."""
         listed = self.body.get("tasks")
         return listed if isinstance(listed, list) else []
-
-    def to_dict(self) -> JsonObject:
-        """Return the plan as a fresh JSON object that the caller may change."""
-        return copied_object(self.body)
 
     def operations(self) -> tuple[str, ...]:
         """Return the names of the operations that the plan may call, sorted, each once."""
@@ -137,14 +104,6 @@ class TaskPlan:
         """Return why the plan says that the request cannot be met; None if it does something."""
         said = (task.input for task in self.tasks if task.id == REFUSAL and not task.service)
         return next(map(_reason, said), None)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TaskPlan):
-            return NotImplemented
-        return self.data == other.data and same(self.body, other.body)
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
 
 
 def is_tasks(body: JsonObject) -> bool:
