@@ -13,7 +13,7 @@ from semcache.prompts.vocabulary import GETS, READS, Vocabulary, entity, query_f
 from semcache.prompts.words import singular, tokens
 
 # Last word of a field's name → kinds of mention that are values of it without being told so.
-_NAMES_OF_KINDS: dict[str, frozenset[str]] = {
+NAMES_OF_KINDS: dict[str, frozenset[str]] = {
     "year": frozenset({"year"}),
     "month": frozenset({"month"}),
     "quarter": frozenset({"quarter"}),
@@ -113,7 +113,7 @@ class Frame:
         kind = mention.kind
         if kind in {"number", "code", "ordinal"}:
             return self._ids(surface)
-        fitting = _NAMES_OF_KINDS.get(kind, frozenset())
+        fitting = NAMES_OF_KINDS.get(kind, frozenset())
         named = [name for name in self.fields if name.rsplit("_", 1)[-1] in fitting]
         exact = [name for name in named if name in fitting]
         if kind == "identifier" and not named:

@@ -3,7 +3,7 @@
 Built once a catalog (by its fingerprint); asking it looks at the words of the step alone.
 """
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
@@ -65,6 +65,7 @@ class OperationIndex:
     """Word → place of each operation that has it, and what having it counts."""
     _rarity: Mapping[str, float]
     """Word → the rarer, the more: the logarithm of operations by operations that have it."""
+    _nouns: frozenset[str]
 
     @classmethod
     def of(cls, catalog: Catalog) -> "OperationIndex":
@@ -81,19 +82,24 @@ class OperationIndex:
             known,
             {word: tuple(places.items()) for word, places in weights.items()},
             {word: log(1 + count / len(places)) for word, places in weights.items()},
+            frozenset(word for one in known for word in one.nouns),
         )
 
     def rarity(self, word: str) -> float:
         """Return how much a word tells operations apart; the most for one that none has."""
         return self._rarity.get(word, log(1 + max(len(self.known), 1)))
 
+    def is_noun(self, word: str) -> bool:
+        """Return whether some operation is about the word."""
+        return word in self._nouns
+
     def near(self, said: Iterable[str], count: int) -> list[Known]:
         """Return at most `count` operations that have words of those said, most telling first."""
-        scores: Counter[int] = Counter()
+        scores: defaultdict[int, float] = defaultdict(float)
         for word in set(said):
             rarity = self._rarity.get(word, 0.0)
             for place, weight in self._postings.get(word, ()):
-                scores[place] += weight * rarity  # type: ignore[assignment]  # a count may be a float
+                scores[place] += weight * rarity
         best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:count]
         return [self.known[place] for place, _ in best]
 

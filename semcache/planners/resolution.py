@@ -18,6 +18,22 @@ Source: TypeAlias = Literal["suggested", "learned", "rules", "catalog", "semanti
 """Which strategy found an operation."""
 
 
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A property that takes what a step before gives."""
+
+    property: str
+    step: str
+    """Id of the step that gives it."""
+    path: tuple[str, ...] = ()
+    """Members that lead from the step's result to the value; empty for the whole result."""
+    each: bool = False
+    """Whether `path` leads to a list and the property takes one of it: a call for each item."""
+    item: str = ""
+    """The member of an item that is the value; empty for the item itself."""
+    score: float = 1.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
     """An operation for a step, and what is known of its input."""
@@ -30,8 +46,8 @@ class Resolution:
     """Its input so far, with `{{params.x}}` for each value of the prompt."""
     params: tuple[Parameter, ...] = ()
     """The values that the placeholders of `input` stand for, as the operation takes them."""
-    open: tuple[str, ...] = ()
-    """Properties that must be given and that only a step before can give."""
+    wires: tuple[Wire, ...] = ()
+    """Properties that take what steps before give, each once."""
     score: float = 1.0
     """How sure it is, in [0, 1]."""
     source: Source = "catalog"
