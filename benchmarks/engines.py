@@ -67,7 +67,7 @@ def program(steps: int) -> JsonObject:
             "type": "calling",
             "parameters": {
                 "tool_name": "echo",
-                "tool_params": {"value": f"${{x{at - 1}}}" if at else 1},
+                "tool_params": {"value": f"${{x{at - 1}.value}}" if at else 1},
                 "output_vars": [f"x{at}"],
             },
         }

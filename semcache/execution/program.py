@@ -38,6 +38,9 @@ from semcache.plans.program import GENERATE, GOALS, Instruction, ProgramPlan, go
 from semcache.plans.program_checks import broken_program, fitted
 from semcache.ports import Clock, Limits, Model, NodeResult, Observer, Outcome
 
+AHEAD = 16
+"""Instructions after a call that are looked through for calls to start with it."""
+
 
 class ProgramEngine:
     """Runs plans in the program format. Holds no state between runs; safe from several threads.
@@ -314,12 +317,13 @@ class _Run:
         """Yield the calls right after `first` whose results cannot depend on their order.
 
         Only calls that read: a write must not happen before an earlier call has succeeded. None
-        beyond an instruction that is no call, that ends the run, or that is beyond the step budget.
+        beyond an instruction that is no call, that ends the run, or that is beyond the step budget
+        or `AHEAD`: a long chain of calls is not read through at each of them.
         """
         if not self.reads(first):
             return
         written = set(first.sets)
-        last = first.index + self.limits.max_steps - self.made
+        last = first.index + min(self.limits.max_steps - self.made, AHEAD)
         previous = first
         for step in self.steps[first.index + 1 : last]:
             if not self.reads(step) or self.goal in previous.sets:
