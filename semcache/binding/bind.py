@@ -1,6 +1,6 @@
 """Bind: a plan template and the values of a prompt become that prompt's plan."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -27,13 +27,18 @@ class BoundPlan:
 
 
 def bind(
-    template: PlanTemplate, values: Mapping[str, Json], *, codecs: Codecs = DEFAULT_CODECS
+    template: PlanTemplate,
+    values: Mapping[str, Json],
+    *,
+    told: Container[str] = frozenset(),
+    codecs: Codecs = DEFAULT_CODECS,
 ) -> BoundPlan:
     """Return the plan of `template` for `values`: parameter name → value, spelled in any way.
 
     Every parameter of the template needs a value, pinned ones included: what is not told cannot
-    be compared. Only those of `template.follows` may be left out. Cost: microseconds; it grows with
-    the places bound, not with the plan.
+    be compared. Only those of `template.follows` may be left out. `told`: parameters about which
+    nothing need be concluded from words, since a caller gave every value by name. Cost:
+    microseconds; it grows with the places bound, not with the plan.
 
     Raises:
         BindingError: the plan would not be right for these values. Its `reason` is `missing` (a
@@ -44,7 +49,8 @@ def bind(
     recipe = template.recipe
     given = _given(recipe, values)
     for param, pin, echoed in recipe.pinned:
-        _check_pin(pin, given[param], [given[position] for position in echoed])
+        if pin.why not in _OF_WORDS or pin.param not in told:
+            _check_pin(pin, given[param], [given[position] for position in echoed])
     for group in recipe.equal:
         _check_equal(recipe, group, given)
     parts = [_filled(place, given, codecs) for place in recipe.places]
@@ -58,6 +64,9 @@ def bind(
         )
     return BoundPlan(recipe.put(template.plan, filled), data)
 
+
+_OF_WORDS = frozenset({"kin", "unknown", "echo"})
+"""Pins on what words of a prompt may mean."""
 
 _READ_AROUND = frozenset({"program"})
 """Formats whose texts may hold references beside values."""

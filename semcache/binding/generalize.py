@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from semcache.binding.codecs import alike
 from semcache.binding.echoes import echoing
-from semcache.binding.lasting import lasting
+from semcache.binding.lasting import Lasting, lasting
 from semcache.binding.leaves import Leaf, format_of, own_names, survey
 from semcache.binding.leftovers import Unbound
 from semcache.binding.offers import Offer, offers
 from semcache.binding.owners import Owned, owners
 from semcache.binding.parties import EXACT, parties_of
-from semcache.binding.pieces import Binding, Pin
+from semcache.binding.pieces import Binding, Pin, Why
 from semcache.binding.placeholders import fill
 from semcache.binding.settle import Settled, settle
 from semcache.binding.template import PlanTemplate, shared_words
@@ -71,8 +71,13 @@ def generalize(
     for param in makers(params_, owned.carriers, shared_words(params_, owned.carriers)):
         settled.pinned.setdefault((param.name, ()), Pin(param.name, param.value, "kin"))
     lasts = lasting(mentions, owned, params_, bindings, unbound)
+    told = frozenset(param.name for param in given)
+    fading = bool(lasts.perishable) and _lasts_if_told(
+        lasting(mentions, owned, params_, bindings, unbound, told=told)
+    )
     if lasts.perishable:
-        _hold_relative(mentions, owned, params_, settled)
+        why: Why = "kin" if fading else "moment"
+        _hold_relative(mentions, owned, params_, settled, why)
     return PlanTemplate(
         plan=document,
         bindings=bindings,
@@ -83,7 +88,12 @@ def generalize(
         carriers=owned.carriers,
         refusal=lasts.refusal,
         perishable=lasts.perishable,
+        fading=fading,
     )
+
+
+def _lasts_if_told(lasts: Lasting) -> bool:
+    return not (lasts.refusal or lasts.perishable)
 
 
 def _document(plan: Mapping[str, Json]) -> JsonObject:
@@ -174,13 +184,17 @@ def _tell_apart(given: Sequence[Parameter], params: Sequence[Parameter], settled
 
 
 def _hold_relative(
-    mentions: Sequence[Mention], owned: Owned, params: Sequence[Parameter], settled: Settled
+    mentions: Sequence[Mention],
+    owned: Owned,
+    params: Sequence[Parameter],
+    settled: Settled,
+    why: Why,
 ) -> None:
     """Pin what a plan holds frozen: a start that "last 30 days" came to is not that of 60."""
     values = {param.name: param.value for param in params}
     for carrier, mention in zip(owned.carriers, mentions, strict=True):
         if mention.relative:
-            settled.pinned.setdefault((carrier, ()), Pin(carrier, values[carrier], "kin"))
+            settled.pinned.setdefault((carrier, ()), Pin(carrier, values[carrier], why))
 
 
 def _value(mention: Mention) -> Json:

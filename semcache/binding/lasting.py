@@ -1,7 +1,7 @@
 """Lasting: for how long a plan may be served, given words whose meaning changes with the time."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from semcache.binding.codecs import alike
@@ -41,12 +41,15 @@ def lasting(
     params: Sequence[Parameter],
     bindings: Sequence[Binding],
     unbound: Unbound,
+    *,
+    told: Container[str] = frozenset(),
 ) -> Lasting:
     """Return for how long a plan may be served whose prompt says "yesterday" or the like.
 
     It lasts if it hands on the words themselves, or asks the clock, and nothing of it looks like
     what the words stood for when it was made. Where the words may stand for an instant and the plan
-    has one, it is over at once.
+    has one, it is over at once. `told`: parameters whose values will be given by name, so that no
+    words need be understood for them.
     """
     relative = [i for i, mention in enumerate(mentions) if mention.relative]
     if not relative:
@@ -57,12 +60,15 @@ def lasting(
         i
         for i in relative
         if unbound.says(mentions[i].text)
-        or (owned.carriers[i] in bound and _verbatim(values[owned.carriers[i]], mentions[i]))
+        or (
+            owned.carriers[i] in bound
+            and (owned.carriers[i] in told or _verbatim(values[owned.carriers[i]], mentions[i]))
+        )
     }
     words = next(
         (mentions[i].text for i in relative if i not in handed), mentions[relative[0]].text
     )
-    frozen = _Frozen.of(mentions, params, unbound)
+    frozen = _Frozen.of(mentions, [p for p in params if p.name not in told], unbound)
     if frozen.time and any(_instant(mentions[i]) for i in relative if i not in handed):
         return Lasting(
             refusal=f"{words!r} depends on when it is asked, and the plan has {frozen.time!r}"

@@ -39,6 +39,9 @@ class PlanTemplate:
     perishable: str = ""
     """The words whose meaning changes with the day ("yesterday") and may be frozen in the plan, so
     that it must not be served on another day; empty if it may be served at any time."""
+    fading: bool = False
+    """Whether it is `perishable` only where values are read from words: a caller that gives every
+    value by name may be served on another day."""
     _recipe: Recipe | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -86,6 +89,7 @@ class PlanTemplate:
             "equal": [cast("list[Json]", sorted(group)) for group in self.equal],
             "carriers": list(self.carriers),
             "perishable": self.perishable,
+            "fading": self.fading,
         }
 
     @classmethod
@@ -135,6 +139,7 @@ def _from_json(record: Mapping[str, Json]) -> PlanTemplate:
         format=str(record["format"]),
         carriers=tuple(cast("list[str]", record["carriers"])),
         perishable=str(record["perishable"]),
+        fading=bool(record["fading"]),
     )
 
 

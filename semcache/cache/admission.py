@@ -84,6 +84,8 @@ def admit(
         planner=planner,
         created_s=now,
         expires_s=_expiry(template, now, ttl_s),
+        fades_s=_quarter(now) if template.fading else None,
+        without_given=asked.given_template if params else None,
         examples=(said(params, asked.mentions),),
     )
 
@@ -129,6 +131,10 @@ def _expiry(template: PlanTemplate, now: float, ttl_s: float | None) -> float | 
     says in which time zone, it ends with the quarter of an hour: some zone may turn then.
     """
     ends = [now + ttl_s] if ttl_s is not None else []
-    if template.perishable:
-        ends.append((now // QUARTER_S + 1) * QUARTER_S)
+    if template.perishable and not template.fading:
+        ends.append(_quarter(now))
     return min(ends, default=None)
+
+
+def _quarter(now: float) -> float:
+    return (now // QUARTER_S + 1) * QUARTER_S

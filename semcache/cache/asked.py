@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from semcache.matching.pair import Side
+from semcache.prompts.given import given_template
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key
@@ -25,12 +26,14 @@ class Asked:
     catalog: str
     """Fingerprint of the catalog in force; empty without one."""
     grounding: str
+    given_template: TemplateText
+    """The template text without the given values; `template` where none are given."""
     schema: PromptSchema | None = None
 
     def side(self) -> Side:
         """Return the prompt's side of a pair."""
         return Side(
-            template=self.template,
+            template=self.given_template,
             names=frozenset(self.given),
             catalog=self.catalog,
             grounding=self.grounding,
@@ -53,12 +56,14 @@ def ask(
 ) -> Asked:
     """Return `text` with its mentions found and masked."""
     mentions = find_mentions(text, given=given, closed=closed, learned=learned)
+    template = mask(text, mentions)
     return Asked(
         tenant=tenant,
         text=text,
         given={name_key(parameter.name): parameter for parameter in given},
         mentions=mentions,
-        template=mask(text, mentions),
+        template=template,
         catalog=catalog,
         grounding=grounding,
+        given_template=given_template(text, given, mentions, learned) if given else template,
     )

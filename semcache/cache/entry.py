@@ -54,6 +54,11 @@ class Entry:
     """Epoch seconds."""
     expires_s: float | None = None
     """Epoch seconds after which it is never served; None: never expires."""
+    fades_s: float | None = None
+    """Epoch seconds after which it serves only callers that give every value; None: never."""
+    without_given: TemplateText | None = None
+    """Template text without the values that came with the plan, by whatever words they were said;
+    None if none came."""
     examples: tuple[tuple[Parameter, ...], ...] = field(default=())
     """Parameters of the prompts that were planned into this entry, newest last; bounded."""
     _side: Side | None = field(default=None, init=False, repr=False, compare=False)
@@ -87,6 +92,11 @@ class Entry:
             side = Side(self.template, names, self.catalog, self.grounding)
             object.__setattr__(self, "_side", side)
         return side
+
+    @property
+    def given(self) -> TemplateText:
+        """The template text as callers see it that give the values."""
+        return self.template if self.without_given is None else self.without_given
 
     @property
     def reading(self) -> Reading:
@@ -136,6 +146,8 @@ class Entry:
             "planner": self.planner,
             "created_s": self.created_s,
             "expires_s": self.expires_s,
+            "fades_s": self.fades_s,
+            "given": None if self.without_given is None else _template_json(self.without_given),
             "examples": [[_parameter_json(p) for p in group] for group in self.examples],
         }
 
@@ -189,6 +201,8 @@ def from_json(tenant: str, body: Json) -> Entry:
         planner=doc["planner"],
         created_s=doc["created_s"],
         expires_s=doc["expires_s"],
+        fades_s=doc["fades_s"],
+        without_given=None if doc["given"] is None else _template(doc["given"]),
         examples=tuple(tuple(_parameter(p) for p in group) for group in doc["examples"]),
     )
 

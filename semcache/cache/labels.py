@@ -16,7 +16,7 @@ from semcache.matching.asking import Asking
 from semcache.matching.content import content
 from semcache.matching.evidence import Evidence
 from semcache.matching.features import Featured, Near, featured
-from semcache.matching.gates import Gates
+from semcache.matching.gates import Gates, common
 from semcache.matching.pair import Pair, Verdict
 from semcache.matching.proof import unproven
 from semcache.matching.risk import Model, Prior, cutoff, probability_wrong, score_key
@@ -82,8 +82,8 @@ class Labels:
             known = self._of(asked.tenant)
             near = _comparable(view, asked, neighbors, self._gates)
             asking = Asking(
-                words=content(asked.template.text),
-                slots=asked.template.slots,
+                words=content(asked.given_template.text),
+                slots=asked.given_template.slots,
                 given=bool(asked.given),
                 evidence=known.evidence,
                 families=view.kin(asked.side(), given=bool(asked.given)),
@@ -235,16 +235,19 @@ def _comparable(
         seen = view.entries.get(neighbor.id)
         if seen is None:
             continue
-        if gates(Pair(side, seen.side, neighbor.similarity))[-1].passed:
-            found.append(_near(seen, neighbor, given=bool(asked.given)))
+        facing = seen.facing(given=bool(asked.given))
+        pair = Pair(side, facing, neighbor.similarity)
+        if gates(pair)[-1].passed:
+            found.append(_near(seen, neighbor, pair, given=bool(asked.given)))
     return found
 
 
-def _near(seen: Seen, neighbor: Neighbor, *, given: bool) -> Near:
+def _near(seen: Seen, neighbor: Neighbor, pair: Pair, *, given: bool) -> Near:
+    template = common(pair).candidate.template
     return Near(
         entry=neighbor.id,
         score=neighbor.similarity,
-        words=content(seen.side.template.text),
-        slots=seen.side.template.slots,
+        words=content(template.text),
+        slots=template.slots,
         family=seen.family(given=given),
     )

@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from semcache.canonical import Json
 from semcache.matching.pair import Side
@@ -27,10 +27,18 @@ class Seen:
     """Family of its plan where values are what words of the prompt carry."""
     given: str
     """Family of its plan where the caller gives the values."""
+    without_given: TemplateText | None = None
+    """Template text without the values that came with the plan; None if none came."""
 
     def family(self, *, given: bool) -> str:
         """Return the family of its plan, for prompts that come with values `given` or without."""
         return self.given if given else self.said
+
+    def facing(self, *, given: bool) -> Side:
+        """Return its side of a pair with a prompt that comes with values `given` or without."""
+        if not given or self.without_given is None:
+            return self.side
+        return self.side._replace(template=self.without_given)
 
     def pack(self) -> bytes:
         """Return it as one line of JSON."""
@@ -38,23 +46,47 @@ class Seen:
         examples: list[Json] = [
             [[p.name, p.value, p.mention] for p in group] for group in self.examples
         ]
-        slots: list[Json] = [[*slot] for slot in template.slots]
-        row: list[Json] = [template.text, slots, [*sorted(names)], catalog, grounding]
+        row: list[Json] = [*_packed(template), [*sorted(names)], catalog, grounding]
         row += [self.label, examples, [*self.fixed], self.change, self.said, self.given]
+        row.append(_packed(self.without_given) if self.without_given is not None else None)
         return json.dumps(row, separators=(",", ":"), allow_nan=False).encode()
 
     @classmethod
     def unpack(cls, line: bytes) -> Self:
         """Return what `pack` wrote; what is malformed raises as unpacking does."""
-        text, slots, names, catalog, grounding, label, examples, fixed, *rest = json.loads(line)
-        template = TemplateText(text, tuple(Slot(*slot) for slot in slots))
+        row = json.loads(line)
+        (
+            text,
+            slots,
+            names,
+            catalog,
+            grounding,
+            label,
+            examples,
+            fixed,
+            change,
+            said,
+            given,
+            bare,
+        ) = row
         return cls(
-            Side(template, frozenset(names), catalog, grounding),
+            Side(_unpacked(text, slots), frozenset(names), catalog, grounding),
             text if label == text else label,
             tuple(tuple(Parameter(*p) for p in group) for group in examples),
             tuple(fixed),
-            *rest,
+            change,
+            said,
+            given,
+            None if bare is None else _unpacked(*bare),
         )
+
+
+def _packed(template: TemplateText) -> list[Json]:
+    return [template.text, [[*slot] for slot in template.slots]]
+
+
+def _unpacked(text: str, slots: list[Any]) -> TemplateText:
+    return TemplateText(text, tuple(Slot(*slot) for slot in slots))
 
 
 class SeenEntries(MutableMapping[str, Seen]):

@@ -1,6 +1,6 @@
 """Serving: an entry and a prompt become a plan with its own values, or a reason why not."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from semcache.binding.bind import BoundPlan, bind
@@ -52,7 +52,7 @@ def serve_by_slots(entry: Entry, asked: Asked, learned: LearnedValues) -> Served
         if slot.name in values and not same(values[slot.name], value):
             raise Refused("binding", f"{slot.name!r} stands twice with different values")
         values[slot.name] = value
-    return _bound(entry, values)
+    return bound(entry, values)
 
 
 def serve_by_schema(entry: Entry, asked: Asked) -> Served:
@@ -74,7 +74,7 @@ def serve_by_schema(entry: Entry, asked: Asked) -> Served:
             values[parameter.name] = parameter.value
         else:
             raise Refused("binding", f"the schema has no value for {parameter.name!r}")
-    return _bound(entry, values)
+    return bound(entry, values)
 
 
 def _said(mention: str | None, texts: set[str]) -> bool:
@@ -114,9 +114,16 @@ def _check_copied(slot: SlotReading, mention: Mention, learned: LearnedValues) -
         raise Refused("binding", f"{reason}; {mention.text!r} is new")
 
 
-def _bound(entry: Entry, values: Mapping[str, Json]) -> Served:
+def bound(
+    entry: Entry, values: Mapping[str, Json], *, told: Container[str] = frozenset()
+) -> Served:
+    """Bind `entry` to `values`; of those in `told`, nothing need be concluded from words.
+
+    Raises:
+        Refused: the plan cannot take these values.
+    """
     try:
-        return Served(bind(entry.plan, values), values)
+        return Served(bind(entry.plan, values, told=told), values)
     except BindingError as error:
         gate = "pinned" if error.reason in {"pinned", "equal"} else "binding"
         raise Refused(gate, str(error)) from error

@@ -21,7 +21,7 @@ from semcache.ports import VectorIndex
 from semcache.prompts.alignment import Skeletons
 from semcache.prompts.learned import LearnedValues
 
-FORMAT = 1
+FORMAT = 2
 """Raised with every change to what a view derives; a snapshot of another format is not read."""
 
 
@@ -46,6 +46,7 @@ def pack_view(view: View, *, change: int, embedder: str) -> bytes:
             [text, [[[*fixed], count] for fixed, count in ways.items()]]
             for text, ways in view.fixed.items()
         ],
+        "without_given": [[text, [*ids]] for text, ids in view.without_given.items()],
         "vocabulary": dict(view.vocabulary),
         "learned": view.learned.to_json(),
         "skeletons": view.skeletons.to_json(),
@@ -71,6 +72,7 @@ def unpack_view(content: bytes, index: VectorIndex, *, embedder: str) -> tuple[V
             vocabulary=Counter(head["vocabulary"]),
             entries=SeenEntries(dict(zip(head["ids"], rows, strict=True))),
             exact=_exact(head),
+            without_given={text: tuple(ids) for text, ids in head["without_given"]},
             fixed={
                 text: Counter({tuple(fixed): count for fixed, count in ways})
                 for text, ways in head["fixed"]

@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 from semcache.cache.asked import Asked
 from semcache.cache.entry import Decoded, Entry
 from semcache.cache.found import Candidate, Found, Hit, Miss, Reason, Trace
+from semcache.cache.given import serve_by_names
 from semcache.cache.labels import Weighed
 from semcache.cache.serving import Refused, Served, serve_by_schema, serve_by_slots
 from semcache.cache.view import View
@@ -125,6 +126,9 @@ class Lookup:
 
     def _template(self) -> Hit | None:
         ids = self.view.same_template(self.asked.template)
+        if self.asked.given:
+            also = self.view.same_without_given(self.asked.given_template)
+            ids += [known for known in also if known not in ids]
         entries = [(known, entry) for known in ids if (entry := self._known(known)) is not None]
         passed = self._exact("template", entries, self.asked)
         self._say("template", passed, "refused" if ids else "no entry with this template text")
@@ -245,7 +249,8 @@ class Lookup:
         if seen is None:
             return None
         with self.timed("gates"):
-            verdicts = self.parts.near(Pair(side, seen.side, score))
+            facing = seen.facing(given=bool(self.asked.given))
+            verdicts = self.parts.near(Pair(side, facing, score))
         if not verdicts[-1].passed:
             text = seen.side.template.text
             self._consider(Candidate(entry_id, seen.label, text, "semantic", score, verdicts))
@@ -299,8 +304,10 @@ class Lookup:
             return None
 
     def _fresh(self, entry: Entry) -> Entry | None:
-        expired = entry.expires_s is not None and entry.expires_s <= self.parts.clock.now()
-        return None if expired else entry
+        end = entry.expires_s
+        if entry.fades_s is not None and not self.asked.given:
+            end = entry.fades_s if end is None else min(end, entry.fades_s)
+        return None if end is not None and end <= self.parts.clock.now() else entry
 
     def _judge(
         self,
@@ -330,11 +337,13 @@ class Lookup:
         if tier != "template" and self.parts.vetoed(asked, entry_id):
             raise Refused("vetoed", "feedback said that this plan is wrong for this prompt")
         self._check_contested(tier, asked, entry_id)
-        if tier == "semantic":
+        if tier == "semantic" and not asked.given:
             asked = _in_roles(entry, asked)
         with self.timed("bind"):
             if tier == "schema":
                 served = serve_by_schema(entry, asked)
+            elif asked.given:
+                served = serve_by_names(entry, asked)
             else:
                 served = serve_by_slots(entry, asked, self.view.learned)
         with self.timed("check"):

@@ -40,9 +40,14 @@ class View:
     """Template text and the words that its entries fix in it → their ids, newest change first."""
     fixed: dict[str, Counter[tuple[int, ...]]] = field(default_factory=dict)
     """Template text → which of its slots its entries fix, where they fix any, and how many do."""
-
+    without_given: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Template text without given values → ids of the entries with it, newest change first."""
     families: Kindred = field(default_factory=Kindred)
     """What makes plans comparable → the families there, and the words that their entries use."""
+
+    def same_without_given(self, template: TemplateText) -> tuple[str, ...]:
+        """Return ids of the entries with this template text once their given values are out."""
+        return self.without_given.get(template.text, ())
 
     def same_template(self, template: TemplateText) -> list[str]:
         """Return ids of the entries with this template text and the words that they fix in it."""
@@ -61,7 +66,7 @@ class View:
         Entries that fix words have a plan for each, and disagree on nothing.
         """
         kin = self.kin(seen.side, given=given)
-        words = content(seen.side.template.text)
+        words = content(seen.facing(given=given).template.text)
         return not seen.fixed and kin.contested(seen.family(given=given), words)
 
     def put(self, record: Record, embedder: str) -> None:
@@ -79,10 +84,13 @@ class View:
         self.exact[place] = (record.id, *self.exact.get(place, ()))
         if seen.fixed:
             self.fixed.setdefault(entry.template.text, Counter())[seen.fixed] += 1
+        if entry.without_given is not None:
+            known = self.without_given.get(entry.without_given.text, ())
+            self.without_given[entry.without_given.text] = (record.id, *known)
         self.skeletons.add(record.id, entry.template)
         for given in (False, True):
             kin = self.kin(seen.side, given=given)
-            kin.add(seen.family(given=given), content(entry.template.text))
+            kin.add(seen.family(given=given), content(seen.facing(given=given).template.text))
         for group in seen.examples:
             for parameter in group:
                 self.learned.add(parameter)
@@ -105,7 +113,7 @@ class View:
         self._drop_place(entry_id, seen)
         for given in (False, True):
             kin = self.kin(seen.side, given=given)
-            kin.remove(seen.family(given=given), content(seen.side.template.text))
+            kin.remove(seen.family(given=given), content(seen.facing(given=given).template.text))
         self.skeletons.remove(entry_id)
         for group in seen.examples:
             for parameter in group:
@@ -125,6 +133,12 @@ class View:
             self.exact[place] = rest
         else:
             del self.exact[place]
+        if seen.without_given is not None:
+            text = seen.without_given.text
+            others = tuple(known for known in self.without_given[text] if known != entry_id)
+            self.without_given[text] = others
+            if not others:
+                del self.without_given[text]
         if seen.fixed:
             fixed = self.fixed[seen.side.template.text]
             fixed[seen.fixed] -= 1
@@ -147,6 +161,7 @@ def _seen(entry: Entry, change: int) -> Seen:
         change=change,
         said=family(entry.plan, given=False),
         given=family(entry.plan, given=True),
+        without_given=entry.without_given,
     )
 
 

@@ -4,12 +4,15 @@ A gate is a callable from a pair to a verdict. Gates compose with `+`: all must 
 order, cheap ones first.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from semcache.matching.content import difference
 from semcache.matching.pair import Pair, Verdict
+from semcache.prompts.parameter import name_key
+from semcache.prompts.template import SLOT, TemplateText
 
 Gate: TypeAlias = Callable[[Pair], Verdict]
 """Asks one thing of a pair. Pure."""
@@ -84,11 +87,64 @@ def _sets(extra: frozenset[str], missing: frozenset[str]) -> str:
 
 
 def slots(pair: Pair) -> Verdict:
-    """Pass if both templates have the same slot types, each as often."""
+    """Pass if both templates have the same slot types, each as often.
+
+    Where the caller gives the values, those are no matter; what else was found is. A value whose
+    words one side does not know may be one of the other side's own kind there.
+    """
     mine, its = pair.query.template.signature, pair.candidate.template.signature
-    if mine == its:
+    if pair.query.names:
+        if _own_agree(pair):
+            return _SAME_SLOTS
+    elif mine == its:
         return _SAME_SLOTS
     return Verdict("slots", passed=False, reason=f"{_list(mine)} against {_list(its)}")
+
+
+def _own_agree(pair: Pair) -> bool:
+    mine, its = pair.query.template, pair.candidate.template
+    own, other = _own_kinds(mine), _own_kinds(its)
+    extra, missing = own - other, other - own
+    if not extra and not missing:
+        return True
+    # A kind of which some are in doubt must not stand for itself too.
+    if (extra.keys() & other.keys()) or (missing.keys() & own.keys()):
+        return False
+    return extra <= _unplaced(its, mine) and missing <= _unplaced(mine, its)
+
+
+def _own_kinds(template: TemplateText) -> Counter[str]:
+    return Counter(slot.kind for slot in template.slots if not slot.name)
+
+
+def _unplaced(there: TemplateText, here: TemplateText) -> Counter[str]:
+    """Return the kinds of the given values whose words are known `there` and not `here`."""
+    known = {name_key(slot.name) for slot in here.slots}
+    return Counter(s.kind for s in there.slots if s.name and name_key(s.name) not in known)
+
+
+def common(pair: Pair) -> Pair:
+    """Return `pair` without the slots of given values whose words only one side knows."""
+    query, candidate = pair.query, pair.candidate
+    if not query.names:
+        return pair
+    mine = {name_key(slot.name) for slot in query.template.slots if slot.name}
+    its = {name_key(slot.name) for slot in candidate.template.slots if slot.name}
+    if mine == its:
+        return pair
+    return Pair(
+        query._replace(template=_dropped(query.template, mine - its)),
+        candidate._replace(template=_dropped(candidate.template, its - mine)),
+        pair.score,
+    )
+
+
+def _dropped(template: TemplateText, names: set[str]) -> TemplateText:
+    if not names:
+        return template
+    text = SLOT.sub(lambda slot: "" if slot[0][1:-1] in names else slot[0], template.text)
+    kept = [slot for slot in template.slots if not slot.name or name_key(slot.name) not in names]
+    return TemplateText(" ".join(text.split()), tuple(kept))
 
 
 def _list(kinds: Iterable[str]) -> str:
@@ -97,6 +153,7 @@ def _list(kinds: Iterable[str]) -> str:
 
 def words(pair: Pair) -> Verdict:
     """Pass if the words that differ are known not to matter, and the rest stand in one order."""
+    pair = common(pair)
     reason = difference(pair.query.template, pair.candidate.template)
     return Verdict("words", passed=False, reason=reason) if reason else _SAME_WORDS
 

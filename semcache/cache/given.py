@@ -1,0 +1,122 @@
+"""Serving by name: an entry and the values that a caller gave become a plan.
+
+Every value that the plan depends on was given, so that no word need be understood for it. What
+else was found in the prompt, a number that nobody gave, must be what it was for the entry.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from semcache.binding.pieces import Pin
+from semcache.binding.wording import read
+from semcache.cache.asked import Asked
+from semcache.cache.entry import Entry
+from semcache.cache.reading import SlotReading
+from semcache.cache.serving import Refused, Served, bound
+from semcache.canonical import Json
+from semcache.errors import BindingError
+from semcache.matching.roles import match_slots
+from semcache.prompts.given import given_template
+from semcache.prompts.mentions import Mention, find_mentions
+from semcache.prompts.parameter import Parameter
+from semcache.prompts.template import Slot
+
+_WORDS_ALONE = frozenset({"unknown", "echo"})
+
+
+def serve_by_names(entry: Entry, asked: Asked) -> Served:
+    """Bind `entry` to the values that the caller of `asked` gave, name by name.
+
+    The names are those of the entry; the gate `parameters` saw to that.
+
+    Raises:
+        Refused: a value that nobody gave differs, or the plan cannot take a value.
+    """
+    reading = entry.reading
+    values = dict(reading.unsaid)
+    for key, given in asked.given.items():
+        if key in reading.names:
+            values[reading.names[key]] = given.value
+    told = set(values)
+    for slot, mine, its in _own(entry, asked):
+        values[slot.name] = slot.value
+        if mine is None or its is None:
+            _check_literal(entry, slot, asked)
+            told.add(slot.name)
+        elif _repeats(entry, slot, asked, its):
+            told.add(slot.name)
+        else:
+            values[slot.name] = _read(slot, its)
+    return bound(entry, values, told=told)
+
+
+def _own(entry: Entry, asked: Asked) -> Iterator[tuple[SlotReading, Slot | None, Slot | None]]:
+    """Yield each value of the entry that nobody named, its slot, and the prompt's slot for it.
+
+    No slots: the words stayed words of the template, or say a given value once more.
+    """
+    mine = [slot for slot in entry.given.slots if not slot.name]
+    its = [slot for slot in asked.given_template.slots if not slot.name]
+    fitting = _for_these(mine, its)
+    roles = match_slots(mine, fitting)
+    if roles is None:
+        raise Refused("binding", "which value plays which part cannot be told")
+    left = list(range(len(mine)))
+    for slot in entry.reading.slots:
+        if slot.named:
+            continue
+        at = next((i for i in left if mine[i].mention_text == slot.source), None)
+        if at is None:
+            yield slot, None, None
+        else:
+            left.remove(at)
+            yield slot, mine[at], fitting[roles[at]]
+
+
+def _for_these(mine: Sequence[Slot], its: Sequence[Slot]) -> list[Slot]:
+    """Return those of `its` whose kind is one of `mine`; others say a given value."""
+    kinds = {slot.kind for slot in mine}
+    return [slot for slot in its if slot.kind in kinds]
+
+
+def _pins(entry: Entry, name: str) -> list[Pin]:
+    return [pin for pin in entry.plan.pinned if pin.param == name]
+
+
+def _check_literal(entry: Entry, slot: SlotReading, asked: Asked) -> None:
+    """Refuse if the plan holds words that nobody gave, and the prompt does not say them."""
+    if all(pin.why in _WORDS_ALONE for pin in _pins(entry, slot.name) or [_HELD]):
+        return
+    if f" {_flat(slot.source)} " not in f" {_flat(asked.text)} ":
+        raise Refused("pinned", f"the plan was made for {slot.source!r}, which is not said here")
+
+
+_HELD = Pin("", None, "repeated")
+
+
+def _flat(text: str) -> str:
+    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
+
+
+def _repeats(entry: Entry, slot: SlotReading, asked: Asked, its: Slot) -> bool:
+    """Return whether what is quoted is the same but for given values in it."""
+    pins = _pins(entry, slot.name)
+    if its.kind != "quoted" or not pins or any(pin.why not in _WORDS_ALONE for pin in pins):
+        return False
+    named = [p for p in entry.plan.params if p.name in entry.named]
+    return _without(slot.source, named) == _without(its.mention_text, [*asked.given.values()])
+
+
+def _without(quoted: str, given: Sequence[Parameter]) -> str:
+    inner = quoted[1:-1]
+    bare = [Parameter(p.name, p.value, None) for p in given]
+    return given_template(inner, bare, find_mentions(inner, given=bare)).text
+
+
+def _read(slot: SlotReading, its: Slot) -> Json:
+    if slot.source.casefold() == its.mention_text.casefold():
+        return slot.value
+    mention = Mention(0, 0, its.mention_text, its.kind, its.value, "recognized", "", its.relative)
+    try:
+        return read(slot.how, mention, source=slot.source)
+    except BindingError as error:
+        raise Refused("binding", str(error)) from error

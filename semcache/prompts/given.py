@@ -1,0 +1,166 @@
+"""Given: a prompt as it reads once the values that its caller gave are taken out of it.
+
+A caller that hands over every value by name says what the plan depends on. So what a value looks
+like in the prompt no longer matters: `<city>` stands where the words of `city` stood, whether they
+are "SFO", "1.5 hours" for "1.5 hour", or "March 2nd" for "2019-03-02"; words that no parameter
+carries stay words, though they look like values seen before. Only what the recognizers or a closed
+set find beside them stays a slot of its own: a number that nobody gave must be told apart.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from semcache.canonical import Json, same
+from semcache.prompts.agreement import Agreement, agrees, may_agree
+from semcache.prompts.learned import LearnedValues
+from semcache.prompts.mentions import Mention
+from semcache.prompts.parameter import Parameter, name_key, type_key
+from semcache.prompts.template import TemplateText, mask
+from semcache.prompts.words import CLOSED_CLASS, MEANING, singular
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+
+
+def given_template(
+    text: str,
+    given: Sequence[Parameter],
+    mentions: Sequence[Mention],
+    learned: LearnedValues | None = None,
+) -> TemplateText:
+    """Return `text` with the words of each given value replaced by its name.
+
+    `mentions` are what `find_mentions` found with the same `given`. A slot of a given value has its
+    name, any other has none. Where the words of a value are not found, nothing is replaced.
+    """
+    places = _Places(text, mentions)
+    for parameter in sorted(given, key=lambda p: -len(_words_of(p))):
+        if name_key(parameter.name) not in places.names:
+            places.place(parameter, _spans(text, parameter, learned))
+    for agreement in (agrees, may_agree):
+        waiting = [p for p in given if name_key(p.name) not in places.names]
+        places.match(waiting, agreement)
+    places.repeat()
+    return places.template()
+
+
+class _Places:
+    """Where given values stand in a text, and what else was found there."""
+
+    def __init__(self, text: str, mentions: Sequence[Mention]) -> None:
+        self._text = text
+        self._given = [m for m in mentions if m.source == "given"]
+        self._own = [m for m in mentions if m.source in {"recognized", "closed"}]
+        self.names = {name_key(m.name) for m in self._given}
+
+    def place(self, parameter: Parameter, spans: Iterator[_Span]) -> None:
+        """Put `parameter` at the first of `spans` where nothing given or quoted stands."""
+        for span in spans:
+            if not any(_overlap(span, m) for m in self._given) and not self._cuts_own(span):
+                self._put(parameter, span, "")
+                return
+
+    def _cuts_own(self, span: _Span) -> bool:
+        """Return whether `span` takes only a part of something found."""
+        return any(
+            _overlap(span, m) and not (span.start <= m.start and m.end <= span.end)
+            for m in self._own
+        )
+
+    def _put(self, parameter: Parameter, span: _Span, kind: str) -> None:
+        words = self._text[span.start : span.end]
+        kind = kind or type_key(parameter.name)
+        mention = Mention(*span, words, kind, parameter.value, "given", parameter.name)
+        self._given.append(mention)
+        self._own = [m for m in self._own if not _overlap(span, m)]
+        self.names.add(name_key(parameter.name))
+
+    def match(self, waiting: Sequence[Parameter], agreement: Agreement) -> None:
+        """Give each of `waiting` the one mention that agrees with it and with no other."""
+        fits = [(p, m) for p in waiting for m in self._own if agreement(p.value, m)]
+        for parameter, mention in fits:
+            alone = [pair for pair in fits if pair[0] is parameter or pair[1] is mention]
+            if len(alone) == 1:
+                self._put(parameter, _Span(mention.start, mention.end), mention.kind)
+
+    def repeat(self) -> None:
+        """Let what says a given value again carry its name too."""
+        for own in list(self._own):
+            twins = [m for m in self._given if m.kind == own.kind and agrees(m.value, own)]
+            if len({name_key(m.name) for m in twins}) == 1:
+                self._own.remove(own)
+                self._given.append(own._replace(source="given", name=twins[0].name))
+
+    def template(self) -> TemplateText:
+        found = sorted([*self._given, *(m._replace(name="") for m in self._own)])
+        masked = mask(self._text, [m._replace(kind=name_key(m.name) or m.kind) for m in found])
+        kinds = [slot._replace(kind=m.kind) for slot, m in zip(masked.slots, found, strict=True)]
+        return TemplateText(masked.text, tuple(kinds))
+
+
+def _overlap(left: "_Span | Mention", right: "_Span | Mention") -> bool:
+    return left.start < right.end and right.start < left.end
+
+
+# ── words ────────────────────────────────────────────────────────────────────────────────────────
+
+_RUN = re.compile(r"[^\W_]+")
+_JOINT = 3
+"""Signs that may stand between two words of a value: 10/20, 10 - 20."""
+_LIGHT = CLOSED_CLASS - MEANING
+
+
+def _words_of(parameter: Parameter) -> str:
+    if parameter.mention is not None:
+        return parameter.mention
+    value = parameter.value
+    plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return str(value) if plain else ""
+
+
+def _spans(text: str, parameter: Parameter, learned: LearnedValues | None) -> Iterator[_Span]:
+    """Yield where words for `parameter` may stand, the surest first."""
+    runs = [_Span(*match.span()) for match in _RUN.finditer(text)]
+    folded = [_folded(text[run.start : run.end]) for run in runs]
+    for words in dict.fromkeys(filter(None, (_words_of(parameter), _text(parameter.value)))):
+        yield from _respelled(text, runs, folded, words)
+    if learned is not None:
+        slot_type = type_key(parameter.name)
+        for start, end, _ in learned.find(text):
+            known = learned.translation(slot_type, text[start:end])
+            if known is not None and same(known, parameter.value):
+                yield _Span(start, end)
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _folded(word: str) -> str:
+    return str(int(word)) if word.isdecimal() else singular(word.casefold())
+
+
+def _respelled(
+    text: str, runs: Sequence[_Span], folded: Sequence[str], words: str
+) -> Iterator[_Span]:
+    """Yield where `words` stand in other case, number, or with other signs between them."""
+    wanted = [_folded(run) for run in _RUN.findall(words)]
+    if not wanted or (len(wanted) == 1 and not _is_telling(wanted[0])):
+        return
+    size = len(wanted)
+    for at in range(len(folded) - size + 1):
+        if [*folded[at : at + size]] == wanted and _is_close(text, runs[at : at + size]):
+            yield _Span(runs[at].start, runs[at + size - 1].end)
+
+
+def _is_telling(word: str) -> bool:
+    """Return whether one word alone can be found: a number or an article stands anywhere."""
+    return not word.isdecimal() and len(word) > 2 and word not in _LIGHT
+
+
+def _is_close(text: str, runs: Sequence[_Span]) -> bool:
+    return all(len(text[a.end : b.start].strip()) <= _JOINT for a, b in pairwise(runs))
