@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from semcache.matching.content import MARKS
 from semcache.prompts.words import (
     AGGREGATION,
     COMPARISON,
@@ -34,7 +35,8 @@ _MEANING = (
     | SCOPE
     | CONJUNCTIONS
     | QUANTIFIERS
-    | {"<past>", "count"}
+    | MARKS
+    | {"count"}
 )
 _ROLE = ROLES - _MEANING
 _LIGHT = (FUNCTION_WORDS | POLITENESS | REQUESTS) - _MEANING - _ROLE
@@ -43,7 +45,7 @@ _LIGHT = (FUNCTION_WORDS | POLITENESS | REQUESTS) - _MEANING - _ROLE
 @lru_cache(maxsize=20_000)
 def word_class(word: str) -> WordClass:
     """Return the class of a content word."""
-    if word.startswith("<") and word != "<past>":
+    if word.startswith("<") and word not in MARKS:
         return "slot"
     if word in _MEANING:
         return "meaning"

@@ -7,6 +7,7 @@ population" have the same words.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 
 from semcache.prompts.template import TemplateText
@@ -41,14 +42,41 @@ _FOLDS: dict[tuple[str, ...], str] = {
 
 
 def _is_slot(word: str) -> bool:
-    return word.startswith("<")
+    return word.startswith("<") and word not in MARKS
+
+
+_ASKING = frozenset(
+    "is are am was were do does did has have had can could will would should may might must".split()
+)
+"""Verbs that, before their subject, ask for yes or no."""
+
+_COURTEOUS = frozenset("you i we".split())
+"""Subjects of "could you show me", "can I see", "do you have": these are requests."""
+
+POLAR = "<polar>"
+"""Stands at the head of a question that wants yes or no."""
+PAST = "<past>"
+"""Stands for a verb that says "then"."""
+MARKS = frozenset({POLAR, PAST})
+"""What looks like a slot among content words and is none."""
+
+
+def is_polar(words: Sequence[str]) -> bool:
+    """Return whether the words ask for yes or no: "are all orders paid", not "list paid orders".
+
+    Questions to or of the one who asks ("could you show me", "do you have", "can I see") are
+    requests, but for their form.
+    """
+    first = next((i for i, word in enumerate(words) if word not in POLITENESS), len(words))
+    rest = words[first : first + 2]
+    return len(rest) == 2 and rest[0] in _ASKING and rest[1] not in _COURTEOUS
 
 
 @lru_cache(maxsize=50_000)
 def content(text: str) -> tuple[str, ...]:
     """Return the words of a template text that matter, folded, in order."""
     words = tokens(text)
-    kept: list[str] = []
+    kept: list[str] = [POLAR] if is_polar(words) else []
     i = 0
     while i < len(words):
         folded = _FOLDS.get(words[i : i + 2])
@@ -70,7 +98,7 @@ def _kept(word: str, following: str) -> str:
         return _PLACE.get(word, word) if _is_slot(following) else ""
     if word in _DRESSING:
         return ""
-    return "<past>" if word in _PAST else singular(word)
+    return PAST if word in _PAST else singular(word)
 
 
 def embedded_text(template: TemplateText) -> str:
@@ -78,8 +106,9 @@ def embedded_text(template: TemplateText) -> str:
 
     Courtesy and lead-ins move a sentence's vector about as much as a condition does ("please show
     me the sales by state" is at 0.92 of "sales by state"), so they are left out before comparing.
+    That a question wants yes or no is left to the words gate.
     """
-    return " ".join(content(template.text)) or template.text
+    return " ".join(word for word in content(template.text) if word != POLAR) or template.text
 
 
 def is_telling(template: TemplateText) -> bool:

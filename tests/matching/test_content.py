@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.matching.content import content, difference, embedded_text, is_telling
+from semcache.matching.content import POLAR, content, difference, embedded_text, is_telling
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import TemplateText, mask
 
@@ -43,6 +43,7 @@ def test_dress_number_and_habit_do_not_matter(one: str, other: str) -> None:
         ("orders that are paid", "orders that are not paid"),
         ("sales and returns", "sales or returns"),
         ("who is the manager", "who was the manager"),
+        ("is there a manager", "the manager"),
         ("the population of the capital of the largest state",
          "the capital of the state with the largest population"),
     ],
@@ -50,6 +51,16 @@ def test_dress_number_and_habit_do_not_matter(one: str, other: str) -> None:
 def test_words_that_change_what_is_asked_are_a_difference(one: str, other: str) -> None:
     assert difference(template(one), template(other))
     assert difference(template(other), template(one))
+
+
+def test_a_question_for_yes_or_no_is_embedded_like_the_list_that_it_asks_about() -> None:
+    asked, listed = template("Are there unpaid orders?"), template("there unpaid orders")
+    assert embedded_text(asked) == embedded_text(listed)
+
+
+@pytest.mark.parametrize("text", ["could you list the orders", "do you have orders", "may I see"])
+def test_a_request_in_the_form_of_a_question_asks_for_no_yes_or_no(text: str) -> None:
+    assert POLAR not in content(text)
 
 
 def test_a_difference_names_the_words_of_both_sides() -> None:

@@ -50,6 +50,9 @@ APART = [
     ("all orders of the current month", "only orders of the current month"),
     ("the current price of the product", "the previous price of the product"),
     ("the capital of the largest state", "the largest capital of the state"),
+    ("are all the invoices paid", "list all the paid invoices"),
+    ("does the store sell red shoes", "which red shoes does the store sell"),
+    ("Is the warehouse open on Sunday?", "when is the warehouse open on Sunday"),
 ]
 
 
@@ -73,6 +76,8 @@ MATCHED = [
     ("customers who have unpaid orders", "customer who has unpaid orders"),
     ("What is the number of customers?", "how many customers are there"),
     ("sales in March by state", "SALES in March by state!"),
+    ("list the unpaid invoices", "do you have the unpaid invoices"),
+    ("show me the open tickets", "Can I see the open tickets please?"),
 ]
 
 
