@@ -15,7 +15,7 @@ from semcache.catalog.operation import Operation
 from semcache.catalog.shape import verb_and_noun
 from semcache.planners.intents import ACTIONS, KEYWORDS, Action
 from semcache.planners.synonyms import words
-from semcache.prompts.words import CLOSED_CLASS, REQUESTS, singular, tokens
+from semcache.prompts.words import FUNCTION_WORDS, POLITENESS, singular, tokens
 
 MAX_INDEXES = 8
 """Catalogs whose index is kept."""
@@ -30,6 +30,7 @@ VERBS: Mapping[str, Action] = (
     {word: action for action, listed in KEYWORDS.items() for word in listed} | dict(ACTIONS) | _MORE
 )
 """Verb of an operation's name, or of a prompt → the action that it names."""
+_IDLE = FUNCTION_WORDS | POLITENESS | frozenset(["all", "any", "some"])
 READING: frozenset[Action] = frozenset(["list", "get", "search"])
 """Actions that only ask to be shown something."""
 
@@ -142,9 +143,13 @@ def known_as(operation: Operation) -> Known:
 
 
 def content(text: str) -> Sequence[str]:
-    """Return the singular words of a text that are no grammar, in order."""
+    """Return the singular words of a text that say something, in order.
+
+    Words that turn a condition round, compare or order are among them: what an operation does not
+    account for it would lose. "order" and "count" are nouns as often.
+    """
     return [
         singular(word)
         for word in tokens(text.replace("_", " "))
-        if (word not in CLOSED_CLASS or word in REQUESTS) and word[:1].isalnum()
+        if word not in _IDLE and word[:1].isalnum()
     ]

@@ -23,7 +23,7 @@ from semcache.prompts.words import ARTICLES, singular, tokens
 
 _IDS = ("id", "number", "key", "code", "no")
 _FORMATS = {"date": "date", "email": "email", "uri": "url", "url": "url", "time": "time"}
-_TOP = frozenset(["first", "last", "limit", "only", "top", "bottom"])
+_TOP = frozenset(["first", "limit", "only", "top"])
 # An identifier in two parts, where an operation takes the parts: `owner/repository`.
 _PARTS = (("owner", "repository"), ("namespace", "project"), ("organization", "repository"))
 _AS_NAMED = 0.85  # from this likeness on, words beside a value are the name of its property
@@ -136,7 +136,12 @@ class _Placer:
         return True
 
     def _only(
-        self, param: Parameter, which: Callable[[Place], bool], score: float, how: str
+        self,
+        param: Parameter,
+        which: Callable[[Place], bool],
+        score: float,
+        how: str,
+        beside: str = "",
     ) -> bool:
         """Put a value into the one free place of a sort; note it if there are several."""
         found = [one for one in self.free if which(one) and self._value(param, one) is not None]
@@ -145,7 +150,7 @@ class _Placer:
             found = needed
         if len(found) > 1:
             self.ambiguous.append((param, tuple(one.name for one in found)))
-        return len(found) == 1 and self._put(param, found[0], score, how)
+        return len(found) == 1 and self._put(param, found[0], score, how, beside)
 
     # The ways in which an unnamed value finds its place -----------------------------------------
 
@@ -172,7 +177,10 @@ class _Placer:
         about = {singular(word) for word in after[:2]} & set(self.known.nouns)
         if not about and not _TOP.intersection(before[-1:]):
             return False
-        return self._only(param, lambda one: self.synonyms.same(one.name, "limit"), 0.85, "count")
+        beside = " ".join(_TOP.intersection(before[-1:]))
+        return self._only(
+            param, lambda one: self.synonyms.same(one.name, "limit"), 0.85, "count", beside
+        )
 
     def _identified(self, param: Parameter) -> bool:
         """Place what names one thing: the 42 of "issue 42"."""

@@ -89,15 +89,16 @@ def verb_evidence(said: Said, known: Known) -> float | None:
     """Return how well verbs agree, in [0, 1]; None if one shows something and the other does it."""
     if said.verb == known.verb or known.verb in said.words:
         return 1.0
-    if said.action == "other":
-        return 0.5
-    if (said.action in READING) != known.reads:
+    reading = said.action in READING
+    if said.action != "other" and reading != known.reads:
         return None
+    if "other" in {said.action, known.action}:  # verbs of their own, and not the same one
+        return 0.2 if said.verb else 0.5
     if said.action == known.action:
         return 1.0
-    if "get" in {said.action, known.action}:  # one thing or many
-        return 0.5 if said.action in READING else None
-    return 0.8 if said.action in READING else None
+    if not reading:
+        return None
+    return 0.5 if "get" in {said.action, known.action} else 0.8  # one thing is not many
 
 
 def noun_evidence(said: Said, known: Known, index: OperationIndex) -> float:

@@ -179,3 +179,29 @@ def _listed(
     if path or not names or (len(lists) > 1 and names[0] not in ENVELOPES):
         return None
     return _listed(lists[names[0]], root, (names[0],))
+
+
+def list_path(operation: Operation) -> tuple[str, ...]:
+    """Return the members that lead from an operation's result to its list; empty if unknown."""
+    found = _listed(operation.output_schema, operation.output_schema, ())
+    return () if found is None else found[0]
+
+
+def item_fields(operation: Operation) -> JsonObject:
+    """Return field → schema of the items of the list that an operation gives; empty if unknown."""
+    root = operation.output_schema
+    found = _listed(root, root, ())
+    return {} if found is None else _properties(found[1], root)
+
+
+def gives(operation: Operation, wire: Wire) -> frozenset[str]:
+    """Return the JSON types of what a wire takes from an operation; empty if unknown."""
+    root = operation.output_schema
+    schema: Json = root
+    for name in wire.path:
+        schema = _properties(schema, root).get(name, {})
+    if wire.each or wire.item:
+        found = _listed(schema, root, wire.path)
+        schema = {} if found is None else found[1]
+        schema = _properties(schema, root).get(wire.item, {}) if wire.item else schema
+    return frozenset(types(schema, root) - {"null"})
