@@ -29,6 +29,7 @@ SemCacheError
 │   ├── StoreUnavailable          locked, full, read-only, gone
 │   ├── StoreCorrupt              bytes that are not what was written
 │   ├── ForeignDirectory          a directory that is not ours
+│   ├── ForeignDatabase           a schema of a database that is not ours
 │   └── NewerFormat               written by a later semcache
 ├── IndexCorrupt                  a vector index file that cannot be trusted
 ├── EmbeddingError                an embedder that cannot answer
@@ -193,8 +194,12 @@ class ForeignDirectory(StoreError):
     """A directory that holds something that semcache did not write."""
 
 
+class ForeignDatabase(StoreError):
+    """A schema of a database that holds tables that semcache did not make."""
+
+
 class NewerFormat(StoreError):
-    """A directory that a later version of semcache wrote."""
+    """A directory or database that a later version of semcache wrote."""
 
 
 class IndexCorrupt(SemCacheError):

@@ -6,13 +6,15 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Literal
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
 
 import hypothesis
+import psycopg
 import pytest
 
 from semcache.canonical import Json, JsonObject
@@ -49,6 +51,74 @@ def minilm() -> SentenceTransformersEmbedder:
 def tidb() -> str:
     """The example of StackVM's document to the letter: a list, with raw line breaks in texts."""
     return (Path(__file__).parent / "data" / "tidb_program.txt").read_text(encoding="utf-8")
+
+
+class Postgres:
+    """A PostgreSQL with pgvector in a directory, which tests may stop and start again."""
+
+    def __init__(self, directory: Path) -> None:
+        import pgserver
+
+        self._control = pgserver.pg_ctl
+        self._server = pgserver.get_server(directory)
+        self.dsn: str = self._server.get_uri()
+        """Logs in as the superuser; no password is asked for."""
+        # What a power cut would do to it is not what is tested here.
+        self.run("ALTER SYSTEM SET fsync = off")
+        self.run("SELECT pg_reload_conf()")
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Execute `statements` as the superuser; return the rows of the last."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            for statement in statements:
+                done = connection.execute(statement.encode())
+            return done.fetchall() if done.description else []
+
+    def schema(self, path: Path) -> str:
+        """Return the name of the schema that the tests under `path` use alone."""
+        return f"t{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
+
+    def stop(self) -> None:
+        """End the server and every connection to it, and return when it is gone."""
+        # Run from a directory that the server's own user may enter.
+        self._control(
+            ["-w", "-m", "fast", "stop"],
+            pgdata=self._server.pgdata,
+            user=self._server.system_user,
+            cwd="/",
+        )
+
+    def start(self) -> None:
+        """Start the server, if it is not running; return when it takes connections."""
+        self._server.ensure_postgres_running()
+
+    def close(self) -> None:
+        """Stop the server for good."""
+        self._server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """A real server, started when the first test asks and stopped after the last.
+
+    Not in `tmp_path`: as root it runs as a user of its own, and the next pytest to start on this
+    machine shuts the folder of this one's temporary files for everyone else.
+    """
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        TemporaryDirectory(prefix="semcache-", ignore_cleanup_errors=True) as folder,
+    ):
+        # pgserver asks for it when it is imported; short, as names of sockets must be.
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        with closing(Postgres(Path(folder) / "data")) as server:
+            yield server
+
+
+@pytest.fixture
+def postgres(postgres_server: Postgres) -> Iterator[Postgres]:
+    """The real server, running; whatever a test did to it is mended afterwards."""
+    yield postgres_server
+    postgres_server.start()
 
 
 @dataclass(frozen=True, slots=True)

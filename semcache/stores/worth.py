@@ -15,8 +15,9 @@ those that were never used, cost the same and are of one size go in the order of
 
 import math
 from collections.abc import Iterable
+from typing import Protocol
 
-from semcache.ports import Bounds, Record, Room, Use
+from semcache.ports import Bounds, Room, Use
 
 HALF_LIFE_S = 24 * 3600.0
 """Seconds after which a use counts half: a plan that is asked for daily stays over a night."""
@@ -26,18 +27,34 @@ LEAST_S = 0.001
 """Seconds that making a record takes at least, so that the weight has a logarithm."""
 
 
-def unused(record: Record) -> Use:
+class Weighed(Protocol):
+    """What of a record its worth depends on."""
+
+    @property
+    def cost_s(self) -> float:
+        """Seconds that it took to make what it holds."""
+
+    @property
+    def created_s(self) -> float:
+        """Epoch seconds."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+
+
+def unused(record: Weighed) -> Use:
     """Return the use of a record that was just made."""
     return Use(0, record.created_s, _at(record, 1, record.created_s))
 
 
-def used(use: Use, record: Record, count: int, now_s: float) -> Use:
+def used(use: Use, record: Weighed, count: int, now_s: float) -> Use:
     """Return `use` with `count` more uses of `record` at `now_s`."""
     worth = _both(use.worth, _at(record, count, now_s))
     return Use(use.count + count, max(use.last_s, now_s), worth)
 
 
-def replaced(use: Use, record: Record) -> Use:
+def replaced(use: Use, record: Weighed) -> Use:
     """Return the use of `record` in the place of one that had `use`: what earned it stays."""
     fresh = unused(record)
     return Use(use.count, max(use.last_s, fresh.last_s), _both(use.worth, fresh.worth))
@@ -60,7 +77,7 @@ def largest(rooms: Iterable[tuple[str, Room]], kept: Room, bounds: Bounds) -> li
     return [tenant for _, tenant in ranked]
 
 
-def _at(record: Record, count: int, now_s: float) -> float:
+def _at(record: Weighed, count: int, now_s: float) -> float:
     weight = count * max(record.cost_s, LEAST_S) * USUAL_BYTES / max(record.size, 1)
     return now_s + HALF_LIFE_S * math.log2(weight)
 

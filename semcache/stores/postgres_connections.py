@@ -1,0 +1,390 @@
+"""Connections to Postgres: pooled, given up on quickly, taken up again by themselves.
+
+While the server cannot be reached nobody waits for it: every call fails at once, and one of them,
+every so often, lets the pool try to connect in the background. The first call after that worked is
+served.
+"""
+
+import contextlib
+import itertools
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import psycopg
+from psycopg import Connection, errors, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from semcache.errors import (
+    InvalidInput,
+    InvalidSettings,
+    StoreCorrupt,
+    StoreError,
+    StoreUnavailable,
+)
+from semcache.stores.postgres_types import register
+
+T = TypeVar("T")
+
+RETRY_S = 1.0
+"""Seconds between two attempts to reach a server that was lost."""
+_SLICE_S = 0.05
+"""Seconds after which a caller who waits for the first connection looks whether there is hope."""
+_CONNECT_S = 5
+"""Seconds that one attempt to connect may take; libpq counts whole ones."""
+
+_numbers = itertools.count(1)
+_living: "weakref.WeakSet[Connections]" = weakref.WeakSet()
+_inherited: list[ConnectionPool] = []
+"""Pools of the parent process. Closing them here would end its connections; so would forgetting
+them, since a connection that is collected says goodbye to the server."""
+
+
+def _forked() -> None:
+    for connections in _living:
+        connections.forked()
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_forked)
+
+
+def described(dsn: str) -> str:
+    """Return which database `dsn` names, as messages show it: without password and options.
+
+    Raises:
+        InvalidSettings: it is no connection string. What it is is not shown, as it may hold one.
+    """
+    parts = _parts(dsn)
+    shown = {name: parts.get(name) for name in ("user", "host", "port", "dbname")}
+    return "postgresql:" + " ".join(f"{name}={value}" for name, value in shown.items() if value)
+
+
+def _complete(dsn: str, *, patience_s: float) -> str:
+    """Return `dsn` with what it leaves open."""
+    usual: dict[str, str | int | None] = {
+        "connect_timeout": _CONNECT_S,
+        # A server that went away without a word is found out, and not waited for till morning.
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": round(1000 * patience_s),
+        "application_name": "semcache",
+    }
+    given = _parts(dsn)
+    return make_conninfo("", **{**usual, **given})
+
+
+def _parts(dsn: str) -> dict[str, str | int | None]:
+    try:
+        if "\0" in dsn or not dsn.strip():
+            raise ValueError  # noqa: TRY301 - one message for all that is wrong with it
+        return conninfo_to_dict(dsn)
+    except (psycopg.Error, ValueError):
+        raise InvalidSettings(
+            "database is no connection string of PostgreSQL (it is not shown, since it may hold a "
+            "password); expected one like 'postgresql://user@host:5432/dbname'"
+        ) from None
+
+
+class Connections:
+    """A pool of connections that know the types and tables of a store. Safe from several threads.
+
+    A process that was forked off gets a pool of its own. What psycopg raises becomes an error of
+    ours here, and nowhere else.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        schema: str,
+        role: str | None,
+        size: int,
+        wait_s: float,
+        statement_timeout_s: float,
+        retry_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.where = f"the database {described(dsn)} (schema {schema!r})"
+        """How messages name it."""
+        self._conninfo = _complete(dsn, patience_s=statement_timeout_s + 1)
+        self._schema = schema
+        self._role = role
+        self._size = size
+        self._wait_s = wait_s
+        self._statement_timeout_s = statement_timeout_s
+        self._retry_s = retry_s
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._pool: ConnectionPool | None = None
+        self._closed = False
+        self._down = ""
+        """Why the server cannot be reached; empty if it can, as far as is known."""
+        self._tried_s = 0.0
+        self._used = 0
+        """Connections that are at work."""
+        _living.add(self)
+
+    def __repr__(self) -> str:
+        return f"<Connections to {self.where}>"
+
+    # Doing work ----------------------------------------------------------------------------
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Return `work(connection)`, each statement of which is its own transaction.
+
+        On a connection that turns out to be lost it is done once more on another one.
+
+        Raises:
+            StoreUnavailable: the server cannot be reached, is too slow, or refuses.
+            StoreCorrupt: the tables are not what semcache made.
+            InvalidInput: text that PostgreSQL cannot hold.
+        """
+        return self._twice(lambda connection, _: work(connection))
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Return `work(connection)`, all of which is one transaction. Raises as `read`.
+
+        It is done once more if the connection was lost before anything could be committed.
+        """
+
+        def transaction(connection: Connection, committing: Callable[[], None]) -> T:
+            with connection.transaction():
+                done = work(connection)
+                committing()
+            return done
+
+        return self._twice(transaction)
+
+    def _twice(self, work: Callable[[Connection, Callable[[], None]], T]) -> T:
+        committing: list[bool] = []
+        for last in (False, True):
+            with self._failing(), self._connection() as connection:
+                try:
+                    done = work(connection, lambda: committing.append(True))
+                except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                    lost = connection.closed or _standby(connection, error)
+                    if last or committing or not lost:
+                        raise
+                    self._check()
+                else:
+                    self._down = ""
+                    return done
+        raise AssertionError("unreachable: the second attempt returned or raised")
+
+    def _check(self) -> None:
+        """Throw out connections that were lost with one that was."""
+        if self._pool is not None:
+            self._pool.check()
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        pool = self._opened()
+        if self._down and not self._used and not pool.get_stats()["pool_available"]:
+            self._try_again(pool)
+            raise self._unreachable()
+        try:
+            connection = self._given(pool)
+        except PoolClosed as error:
+            raise self._closed_error() from error
+        with self._lock:
+            self._used += 1
+        try:
+            yield connection
+        finally:
+            with self._lock:
+                self._used -= 1
+            pool.putconn(connection)
+
+    def _given(self, pool: ConnectionPool) -> Connection:
+        """Return a connection of the pool, within `wait_s` or as soon as the server is known lost.
+
+        Where others hold connections one of them comes free, so the place in the queue is kept.
+        """
+        deadline = time.monotonic() + self._wait_s
+        while (left := deadline - time.monotonic()) > 0:
+            alone = not self._used
+            try:
+                return pool.getconn(timeout=min(_SLICE_S, left) if alone else left)
+            except PoolTimeout:
+                if alone and self._down:
+                    break
+        if self._used:
+            raise StoreUnavailable(
+                f"all {self._size} connections to {self.where} were in use for {self._wait_s:g} s; "
+                "allow more of them (`pool_size`), or ask in fewer threads"
+            )
+        self._down = self._down or f"no connection within {self._wait_s:g} s"
+        raise self._unreachable()
+
+    def _unreachable(self) -> StoreUnavailable:
+        return StoreUnavailable(f"{self.where} cannot be reached: {self._down}")
+
+    def reachable(self, *, wait_s: float) -> bool:
+        """Return whether the server answers; if it was lost, after trying for up to `wait_s`."""
+        with contextlib.suppress(StoreError), self._failing():
+            pool = self._opened()
+            if not pool.get_stats()["pool_available"]:
+                pool.check()
+            with contextlib.suppress(PoolTimeout, PoolClosed), pool.connection(wait_s) as found:
+                found.execute("SELECT 1")
+                self._down = ""
+                return True
+        return False
+
+    # The pool ------------------------------------------------------------------------------
+
+    def _opened(self) -> ConnectionPool:
+        if self._closed:
+            raise self._closed_error()
+        if self._pool is not None:
+            return self._pool
+        with self._lock:
+            if self._pool is None:
+                self._pool = self._made()
+            return self._pool
+
+    def forked(self) -> None:
+        """Leave everything to the parent: this is its child, just forked off."""
+        if self._pool is not None:
+            _inherited.append(self._pool)
+        self._lock = threading.Lock()  # another thread of the parent may have held it
+        self._pool, self._used, self._down = None, 0, ""
+
+    def _made(self) -> ConnectionPool:
+        pool = ConnectionPool(
+            self._conninfo,
+            kwargs={"autocommit": True},
+            min_size=0,
+            max_size=self._size,
+            open=False,
+            name=f"semcache-{next(_numbers)}",
+            configure=self.configure,
+            reconnect_timeout=0.0,  # once; who asks next lets it try again
+            reconnect_failed=self._lost,
+        )
+        _quiet(pool.name)
+        pool.open()
+        return pool
+
+    def alone(self) -> Connection:
+        """Return a connection outside the pool, made as those in it are. Raises `psycopg.Error`."""
+        connection = psycopg.connect(self._conninfo, autocommit=True)
+        self.configure(connection)
+        return connection
+
+    def configure(self, connection: Connection) -> None:
+        """Make a new connection one of ours: its role, its tables, its patience, its types."""
+        path = sql.SQL(
+            "SELECT set_config('search_path',"
+            " quote_ident(%s) || ', ' || current_setting('search_path'), false)"
+        )
+        connection.execute(path, (self._schema,))
+        limit = str(round(1000 * self._statement_timeout_s))
+        for name in ("statement_timeout", "lock_timeout"):
+            connection.execute("SELECT set_config(%s, %s, false)", (name, limit))
+        if self._role is not None:
+            connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self._role)))
+        register(connection)
+
+    def _lost(self, _pool: ConnectionPool) -> None:
+        self._down = self._down or "it does not take connections"
+
+    def _try_again(self, pool: ConnectionPool) -> None:
+        now = self._monotonic()
+        if now - self._tried_s >= self._retry_s:
+            self._tried_s = now
+            pool.check()
+
+    def close(self) -> None:
+        """End all connections; calling it twice is fine."""
+        self._closed = True
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    # Errors --------------------------------------------------------------------------------
+
+    def _closed_error(self) -> StoreUnavailable:
+        return StoreUnavailable(f"the store in {self.where} is closed; open a new one")
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._failure(error) from error
+        except UnicodeEncodeError as error:
+            raise InvalidInput(
+                f"text for the store holds a lone surrogate at {error.start}; "
+                "expected valid Unicode text"
+            ) from error
+
+    def _failure(self, error: psycopg.Error) -> StoreError | InvalidInput:
+        said = str(error).strip().partition("\n")[0]
+        for kinds, failure in _FAILURES:
+            if isinstance(error, kinds):
+                return failure(self.where, said)
+        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+            self._down = said if error.sqlstate is None else self._down
+        return StoreUnavailable(f"{self.where} failed: {said}")
+
+
+def _standby(connection: Connection, error: psycopg.Error) -> bool:
+    """Return whether this is a standby that took over from nobody; then leave it."""
+    if not isinstance(error, errors.ReadOnlySqlTransaction):
+        return False
+    connection.close()
+    return True
+
+
+_Failure = Callable[[str, str], StoreError | InvalidInput]
+_FAILURES: list[tuple[tuple[type[psycopg.Error], ...], _Failure]] = [
+    (
+        (errors.QueryCanceled, errors.LockNotAvailable),
+        lambda where, said: StoreUnavailable(f"{where} took too long: {said}"),
+    ),
+    (
+        (errors.InsufficientPrivilege,),
+        lambda where, said: StoreUnavailable(f"{where} denies access: {said}"),
+    ),
+    (
+        (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction),
+        lambda where, said: StoreCorrupt(
+            f"{where} lacks what semcache made there: {said}; restore it from a copy, or name "
+            "another schema"
+        ),
+    ),
+    (
+        (psycopg.DataError,),
+        lambda _, said: InvalidInput(f"text for the store cannot be kept by PostgreSQL: {said}"),
+    ),
+]
+
+
+class _OneWarning(logging.Filter):
+    """Holds back what the pool says at each attempt: whoever uses the store warns, and once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether `record` is somebody else's."""
+        said = record.getMessage()
+        return not any(f"'{name}'" in said for name in tuple(self.names))
+
+
+_filter = _OneWarning()
+
+
+def _quiet(name: str) -> None:
+    _filter.names.add(name)
+    logging.getLogger("psycopg.pool").addFilter(_filter)  # the same one again is no second one
