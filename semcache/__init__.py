@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from semcache.cache.found import Found, Hit, Miss
     from semcache.cache.plan_cache import PlanCache
     from semcache.cache.writer import Stored
+    from semcache.catalog.builtin import NeedsInput, Question
     from semcache.catalog.catalog import Catalog
     from semcache.catalog.operation import Operation
     from semcache.errors import SemCacheError
@@ -31,10 +32,12 @@ _HOMES = {
     "Found": "semcache.cache.found",
     "Hit": "semcache.cache.found",
     "Miss": "semcache.cache.found",
+    "NeedsInput": "semcache.catalog.builtin",
     "Operation": "semcache.catalog.operation",
     "Parameter": "semcache.prompts.parameter",
     "PlanCache": "semcache.cache.plan_cache",
     "PromptSchema": "semcache.prompts.schema",
+    "Question": "semcache.catalog.builtin",
     "SemCache": "semcache.semcache",
     "SemCacheError": "semcache.errors",
     "Settings": "semcache.settings",
@@ -51,10 +54,12 @@ __all__ = [
     "Found",
     "Hit",
     "Miss",
+    "NeedsInput",
     "Operation",
     "Parameter",
     "PlanCache",
     "PromptSchema",
+    "Question",
     "SemCache",
     "SemCacheError",
     "Settings",

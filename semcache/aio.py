@@ -14,6 +14,7 @@ from semcache.cache.found import Found
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.statistics import Statistics
 from semcache.cache.writer import Stored
+from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.grounding import Grounded
 from semcache.errors import StoreUnavailable
 from semcache.plans.plan import ExecutionPlan
@@ -246,9 +247,12 @@ class AsyncSemCache(_Door):
         *,
         run: str = "",
         allow_writes: bool = True,
+        answers: Mapping[str, object] | None = None,
     ) -> Outcome:
         """Run a bound plan; see `SemCache.execute`."""
-        return await self._call(self.semcache.execute, plan, run=run, allow_writes=allow_writes)
+        return await self._call(
+            self.semcache.execute, plan, run=run, allow_writes=allow_writes, answers=answers
+        )
 
     async def run(
         self,
@@ -258,6 +262,7 @@ class AsyncSemCache(_Door):
         params: Mapping[str, object] | None = None,
         allow_writes: bool | None = None,
         threshold: float | None = None,
+        answers: Mapping[str, object] | None = None,
     ) -> Answer:
         """Answer a prompt; see `SemCache.run`."""
         return await self._call(
@@ -267,4 +272,11 @@ class AsyncSemCache(_Door):
             params=params,
             allow_writes=allow_writes,
             threshold=threshold,
+            answers=answers,
         )
+
+    async def answer(
+        self, needs: NeedsInput | str, answers: Mapping[str, object], *, tenant: str = "default"
+    ) -> Answer:
+        """Go on with a run that waits for answers; see `SemCache.answer`."""
+        return await self._call(self.semcache.answer, needs, answers, tenant=tenant)

@@ -13,7 +13,7 @@ from semcache.errors import SemCacheError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 0, `WRONG`, `ERROR` or `INTERRUPTED`."""
+    """Run one command and return its exit status; see `commands.output`."""
     options = _parser().parse_args(argv)
     try:
         status: int = options.run(options)

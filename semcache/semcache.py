@@ -17,11 +17,13 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.cache.responses import Responses
 from semcache.cache.writer import Stored
 from semcache.canonical import Json, JsonObject
+from semcache.catalog.builtin import NeedsInput, Question
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded, Grounding
 from semcache.errors import (
     BindingError,
     ExecutionError,
+    InputNeeded,
     InvalidPlan,
     InvalidPrompt,
     NormalizationError,
@@ -31,6 +33,8 @@ from semcache.errors import (
 from semcache.events import Phase, PhaseFinished
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.grounding import Groundings
+from semcache.planners.questions import Ask, Interview, asks, conduct
+from semcache.planners.waiting import Suspended, Waiting
 from semcache.plans.codec import adopt, decode
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import (
@@ -78,6 +82,9 @@ class Answer:
     """Seconds from the call to the answer."""
     nodes: tuple[NodeResult, ...] = field(default=(), repr=False)
     """What each node did, in order."""
+    needs: NeedsInput | None = None
+    """What a person must be asked before there is a value: `text` has the questions, `value` is
+    None, and `SemCache.answer` goes on. None: the run came to its end."""
 
     @property
     def tier(self) -> str:
@@ -95,6 +102,7 @@ class Answer:
             "milliseconds": round(self.seconds * 1000, 3),
             "found": self.found.to_dict(),
             "plan": self.plan.to_dict(),
+            "needs": None if self.needs is None else self.needs.to_json(),
         }
 
 
@@ -117,6 +125,8 @@ class SemCache:
         limits: Limits,
         responses: Responses | None = None,
         groundings: Groundings | None = None,
+        ask: Ask | None = None,
+        waiting: Waiting | None = None,
         closing: Sequence[Callable[[], None]] = (),
     ) -> None:
         self.cache = cache
@@ -132,6 +142,8 @@ class SemCache:
         self._clock = clock
         self._limits = limits
         self._groundings = groundings
+        self._ask = ask
+        self._waiting = waiting
         self._flights = Flights()
         self._closing = tuple(closing)
 
@@ -148,6 +160,7 @@ class SemCache:
         observer: Observer | None = None,
         responses: Responses | None = None,
         groundings: Sequence[Grounding] = (),
+        ask: Ask | None = None,
     ) -> "SemCache":
         """Return a SemCache over `catalog`, its cache kept in `directory` or in memory (None).
 
@@ -157,6 +170,8 @@ class SemCache:
         caller closes; None: beside the plans, unless `settings.response_cache` is off.
         Of `groundings`, the use case nearest to a prompt is shown to the planner, and its plan
         serves no prompt that is another use case, or none.
+        What a plan asks a person is asked through `ask`, which gets a `Question` and returns the
+        answer; None: such a run comes back with `Answer.needs`, and `answer` goes on with it.
 
         Raises:
             InvalidSettings, ForeignDirectory, NewerFormat, StoreUnavailable, StoreCorrupt: it
@@ -174,6 +189,7 @@ class SemCache:
             observer=observer,
             responses=responses,
             groundings=groundings,
+            ask=ask,
         )
 
     # The five operations -------------------------------------------------------------------
@@ -295,23 +311,26 @@ class SemCache:
         *,
         run: str = "",
         allow_writes: bool = True,
+        answers: Mapping[str, object] | None = None,
     ) -> Outcome:
         """Run a bound plan and return what came out.
 
-        `plan`: a JSON object, its text, or a plan of any format.
+        `plan`: a JSON object, its text, or a plan of any format. `answers`: what a person said, by
+        the topic that the plan asks for.
 
         Raises:
             InvalidPlan: the plan is malformed, or no engine runs its format.
+            InvalidParameter: an answer will not do.
+            InputNeeded: the plan asks what nobody answers.
             ExecutionError: an operation failed or was refused, or a limit was reached.
         """
         decoded = decode(plan)
-        return self._engine(decoded).execute(
-            decoded,
-            catalog=self.catalog,
-            limits=self._limited(allow_writes=allow_writes),
-            clock=self._clock,
-            observer=self.cache.emit,
-            run=run,
+        came = self._conducted(decoded, Interview(answers), run=run, allow_writes=allow_writes)
+        if isinstance(came, Outcome):
+            return came
+        asked = ", ".join(repr(question.topic) for question in came)
+        raise InputNeeded(
+            f"the plan asks for {asked}; give `answers`, or an `ask` when the cache is opened"
         )
 
     # Run -----------------------------------------------------------------------------------
@@ -324,12 +343,14 @@ class SemCache:
         params: Mapping[str, object] | None = None,
         allow_writes: bool | None = None,
         threshold: float | None = None,
+        answers: Mapping[str, object] | None = None,
     ) -> Answer:
         """Answer `prompt` from the cache, or learn a plan for it first.
 
         `params`: values that the caller holds already, by name. `allow_writes`: whether operations
         with effect `write` may run; None: yes, but not from a semantic hit. `threshold`: a stricter
-        threshold for this prompt.
+        threshold for this prompt. `answers`: what a person has said already, by topic; what a plan
+        asks beside it is asked through `ask`, or comes back as `Answer.needs`.
 
         Raises:
             InvalidPrompt, InvalidParameter: the prompt or the values cannot be used.
@@ -347,16 +368,51 @@ class SemCache:
             chosen = _Chosen.of(found)
         else:
             chosen = self._learn(job, found)
-        outcome = self._executed(job, chosen)
+        return self._finished(job, chosen, Interview(answers), start)
+
+    def answer(
+        self, needs: NeedsInput | str, answers: Mapping[str, object], *, tenant: str = "default"
+    ) -> Answer:
+        """Go on with a run that waits for answers, and return what comes of it.
+
+        `needs`: what the run came back with, or its token (then with the `tenant`). `answers`: what
+        the person said, by topic; of questions left open the run comes back again. What it had
+        called before is not called again. `Answer.found` is what the cache has for the prompt now.
+
+        Raises:
+            InvalidParameter: nobody waits under that token, an answer will not do, or one is for
+                nothing that was asked; the run still waits.
+            StoreUnavailable: what waits cannot be read.
+            ExecutionError: the plan stopped.
+        """
+        start = self._clock.monotonic()
+        token = needs if isinstance(needs, str) else needs.token
+        tenant = tenant if isinstance(needs, str) else needs.tenant
+        held = _waiting(self._waiting).get(tenant, token)
+        interview = Interview(answers, answers=held.answers, made=held.made)
+        interview.check(held.questions, self.catalog)
+        _waiting(self._waiting).take(tenant, token)
+        job = _Job(held.prompt, tenant, None, held.allow_writes, None, held.run)
+        found = self.lookup(held.prompt, tenant=tenant, run=held.run)
+        chosen = _Chosen(found, held.plan, planned=held.planned, key=held.key)
+        return self._finished(job, chosen, interview, start)
+
+    def _finished(
+        self, job: "_Job", chosen: "_Chosen", interview: Interview, start: float
+    ) -> Answer:
+        """Run the plan and return the answer, or what must be asked first."""
+        came = self._executed(job, chosen, interview)
+        needs = came if isinstance(came, NeedsInput) else None
         return Answer(
-            text=outcome.text,
-            value=outcome.value,
+            text=came.text,
+            value=came.value if isinstance(came, Outcome) else None,
             found=chosen.found,
             plan=chosen.plan,
             run=job.run,
             planned=chosen.planned,
             seconds=self._clock.monotonic() - start,
-            nodes=outcome.nodes,
+            nodes=came.nodes if isinstance(came, Outcome) else (),
+            needs=needs,
         )
 
     def _look(self, job: "_Job", schema: PromptSchema | None = None) -> Found:
@@ -419,18 +475,63 @@ class SemCache:
         own = bind(template, {p.name: p.value for p in planned.params})
         return adopt(own.plan, own.data)
 
-    def _executed(self, job: "_Job", chosen: "_Chosen") -> Outcome:
+    def _executed(
+        self, job: "_Job", chosen: "_Chosen", interview: Interview
+    ) -> Outcome | NeedsInput:
         allow = job.allow_writes is not False
         try:
             with self._timed("execute", job):
-                outcome = self.execute(chosen.plan, run=job.run, allow_writes=allow)
+                came = self._conducted(chosen.plan, interview, run=job.run, allow_writes=allow)
         except ExecutionError as error:
             with self.cache.guarded(job.tenant):
                 self._failures.failed(job.tenant, chosen.key, str(error))
             raise
+        if not isinstance(came, Outcome):
+            return self._suspended(job, chosen, interview, came)
         with self.cache.guarded(job.tenant):
             self._failures.succeeded(job.tenant, chosen.key)
-        return outcome
+        return came
+
+    def _conducted(
+        self, plan: ExecutionPlan, interview: Interview, *, run: str, allow_writes: bool
+    ) -> Outcome | tuple[Question, ...]:
+        """Run a plan; return what came out, or the questions that nobody is there to answer."""
+        engine = self._engine(plan)
+
+        def execute(catalog: Catalog) -> Outcome:
+            return engine.execute(
+                plan,
+                catalog=catalog,
+                limits=self._limited(allow_writes=allow_writes),
+                clock=self._clock,
+                observer=self.cache.emit,
+                run=run,
+            )
+
+        if not asks(plan):
+            return execute(self.catalog)
+        return conduct(plan, interview, catalog=self.catalog, execute=execute, ask=self._ask)
+
+    def _suspended(
+        self,
+        job: "_Job",
+        chosen: "_Chosen",
+        interview: Interview,
+        questions: tuple[Question, ...],
+    ) -> NeedsInput:
+        """Keep a run that waits for answers."""
+        held = Suspended(
+            prompt=job.prompt,
+            run=job.run,
+            plan=chosen.plan,
+            key=chosen.key,
+            planned=chosen.planned,
+            allow_writes=job.allow_writes is not False,
+            questions=tuple(question.given for question in questions),
+            answers=interview.answers,
+            made=interview.made(self.catalog),
+        )
+        return _waiting(self._waiting).keep(job.tenant, held, questions)
 
     def _failure(self, tenant: str, key: str, *, check: bool = False) -> Failure | None:
         """Return how the plan failed lately; `check` raises if it is suspended."""
@@ -512,6 +613,15 @@ class _Chosen:
     @classmethod
     def of(cls, hit: Hit) -> "_Chosen":
         return cls(hit, hit.plan, planned=False, key=_failing_key(hit))
+
+
+def _waiting(waiting: Waiting | None) -> Waiting:
+    if waiting is None:
+        raise InputNeeded(
+            "the plan asks a person, and this SemCache keeps no runs that wait; give it an `ask`, "
+            "or a `waiting`"
+        )
+    return waiting
 
 
 def _failing_key(found: Found) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from semcache.cache.cached_model import CachedModel
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.responses import Responses
+from semcache.catalog.builtin import ask_user
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounding
 from semcache.events import Event
@@ -22,8 +23,11 @@ from semcache.planners.failures import FailureMemory
 from semcache.planners.grounding import Groundings
 from semcache.planners.model_normalizer import ModelNormalizer
 from semcache.planners.model_planner import ModelPlanner
+from semcache.planners.questions import Ask
 from semcache.planners.relevant import Relevant
 from semcache.planners.rules import RuleNormalizer
+from semcache.planners.transforms import TRANSFORMS
+from semcache.planners.waiting import Waiting
 from semcache.ports import (
     Clock,
     Embedder,
@@ -126,10 +130,12 @@ def open_semcache(
     observer: Observer | None,
     responses: Responses | None,
     groundings: Sequence[Grounding],
+    ask: Ask | None,
 ) -> SemCache:
     """Return a SemCache for these settings; see `SemCache.open`."""
     if directory is not None:
         settings = replace(settings, directory=directory)
+    catalog = catalog.with_builtins([ask_user(), *TRANSFORMS])
     clock = clock or SystemClock()
     report = Reporter(observer)
     store = _store(settings)
@@ -166,6 +172,8 @@ def open_semcache(
         groundings=(
             Groundings(groundings, embedder, closed=catalog.closed) if groundings else None
         ),
+        ask=ask,
+        waiting=Waiting(store, clock),
         closing=[ours.close] if ours is not None else [],
     )
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 
 from semcache.cli import main
+from semcache.demo import operations, sales
 from semcache.demo.prompts import CASES, Case, Query
+from semcache.semcache import SemCache
 from semcache.settings import Settings
 from semcache.testing import HashEmbedder
 
@@ -495,3 +498,64 @@ def test_tune_recommends_or_says_what_it_takes(run: Run) -> None:
     status, out, _ = run("tune", SMALL, "--max-wrong", "0.01", "--knob", "max_wrong")
     assert status == 1
     assert out.splitlines()[-1].startswith("recommended: none: ")
+
+
+ASKING = {
+    "start_node": {"route": "ask"},
+    "ask": {
+        "operation": "ask_user",
+        "input": {"topic": "order number", "operation": "get_order", "input": "order_id"},
+        "route": "get",
+    },
+    "get": {"operation": "get_order", "input": {"order_id": "$.ask"}, "route": "end"},
+    "end": {"completed": True, "vars": {"answer": "$.get"}},
+}
+
+
+@pytest.fixture
+def asking() -> None:
+    with closing(sales.memory()) as database:
+        catalog = operations.catalog(database)
+        with SemCache.open("indexes/default", catalog=catalog, embedder=HashEmbedder()) as semcache:
+            semcache.cache.store("get an order but ask me", ASKING)
+
+
+@pytest.mark.usefixtures("asking")
+def test_a_plan_that_asks_is_answered_at_the_terminal(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal("\nORD1001\n"))
+    status, out, err = run("ask", "get an order but ask me")
+    assert (status, "ORD1001" in out) == (0, True)
+    assert err.count("Please provide: order number") == 2
+    assert "'order number' was not answered" in err
+    monkeypatch.setattr("sys.stdin", Terminal(""))
+    assert run("ask", "get an order but ask me")[0] == 130
+
+
+@pytest.mark.usefixtures("asking")
+def test_a_plan_that_asks_in_a_script_waits_for_the_command_answer(run: Run) -> None:
+    status, out, err = run("ask", "get an order but ask me")
+    assert (status, err) == (3, "")
+    question, how = out.splitlines()
+    assert question.startswith("Please provide: order number")
+    token = how.split()[-3]
+    assert how == f"Answer within a day: semcache answer {token} 'order number=…'"
+    status, out, _ = run("answer", token, "order number=ORD1001")
+    assert (status, "ORD1001" in out) == (0, True)
+    status, _, err = run("answer", token, "order number=ORD1001")
+    assert status == 2
+    assert "no run waits under" in err
+
+
+@pytest.mark.usefixtures("asking")
+def test_answers_can_be_given_with_the_prompt(run: Run) -> None:
+    given = ("ask", "get an order but ask me", "--answer", "order number=ORD1001")
+    assert _json(run, *given)["value"]["answer"]["order_id"] == "ORD1001"
+    status, _, err = run("ask", "get an order but ask me", "--answer", "17")
+    assert status == 2
+    assert "'17' is no answer; expected TOPIC=TEXT" in err

@@ -46,9 +46,46 @@ class Question:
             answer=dict(schema or {}),
         )
 
+    @property
+    def given(self) -> JsonObject:
+        """The input of `ask_user` that asks it."""
+        told = {
+            "topic": self.topic,
+            "question": self.text,
+            "operation": self.operation,
+            "input": self.input,
+        }
+        return {key: value for key, value in told.items() if value}
+
     def to_json(self) -> JsonObject:
         """Return the question for whoever asks it: topic, text, and the schema of the answer."""
         return {"topic": self.topic, "text": self.text, "answer": self.answer}
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsInput:
+    """A run that waits for a person: what to ask them, and how it goes on."""
+
+    token: str
+    """What `SemCache.answer` is given; nobody can guess it."""
+    questions: tuple[Question, ...]
+    """What to ask, each once; at least one."""
+    tenant: str = "default"
+    expires_s: float | None = None
+    """Epoch seconds after which nobody waits any more; None: it never ends."""
+
+    @property
+    def text(self) -> str:
+        """The questions as a person reads them, a line each."""
+        return "\n".join(question.text for question in self.questions)
+
+    def to_json(self) -> JsonObject:
+        """Return it as JSON."""
+        return {
+            "token": self.token,
+            "questions": [question.to_json() for question in self.questions],
+            "expires_s": self.expires_s,
+        }
 
 
 def _text(topic: str, schema: JsonObject) -> str:

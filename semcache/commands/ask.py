@@ -1,12 +1,15 @@
-"""`semcache ask` and `semcache explain`."""
+"""`semcache ask`, `semcache answer` and `semcache explain`."""
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from semcache.cache.found import Hit
 from semcache.commands.opening import semcache_of
 from semcache.commands.options import add_command, add_common, add_planning
-from semcache.commands.output import print_json
+from semcache.commands.output import WAITING, print_json
+from semcache.errors import InvalidInput
+from semcache.semcache import Answer
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands
@@ -20,16 +23,59 @@ def add(commands: "Commands") -> None:
     ):
         options = add_command(commands, name, run, says)
         options.add_argument("text", help="the prompt, in one argument")
+        if name == "ask":
+            options.add_argument(
+                "--answer",
+                action="append",
+                default=[],
+                metavar="TOPIC=TEXT",
+                help="an answer to what the plan may ask you",
+            )
         add_common(options)
         add_planning(options)
+    options = add_command(commands, "answer", _answer, "Answer what `ask` came back with.")
+    options.add_argument("token", help="the token that `ask` printed")
+    options.add_argument("answer", nargs="+", metavar="TOPIC=TEXT", help="what you say")
+    add_common(options)
+    add_planning(options)
 
 
 def _ask(options: argparse.Namespace) -> int:
     with semcache_of(options) as semcache:
-        answer = semcache.run(options.text, tenant=options.tenant)
+        said = _said(options.answer)
+        return _shown(options, semcache.run(options.text, tenant=options.tenant, answers=said))
+
+
+def _answer(options: argparse.Namespace) -> int:
+    with semcache_of(options) as semcache:
+        said = _said(options.answer)
+        return _shown(options, semcache.answer(options.token, said, tenant=options.tenant))
+
+
+def _said(given: Sequence[str]) -> dict[str, object]:
+    """Return topic → answer for texts such as `page size=10`.
+
+    Raises:
+        InvalidInput: a text names no topic.
+    """
+    said: dict[str, object] = {}
+    for one in given:
+        topic, equals, text = one.partition("=")
+        if not (topic.strip() and equals):
+            raise InvalidInput(f"{one!r} is no answer; expected TOPIC=TEXT, as in 'page size=10'")
+        said[topic.strip()] = text
+    return said
+
+
+def _shown(options: argparse.Namespace, answer: Answer) -> int:
     if options.json:
         print_json(answer.to_dict())
-        return 0
+        return 0 if answer.needs is None else WAITING
+    if answer.needs is not None:
+        print(answer.needs.text)
+        topics = " ".join(repr(f"{one.topic}=…") for one in answer.needs.questions)
+        print(f"Answer within a day: semcache answer {answer.needs.token} {topics}")
+        return WAITING
     found = answer.found
     how = f"{found.tier} hit" if isinstance(found, Hit) else f"planned ({found.reason})"
     print(answer.text)

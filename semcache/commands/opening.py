@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from semcache.cache.plan_cache import PlanCache
+from semcache.catalog.builtin import Question
 from semcache.catalog.catalog import Catalog
 from semcache.demo import operations, sales
 from semcache.errors import InvalidInput
@@ -71,8 +72,18 @@ def names_a_source(options: argparse.Namespace) -> bool:
 
 
 def opened(options: argparse.Namespace, catalog: Catalog) -> SemCache:
-    """Return a semcache over `catalog`, as the options ask."""
-    return SemCache.open(settings=settings_of(options), catalog=catalog)
+    """Return a semcache over `catalog`, as the options ask; on a terminal its plans may ask too."""
+    ask = _asked if sys.stdin.isatty() else None
+    return SemCache.open(settings=settings_of(options), catalog=catalog, ask=ask)
+
+
+def _asked(question: Question) -> str:
+    # On stderr: what is asked is no part of the answer that goes into a file or a pipe.
+    print(question.text, end=": ", file=sys.stderr, flush=True)
+    said = sys.stdin.readline()
+    if not said:
+        raise KeyboardInterrupt  # the terminal was closed: nobody is there any more
+    return said
 
 
 def cache_of(options: argparse.Namespace) -> PlanCache:

@@ -4,9 +4,10 @@ import sys
 
 from semcache.canonical import Json, JsonObject, dumps
 
-WRONG, ERROR, INTERRUPTED = 1, 2, 130
+WRONG, ERROR, WAITING, INTERRUPTED = 1, 2, 3, 130
 """Exit statuses beside 0: a command found something wrong (`demo` a wrong answer, `tune` nothing to
-recommend, `plan check` a finding), a command failed, somebody hit Ctrl-C."""
+recommend, `plan check` a finding), a command failed, the plan asks what nobody was there to answer,
+somebody hit Ctrl-C."""
 
 
 def print_json(value: Json) -> None:

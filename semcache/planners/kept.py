@@ -1,0 +1,87 @@
+"""Kept: JSON texts of a tenant under ids, beside the cache, bounded in number and in age."""
+
+from pydantic import TypeAdapter, ValidationError
+
+from semcache.canonical import JsonObject, dumps, loads
+from semcache.errors import InvalidJson
+from semcache.ports import Clock, PlanStore
+
+_INDEX = TypeAdapter(dict[str, float])
+
+
+class Kept:
+    """Small JSON objects by tenant and id, in the notes of a store. Safe from several threads.
+
+    The oldest make room, and none outlives `ttl_s`. Every method may raise `StoreUnavailable`.
+    """
+
+    def __init__(
+        self, store: PlanStore, clock: Clock, name: str, *, most: int = 500, ttl_s: float
+    ) -> None:
+        """Keep what is asked for; nothing is read yet.
+
+        Args:
+            store: Where they are kept.
+            clock: What time it is.
+            name: What they are; the notes are named for it.
+            most: How many a tenant may have.
+            ttl_s: Seconds from writing until one is forgotten.
+        """
+        self._store = store
+        self._clock = clock
+        self._name = name
+        self._most = most
+        self._ttl_s = ttl_s
+
+    def put(self, tenant: str, key: str, told: JsonObject) -> None:
+        """Keep `told` under `key`, in place of what was there."""
+        self._store.put_note(tenant, self._note(key), dumps(told))
+        gone: list[str] = []
+
+        def add(note: str | None) -> str:
+            known = _index(note)
+            known.pop(key, None)
+            known[key] = self._clock.now()
+            gone[:] = [name for name, at in known.items() if self._old(at)]
+            gone.extend(list(known)[: max(0, len(known) - self._most)])
+            return _INDEX.dump_json({k: at for k, at in known.items() if k not in gone}).decode()
+
+        self._store.update_note(tenant, self._name, add)
+        for name in gone:
+            self._store.put_note(tenant, self._note(name), None)
+
+    def get(self, tenant: str, key: str) -> JsonObject | None:
+        """Return what is kept under `key`; None if nothing is, or no longer."""
+        written = _index(self._store.get_note(tenant, self._name)).get(key)
+        if written is None or self._old(written):
+            return None
+        note = self._store.get_note(tenant, self._note(key))
+        try:
+            told = None if note is None else loads(note, what=f"the note of {key!r}")
+        except InvalidJson:
+            return None
+        return told if isinstance(told, dict) else None
+
+    def take(self, tenant: str, key: str) -> bool:
+        """Forget what is kept under `key`; return whether it was there. One caller gets it."""
+        taken: list[bool] = []
+
+        def drop(note: str | None) -> None:
+            taken[:] = [note is not None]
+
+        self._store.update_note(tenant, self._note(key), drop)
+        return taken == [True]
+
+    def _note(self, key: str) -> str:
+        return f"{self._name}:{key}"
+
+    def _old(self, written_s: float) -> bool:
+        return not 0 <= self._clock.now() - written_s < self._ttl_s
+
+
+def _index(note: str | None) -> dict[str, float]:
+    """Return id → when it was written; empty if the note cannot be read: then all is forgotten."""
+    try:
+        return {} if note is None else _INDEX.validate_json(note)
+    except ValidationError:
+        return {}
