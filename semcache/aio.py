@@ -113,6 +113,7 @@ class AsyncPlanCache(_Door):
         grounding: str = "",
         tags: Sequence[str] = (),
         planner: str = "",
+        cost_s: float | None = None,
     ) -> Stored:
         """Keep a plan; see `PlanCache.store`."""
         return await self._call(
@@ -125,6 +126,7 @@ class AsyncPlanCache(_Door):
             grounding=grounding,
             tags=tags,
             planner=planner,
+            cost_s=cost_s,
         )
 
     async def feedback(self, found: Found, *, right: bool) -> None:
@@ -237,9 +239,12 @@ class AsyncSemCache(_Door):
         *,
         tenant: str = "default",
         schema: PromptSchema | None = None,
+        cost_s: float | None = None,
     ) -> Stored:
         """Keep a new plan; see `SemCache.store`."""
-        return await self._call(self.semcache.store, prompt, planned, tenant=tenant, schema=schema)
+        return await self._call(
+            self.semcache.store, prompt, planned, tenant=tenant, schema=schema, cost_s=cost_s
+        )
 
     async def execute(
         self,

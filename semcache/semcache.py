@@ -11,7 +11,6 @@ from typing import Self
 
 from semcache.binding.bind import bind
 from semcache.binding.generalize import generalize
-from semcache.cache.flight import Flights
 from semcache.cache.found import Found, Hit, Miss
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.responses import Responses
@@ -144,7 +143,6 @@ class SemCache:
         self._groundings = groundings
         self._ask = ask
         self._waiting = waiting
-        self._flights = Flights()
         self._closing = tuple(closing)
 
     @classmethod
@@ -293,6 +291,7 @@ class SemCache:
         *,
         tenant: str = "default",
         schema: PromptSchema | None = None,
+        cost_s: float | None = None,
     ) -> Stored:
         """Keep a new plan for prompts like this one; see `PlanCache.store`."""
         return self.cache.store(
@@ -303,6 +302,7 @@ class SemCache:
             schema=schema,
             grounding=_identity(self.ground(prompt)),
             planner=planned.planner,
+            cost_s=cost_s,
         )
 
     def execute(
@@ -435,9 +435,8 @@ class SemCache:
 
     def _learn(self, job: "_Job", found: Found) -> "_Chosen":
         """Plan the prompt, once for all callers that ask the same with other values meanwhile."""
-        flight = found.trace.template or job.prompt
-        with self._flights.enter(f"{job.tenant}\0{flight}") as waited:
-            if waited and isinstance(found, Miss):
+        with self.cache.planning(found) as again:
+            if again and isinstance(found, Miss):
                 found = self._look(job)
                 if isinstance(found, Hit):
                     return _Chosen.of(found)
@@ -445,9 +444,9 @@ class SemCache:
             with self._timed("normalize", job):
                 schema = self.normalize(job.prompt, params=job.params)
             if isinstance(found, Miss) and schema is not None and _is_news(schema, found):
-                again = self._look(job, schema)
-                if isinstance(again, Hit) and again.tier == "schema":
-                    return _Chosen.of(again)
+                by_schema = self._look(job, schema)
+                if isinstance(by_schema, Hit) and by_schema.tier == "schema":
+                    return _Chosen.of(by_schema)
             said = failure.last_error if failure is not None else ""
             return self._make(job, found, schema, said)
 
@@ -455,11 +454,15 @@ class SemCache:
         self, job: "_Job", found: Found, schema: PromptSchema | None, failure: str
     ) -> "_Chosen":
         """Plan, store, and bind the prompt's own values, whether storing worked or not."""
+        start = self._clock.monotonic()
         with self._timed("plan", job):
             planned = self.create(job.prompt, schema, params=job.params, failure=failure)
+        cost_s = self._clock.monotonic() - start
         try:
             with self._timed("store", job):
-                stored = self.store(job.prompt, planned, tenant=job.tenant, schema=schema)
+                stored = self.store(
+                    job.prompt, planned, tenant=job.tenant, schema=schema, cost_s=cost_s
+                )
             with self._timed("bind", job):
                 plan = self._bound(planned)
         except BindingError as error:

@@ -29,9 +29,23 @@ class Settings:
     neighbors: int = 16
     """How many nearest templates are tried on a lookup."""
     max_entries: int | None = 10_000
-    """Entries a tenant may have before its oldest make room; None: no bound."""
+    """Entries a tenant may have before those worth least make room; None: no bound."""
+    max_bytes: int | None = None
+    """Bytes that the entries of a tenant may have, vectors included; None: no bound."""
+    max_total_entries: int | None = None
+    """Entries that all tenants may have; the tenant that has most makes room; None: no bound."""
+    max_total_bytes: int | None = None
+    """Bytes that the entries of all tenants may have; None: no bound."""
     ttl_s: float | None = 30 * 24 * 3600.0
-    """Seconds from storing to expiry, whatever is served meanwhile; None: never."""
+    """Seconds from storing to expiry; None: never."""
+    ttl_slides: str = "never"
+    """Which hits make the TTL begin anew: `never` (none), `exact` (those of the template and schema
+    tiers) or `always` (semantic ones too)."""
+    flight_wait_s: float = 120.0
+    """Seconds to wait for another thread or process that makes the same plan; then make it too."""
+    flight_ttl_s: float = 10.0
+    """Seconds after which a plan is made again whose maker died. Clocks of machines that share a
+    store must agree much better than that."""
     max_prompt_chars: int = 20_000
     """Characters a prompt may have."""
     writes_from_semantic: bool = False
@@ -76,6 +90,9 @@ class Settings:
             _check_range(name, getattr(self, name))
         if self.directory is not None and "\0" in str(self.directory):
             raise InvalidSettings(f"directory is {str(self.directory)!r}; a path holds no NUL")
+        if self.ttl_slides not in SLIDES:
+            expected = ", ".join(SLIDES)
+            raise InvalidSettings(f"ttl_slides is {self.ttl_slides!r}; expected one of {expected}")
         if self.max_wrong is not None and not 0 < self.max_wrong < 1:
             raise InvalidSettings(
                 f"max_wrong is {self.max_wrong!r}; expected a share between 0 and 1, or None"
@@ -107,10 +124,18 @@ class Settings:
         return cls(**{name: _typed(name, value, hints[name]) for name, value in chosen.items()})
 
 
+SLIDES = ("never", "exact", "always")
+"""What `ttl_slides` may be."""
+
 _RANGES: dict[str, tuple[float, float]] = {
     "threshold": (-1, 1),
     "neighbors": (1, 1000),
     "max_entries": (1, 10**9),
+    "max_bytes": (1, 2**50),
+    "max_total_entries": (1, 10**9),
+    "max_total_bytes": (1, 2**50),
+    "flight_wait_s": (0, 86_400),
+    "flight_ttl_s": (0.1, 3600),
     "ttl_s": (0.001, 10**10),
     "max_prompt_chars": (1, 10**6),
     "embedder_threads": (1, 256),
@@ -128,8 +153,9 @@ _RANGES: dict[str, tuple[float, float]] = {
 
 
 _WHOLE = frozenset(
-    "neighbors max_entries max_prompt_chars embedder_threads model_retries model_operations "
-    "max_steps max_output_bytes response_entries response_bytes".split()
+    "neighbors max_entries max_bytes max_total_entries max_total_bytes max_prompt_chars "
+    "embedder_threads model_retries model_operations max_steps max_output_bytes "
+    "response_entries response_bytes".split()
 )
 """Settings that count something."""
 

@@ -99,7 +99,11 @@ def open_plan_cache(
     clock: Clock | None,
     observer: Observer | None,
     ttl_s: float | None,
+    ttl_slides: str,
     max_entries: int | None,
+    max_bytes: int | None,
+    max_total_entries: int | None,
+    max_total_bytes: int | None,
 ) -> PlanCache:
     """Return a plan cache for these settings; see `PlanCache.open`."""
     settings = Settings(
@@ -107,7 +111,11 @@ def open_plan_cache(
         threshold=threshold,
         max_wrong=max_wrong,
         ttl_s=ttl_s,
+        ttl_slides=ttl_slides,
         max_entries=max_entries,
+        max_bytes=max_bytes,
+        max_total_entries=max_total_entries,
+        max_total_bytes=max_total_bytes,
     )
     return _plan_cache(
         settings,

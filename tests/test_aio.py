@@ -184,7 +184,10 @@ def test_the_five_operations_can_be_awaited() -> None:
 
 @pytest.mark.parametrize(
     ("plain", "twin", "left"),
-    [(PlanCache, AsyncPlanCache, {"open", "emit", "guarded"}), (SemCache, AsyncSemCache, {"open"})],
+    [
+        (PlanCache, AsyncPlanCache, {"open", "emit", "guarded", "planning"}),
+        (SemCache, AsyncSemCache, {"open"}),
+    ],
 )
 def test_both_doors_have_the_same_calls_with_the_same_parameters(
     plain: type, twin: type, left: set[str]

@@ -527,7 +527,8 @@ def together(bench: Bench, prompts: list[str], **more: Any) -> list[Any]:
     with ThreadPoolExecutor(len(prompts)) as pool:
         futures = [pool.submit(bench.semcache.run, prompt, **more) for prompt in prompts]
         assert bench.planner.entered.wait(30)
-        while sum(seat.users for seat in bench.semcache._flights._seats.values()) < len(prompts):
+        seats = bench.semcache.cache._planning._flights._seats
+        while sum(seat.users for seat in seats.values()) < len(prompts):
             threading.Event().wait(0.001)
         gate.set()
         return [future.result(60) for future in futures]
@@ -568,7 +569,7 @@ def test_what_the_first_of_many_raised_is_not_raised_to_the_others() -> None:
     assert [type(error) for error in errors] == [PlanningError] * 2
     assert errors[0] is not errors[1]
     assert len(bench.planner.requests) == 2
-    assert len(bench.semcache._flights) == 0
+    assert len(bench.semcache.cache._planning._flights) == 0
 
 
 # Trouble with the cache ──────────────────────────────────────────────────────────────────────────
@@ -582,6 +583,7 @@ class BrokenStore(MemoryStore):
 
     put = get = find = remove = scan = labelled = count = last_change = changes = _broken
     get_note = put_note = update_note = clear = _broken
+    use = uses = room = lease = release = _broken
 
 
 class BrokenEmbedder:

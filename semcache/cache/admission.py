@@ -54,6 +54,7 @@ def admit(
     ttl_s: float | None,
     tags: Sequence[str] = (),
     planner: str = "",
+    cost_s: float = 1.0,
 ) -> Entry:
     """Return the entry for a prompt and its plan.
 
@@ -82,6 +83,7 @@ def admit(
         grounding=asked.grounding,
         tags=tuple(tags),
         planner=planner,
+        cost_s=cost_s,
         created_s=now,
         expires_s=_expiry(template, now, ttl_s),
         fades_s=_quarter(now) if template.fading else None,

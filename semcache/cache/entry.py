@@ -59,6 +59,8 @@ class Entry:
     without_given: TemplateText | None = None
     """Template text without the values that came with the plan, by whatever words they were said;
     None if none came."""
+    cost_s: float = 1.0
+    """Seconds that it took to make the plan; 1 where nobody said."""
     examples: tuple[tuple[Parameter, ...], ...] = field(default=())
     """Parameters of the prompts that were planned into this entry, newest last; bounded."""
     _side: Side | None = field(default=None, init=False, repr=False, compare=False)
@@ -125,6 +127,7 @@ class Entry:
             embedder=embedder if vector is not None else "",
             created_s=self.created_s,
             expires_s=self.expires_s,
+            cost_s=self.cost_s,
         )
 
     def to_json(self) -> JsonObject:
@@ -148,6 +151,7 @@ class Entry:
             "expires_s": self.expires_s,
             "fades_s": self.fades_s,
             "given": None if self.without_given is None else _template_json(self.without_given),
+            "cost_s": self.cost_s,
             "examples": [[_parameter_json(p) for p in group] for group in self.examples],
         }
 
@@ -203,6 +207,7 @@ def from_json(tenant: str, body: Json) -> Entry:
         expires_s=doc["expires_s"],
         fades_s=doc["fades_s"],
         without_given=None if doc["given"] is None else _template(doc["given"]),
+        cost_s=doc["cost_s"],
         examples=tuple(tuple(_parameter(p) for p in group) for group in doc["examples"]),
     )
 

@@ -1,9 +1,14 @@
 """Single flight: one caller makes what several want, and each binds its own values afterwards."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+from semcache.forks import Forked, follow_forks
+
+SLICE_S = 0.05
+"""Seconds after which somebody who waits looks whether it is late; being let in takes no such."""
 
 
 @dataclass(slots=True)
@@ -12,33 +17,57 @@ class _Seat:
     users: int = 0
 
 
-class Flights:
-    """One lock a key, kept only while somebody uses it."""
+def never() -> bool:
+    """Return False: it is never too late."""
+    return False
+
+
+class Flights(Forked):
+    """One lock a key, kept only while somebody uses it. A forked child begins with none taken."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._seats: dict[str, _Seat] = {}
+        follow_forks(self)
 
     @contextmanager
-    def enter(self, key: str) -> Iterator[bool]:
+    def enter(self, key: str, *, late: Callable[[], bool] = never) -> Iterator[bool]:
         """Hold `key` alone; give whether somebody else held it when we came.
 
         A caller that had to wait looks up again before it makes anything: what it waited for may
-        be there now. What the first caller raised stays with the first caller.
+        be there now. What the first caller raised stays with the first caller. As soon as it is
+        `late`, who still waits is let in beside the holder.
         """
         with self._guard:
-            seat = self._seats.setdefault(key, _Seat())
+            seats = self._seats
+            seat = seats.setdefault(key, _Seat())
             seat.users += 1
             waited = seat.users > 1
+        held = False
         try:
-            with seat.lock:
-                yield waited
+            held = _held(seat.lock, late)
+            yield waited
         finally:
+            if held:
+                seat.lock.release()
             with self._guard:
                 seat.users -= 1
                 if not seat.users:
-                    del self._seats[key]
+                    del seats[key]
 
     def __len__(self) -> int:
         """Return how many keys are in use."""
         return len(self._seats)
+
+    def forked(self) -> None:
+        """Begin anew: whoever held a key is a thread of the parent."""
+        self._guard = threading.Lock()
+        self._seats = {}
+
+
+def _held(lock: threading.Lock, late: Callable[[], bool]) -> bool:
+    """Wait for `lock`; return whether it is ours, or False when it is late."""
+    while not lock.acquire(timeout=SLICE_S):
+        if late():
+            return False
+    return True

@@ -98,6 +98,8 @@ class Trace:
     """Entries considered, in the order of consideration."""
     seconds: Mapping[Phase, float] = field(default_factory=dict)
     """Phase → seconds."""
+    change: int = 0
+    """Number of the last change of the store that the lookup knew of; 0 if it knew of none."""
 
     def to_dict(self) -> JsonObject:
         """Return the trace as JSON."""

@@ -1,7 +1,9 @@
 """PlanCache: plans made once, found again by template text, by schema and by meaning."""
 
+import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from semcache.cache.entry import Decoded, Entry, from_record
 from semcache.cache.family import family
 from semcache.cache.found import Found, Hit, Miss, Trace
 from semcache.cache.labels import Labels
+from semcache.cache.planning import Planning
 from semcache.cache.statistics import Counters, Statistics, statistics
 from semcache.cache.tiers import Lookup, Parts
 from semcache.cache.transfer import read_entries, write_entries
@@ -36,6 +39,7 @@ from semcache.events import (
     Event,
     LookupFinished,
     PhaseFinished,
+    Tier,
 )
 from semcache.matching.gates import default_gates, exact_gates, risk_gates
 from semcache.matching.risk import shipped
@@ -92,7 +96,12 @@ class PlanCache:
         """What turns texts into vectors."""
         self._clock = clock
         self._trouble = Trouble(observer)
-        bounds = Bounds(settings.max_entries)
+        bounds = Bounds(
+            tenant_entries=settings.max_entries,
+            tenant_bytes=settings.max_bytes,
+            entries=settings.max_total_entries,
+            bytes=settings.max_total_bytes,
+        )
         self._writer = Writer(store, embedder, self._trouble, bounds=bounds)
         self._normalizer = normalizer
         self._views = Views(
@@ -101,7 +110,14 @@ class PlanCache:
             embedder=embedder.fingerprint,
             snapshots=snapshots,
         )
-        self._counters = Counters(store)
+        self._planning = Planning(
+            store,
+            clock,
+            self._trouble,
+            ttl_s=settings.flight_ttl_s,
+            wait_s=settings.flight_wait_s,
+        )
+        self._counters = Counters(store, clock)
         self._vetoes = Vetoes(store)
         self._labels = (
             None
@@ -128,14 +144,22 @@ class PlanCache:
         clock: Clock | None = None,
         observer: Observer | None = None,
         ttl_s: float | None = 30 * 24 * 3600.0,
+        ttl_slides: str = "never",
         max_entries: int | None = 10_000,
+        max_bytes: int | None = None,
+        max_total_entries: int | None = None,
+        max_total_bytes: int | None = None,
     ) -> "PlanCache":
         """Return a cache kept in `directory`, or in memory (None). Loads no model.
 
         `threshold`: cosine in [-1, 1] that a semantic candidate must exceed. `max_wrong`: highest
         share of the hits found by meaning that may be wrong, in (0, 1): then risk decides in place
         of threshold and words (see `matching.risk`). None sets no bound beyond threshold and gates.
-        `ttl_s`: seconds from storing to expiry, None for never. `max_entries`: bound a tenant.
+        `ttl_s`: seconds from storing to expiry, None for never; `ttl_slides`: which hits make it
+        begin anew, `never`, `exact` (template and schema tiers) or `always`. `max_entries` and
+        `max_bytes` bound each tenant, `max_total_entries` and `max_total_bytes` all together; None:
+        no bound. What is worth least makes room (see `stores.worth`), overall in the tenant that
+        has most.
 
         Raises:
             InvalidSettings: a value is out of range.
@@ -153,7 +177,11 @@ class PlanCache:
             clock=clock,
             observer=observer,
             ttl_s=ttl_s,
+            ttl_slides=ttl_slides,
             max_entries=max_entries,
+            max_bytes=max_bytes,
+            max_total_entries=max_total_entries,
+            max_total_bytes=max_total_bytes,
         )
 
     # Lookup --------------------------------------------------------------------------------
@@ -186,8 +214,9 @@ class PlanCache:
         start = self._clock.monotonic()
         try:
             view = self._views.current(tenant)
+            change = self._views.change  # what the view holds, or less
             asked = self._asked(text, tenant, given, grounding=grounding, view=view, schema=schema)
-            found = Lookup(self._parts(above), view, asked).find()
+            found = Lookup(self._parts(above), view, asked, change).find()
         except StoreError as error:
             self._trouble.failed(tenant, "store", error)
             found = Miss("store_failed", None, Trace(prompt=text, tenant=tenant, template=""))
@@ -248,7 +277,20 @@ class PlanCache:
             weigh=self._labels.weigh if self._labels else None,
             vetoed=self._vetoed,
             failed=self._trouble.failed,
+            served=self._served,
         )
+
+    def _served(self, tier: Tier, known: str, entry: Entry) -> None:
+        """Begin the TTL of an entry anew if hits of that tier do so, at most 16 times a TTL."""
+        slides, ttl_s = self.settings.ttl_slides, self.settings.ttl_s
+        if slides == "never" or (tier == "semantic" and slides != "always"):
+            return
+        if ttl_s is None or entry.expires_s is None or entry.plan.perishable:
+            return
+        until = self._clock.now() + ttl_s
+        least = until - ttl_s / 16
+        if entry.expires_s <= least:
+            self._writer.extend(entry.tenant, known, until, least_s=least)
 
     def _stricter(self, threshold: float | None) -> float | None:
         floor = self.settings.threshold
@@ -275,11 +317,11 @@ class PlanCache:
     def _report(self, found: Found, tenant: str, run: str, seconds: float) -> None:
         if isinstance(found, Hit):
             log.info("HIT %s %s (%.1f ms)", found.tier, found.key, seconds * 1000)
-            counted = f"hit:{found.tier}"
+            counted, served = f"hit:{found.tier}", found.entry
         else:
             log.info("MISS %s (%s)", found.trace.key or found.trace.template, found.reason)
-            counted = f"miss:{found.reason}"
-        self._count(tenant, counted)
+            counted, served = f"miss:{found.reason}", ""
+        self._count(tenant, counted, served=served)
         if self._trouble.observer is None:
             return
         self.emit(_finished(found, tenant, run, seconds))
@@ -299,11 +341,13 @@ class PlanCache:
         grounding: str = "",
         tags: Sequence[str] = (),
         planner: str = "",
+        cost_s: float | None = None,
     ) -> Stored:
         """Keep `plan`, made for `prompt`, with its values generalized; return what was done.
 
         `plan`: a JSON object or a plan of any format. `params`: the values it depends on. A plan
-        for the same template, fixed values and fingerprints replaces the one before.
+        for the same template, fixed values and fingerprints replaces the one before. `cost_s`:
+        seconds that it took to make; what took long is kept longest. None: nobody knows.
 
         Raises:
             InvalidPrompt, InvalidParameter, InvalidPlan, NotActionable, BindingError: what is
@@ -328,6 +372,7 @@ class PlanCache:
             ttl_s=self.settings.ttl_s,
             tags=tags,
             planner=planner,
+            cost_s=1.0 if cost_s is None else _seconds(cost_s),
         )
         self._label(entry)
         if entry.plan.refusal:
@@ -346,6 +391,27 @@ class PlanCache:
         if stored:
             self._count(entry.tenant, "stored")
         return stored
+
+    @contextlib.contextmanager
+    def planning(self, found: Found) -> Iterator[bool]:
+        """Hold the making of a plan for what was looked up; give whether to look it up again.
+
+        Of all that want a plan for the same template of the same tenant, over the threads of all
+        processes on this store, one is inside at a time. Who had to wait, or comes after another
+        change, looks up again before it plans: the plan may be there now, for its own values too.
+        A holder that died is taken over after `settings.flight_ttl_s`; nobody waits longer than
+        `settings.flight_wait_s`, then it plans as well.
+        """
+        trace = found.trace
+        with self._planning.alone(trace.tenant, trace.template or trace.prompt) as waited:
+            yield waited or self._changed(trace.tenant, trace.change)
+
+    def _changed(self, tenant: str, change: int) -> bool:
+        try:
+            return self._store.last_change() != change
+        except StoreError as error:
+            self._trouble.failed(tenant, "store", error)
+            return False
 
     # Feedback and removal ------------------------------------------------------------------
 
@@ -524,9 +590,16 @@ class PlanCache:
         """Turn store trouble inside into an event and one warning."""
         return self._trouble.guarded(tenant)
 
-    def _count(self, tenant: str, name: str) -> None:
-        if self._counters.add(tenant, name):
+    def _count(self, tenant: str, name: str, *, served: str = "") -> None:
+        if self._counters.add(tenant, name, served=served):
             self.flush()
+
+
+def _seconds(cost_s: object) -> float:
+    wanted = isinstance(cost_s, int | float) and not isinstance(cost_s, bool)
+    if not wanted or not 0 <= cost_s < math.inf:  # type: ignore[operator]  # a number by now
+        raise InvalidInput(f"cost_s is {cost_s!r}; expected seconds, 0 or more")
+    return float(cost_s)  # type: ignore[arg-type]  # a number by now
 
 
 def _finished(found: Found, tenant: str, run: str, seconds: float) -> LookupFinished:

@@ -1,14 +1,16 @@
 """Statistics: what a tenant's lookups came to, counted in memory and kept beside the records."""
 
+import contextlib
 import threading
-from collections import Counter, defaultdict
+from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from semcache.canonical import dumps, loads
 from semcache.errors import InvalidJson
-from semcache.ports import PlanStore
+from semcache.forks import Forked, follow_forks
+from semcache.ports import Clock, PlanStore
 
 NOTE = "statistics"
 
@@ -34,22 +36,36 @@ class Statistics:
         return sum(self.hits.values()) / self.lookups if self.lookups else 0.0
 
 
-class Counters:
-    """Counts events of all tenants; adds them to the store's notes now and then. Thread-safe."""
+@dataclass(slots=True)
+class _Sums:
+    """What is to be added to the store for one tenant."""
 
-    def __init__(self, store: PlanStore, *, every: int = 256) -> None:
+    counts: Counter[str] = field(default_factory=Counter)
+    uses: Counter[str] = field(default_factory=Counter)
+    """Id of an entry → how often it was served."""
+
+
+class Counters(Forked):
+    """Counts events of all tenants; adds them to the store now and then. Thread-safe.
+
+    What happens is appended to a queue, which takes no lock, and is summed up when it is written:
+    a lock here would be one that every thread wants on every hit.
+    """
+
+    def __init__(self, store: PlanStore, clock: Clock, *, every: int = 256) -> None:
         self._store = store
+        self._clock = clock
         self._every = every
+        self._queue: deque[tuple[str, str, str]] = deque()
+        """Tenant, name, and id of the entry that was served, if one was."""
+        self._sums: dict[str, _Sums] = {}
         self._lock = threading.Lock()
-        self._pending: dict[str, Counter[str]] = defaultdict(Counter)
-        self._size = 0
+        follow_forks(self)
 
-    def add(self, tenant: str, name: str) -> bool:
-        """Count one `name`; return whether enough is pending to be worth a `flush`."""
-        with self._lock:
-            self._pending[tenant][name] += 1
-            self._size += 1
-            return self._size >= self._every
+    def add(self, tenant: str, name: str, *, served: str = "") -> bool:
+        """Count one `name` and one use of the entry `served`; return whether to `flush` now."""
+        self._queue.append((tenant, name, served))
+        return len(self._queue) >= self._every
 
     def flush(self) -> None:
         """Write what is pending to the store.
@@ -58,34 +74,47 @@ class Counters:
             StoreUnavailable: the store cannot be written; what is pending waits for the next.
         """
         with self._lock:
-            pending, self._pending, self._size = self._pending, defaultdict(Counter), 0
-        try:
-            while pending:
-                tenant, counts = next(iter(pending.items()))
-                self._store.update_note(tenant, NOTE, partial(_added, counts))
-                del pending[tenant]
-        finally:
-            self._keep(pending)
+            self._sum_up()
+            for tenant, sums in list(self._sums.items()):
+                self._write(tenant, sums)
+                del self._sums[tenant]
 
-    def _keep(self, pending: dict[str, Counter[str]]) -> None:
-        with self._lock:
-            for tenant, counts in pending.items():
-                self._pending[tenant].update(counts)
+    def _write(self, tenant: str, sums: _Sums) -> None:
+        if sums.counts:
+            self._store.update_note(tenant, NOTE, partial(_added, sums.counts))
+            sums.counts = Counter()
+        if sums.uses:
+            self._store.use(tenant, sums.uses, now_s=self._clock.now())
+
+    def _sum_up(self) -> None:
+        with contextlib.suppress(IndexError):  # the queue is empty
+            while True:
+                tenant, name, served = self._queue.popleft()
+                sums = self._sums.setdefault(tenant, _Sums())
+                sums.counts[name] += 1
+                if served:
+                    sums.uses[served] += 1
 
     def read(self, tenant: str) -> Counter[str]:
         """Return the tenant's counts, pending ones included."""
         counts = _read(self._store.get_note(tenant, NOTE))
         with self._lock:
-            counts.update(self._pending.get(tenant, Counter()))
+            self._sum_up()
+            counts.update(self._sums.get(tenant, _Sums()).counts)
         return counts
 
     def forget(self, tenant: str | None) -> None:
         """Drop what is pending for the tenant, or for all (None)."""
         with self._lock:
-            if tenant is None:
-                self._pending.clear()
-            else:
-                self._pending.pop(tenant, None)
+            self._sum_up()
+            for known in list(self._sums) if tenant is None else [tenant]:
+                self._sums.pop(known, None)
+
+    def forked(self) -> None:
+        """Leave what is pending to the parent, which will write it."""
+        self._lock = threading.Lock()
+        self._queue = deque()
+        self._sums = {}
 
 
 def _read(text: str | None) -> Counter[str]:

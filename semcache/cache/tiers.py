@@ -60,6 +60,8 @@ class Parts:
     """Whether feedback said that an entry is wrong for a prompt."""
     failed: Callable[[str, str, Exception], None]
     """Told the tenant, the part and the error when a part fails and is passed over."""
+    served: Callable[[Tier, str, Entry], None]
+    """Told the tier, the id and the entry of each hit."""
     above: float | None = None
     """Cosine that this caller wants exceeded, whatever the risk is; None: as the cache has it."""
 
@@ -105,6 +107,8 @@ class Lookup:
     parts: Parts
     view: View
     asked: Asked
+    change: int
+    """Number of the last change that the view knows of."""
     candidates: list[Candidate] = field(default_factory=list)
     tiers: list[tuple[Tier, str]] = field(default_factory=list)
     seconds: dict[Phase, float] = field(default_factory=dict)
@@ -372,6 +376,7 @@ class Lookup:
             self.candidates.append(candidate)
 
     def _hit(self, tier: Tier, passed: _Passed) -> Hit:
+        self.parts.served(tier, passed.id, passed.entry)
         return Hit(
             plan=passed.plan,
             tier=tier,
@@ -401,6 +406,7 @@ class Lookup:
             tiers=tuple(self.tiers),
             candidates=tuple(self.candidates),
             seconds=self.seconds,
+            change=self.change,
         )
 
 

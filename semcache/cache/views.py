@@ -44,6 +44,11 @@ class Views:
         self._change = 0
         self._lock = threading.RLock()
 
+    @property
+    def change(self) -> int:
+        """Number of the last change that the views hold."""
+        return self._change
+
     def current(self, tenant: str) -> View:
         """Return the tenant's view, caught up with the store.
 

@@ -9,7 +9,7 @@ from semcache.cache.trouble import Trouble
 from semcache.errors import EmbeddingError, StoreCorrupt, StoreError
 from semcache.events import EntryStored
 from semcache.matching.content import embedded_text
-from semcache.ports import Bounds, Embedder, PlanStore, Put, Vector
+from semcache.ports import Bounds, Embedder, PlanStore, Put, Record, Vector
 
 EXAMPLES = 16
 """Parameter sets that an entry remembers of the prompts planned into it."""
@@ -48,6 +48,10 @@ class Writer:
     def put(self, entry: Entry) -> Stored:
         """Write `entry`; say what came of it. Cost: one embedding."""
         vector, trouble = self._vector(entry)
+        record = entry.record(vector, self._embedder.fingerprint)
+        too_large = _too_large(record, self._bounds)
+        if too_large:
+            return Stored("", reason=too_large)
         try:
             put = self._written(entry, vector)
         except StoreError as error:
@@ -75,6 +79,16 @@ class Writer:
                 return put
         return self._store.put(record, bounds=self._bounds)
 
+    def extend(self, tenant: str, id: str, until_s: float, *, least_s: float) -> None:  # noqa: A002 - the word of the entry
+        """Let an entry live until `until_s`, unless it ends after `least_s` or is gone."""
+        with self._trouble.guarded(tenant):
+            record = self._store.get(tenant, id)
+            if record is None or record.expires_s is None or record.expires_s > least_s:
+                return
+            entry = replace(from_record(record), expires_s=until_s)
+            # Over what was read, so that an entry that was removed meanwhile does not come back.
+            self._store.put(entry.record(record.vector, record.embedder), over=record.change)
+
     def _vector(self, entry: Entry) -> tuple[Vector | None, str]:
         try:
             vector = self._embedded(embedded_text(entry.template))
@@ -99,3 +113,11 @@ class Writer:
         except StoreCorrupt as error:
             self._trouble.failed(entry.tenant, "store", error)
             return (0, None) if record is None else (record.change, None)
+
+
+def _too_large(record: Record, bounds: Bounds) -> str:
+    """Return why `record` alone is over a bound, so that everything else would go for it."""
+    least = min((b for b in (bounds.tenant_bytes, bounds.bytes) if b is not None), default=None)
+    if least is None or record.size <= least:
+        return ""
+    return f"the entry has {record.size:,} bytes; the bound of all together is {least:,}"

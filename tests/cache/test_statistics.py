@@ -7,6 +7,7 @@ import pytest
 from semcache.cache.statistics import NOTE, Counters, statistics
 from semcache.errors import StoreUnavailable
 from semcache.stores.memory import MemoryStore
+from semcache.testing import FakeClock
 
 
 def test_counts_are_named_by_what_they_count() -> None:
@@ -22,7 +23,7 @@ def test_nothing_counted_yet_is_a_rate_of_zero() -> None:
 
 
 def test_counting_asks_for_a_flush_now_and_then() -> None:
-    counters = Counters(MemoryStore(), every=3)
+    counters = Counters(MemoryStore(), FakeClock(), every=3)
     assert [counters.add("acme", "x") for _ in range(4)] == [False, False, True, True]
     counters.flush()
     assert not counters.add("acme", "x")
@@ -30,7 +31,7 @@ def test_counting_asks_for_a_flush_now_and_then() -> None:
 
 def test_pending_and_written_counts_add_up() -> None:
     store = MemoryStore()
-    first, second = Counters(store), Counters(store)
+    first, second = Counters(store, FakeClock()), Counters(store, FakeClock())
     for counters in (first, second):
         counters.add("acme", "x")
         counters.flush()
@@ -41,7 +42,7 @@ def test_pending_and_written_counts_add_up() -> None:
 
 def test_what_cannot_be_written_waits_for_the_next_flush(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
-    counters = Counters(store)
+    counters = Counters(store, FakeClock())
     counters.add("acme", "x")
     counters.add("umbrella", "x")
 
@@ -54,13 +55,13 @@ def test_what_cannot_be_written_waits_for_the_next_flush(monkeypatch: pytest.Mon
             counters.flush()
     counters.add("acme", "x")
     counters.flush()
-    assert Counters(store).read("acme") == {"x": 2}
-    assert Counters(store).read("umbrella") == {"x": 1}
+    assert Counters(store, FakeClock()).read("acme") == {"x": 2}
+    assert Counters(store, FakeClock()).read("umbrella") == {"x": 1}
 
 
 def test_no_count_is_lost_between_threads() -> None:
     store = MemoryStore()
-    counters = Counters(store, every=7)
+    counters = Counters(store, FakeClock(), every=7)
 
     def count(_: int) -> None:
         for _ in range(50):
@@ -70,14 +71,14 @@ def test_no_count_is_lost_between_threads() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(count, range(8)))
     counters.flush()
-    assert Counters(store).read("acme") == {"x": 400}
+    assert Counters(store, FakeClock()).read("acme") == {"x": 400}
 
 
 @pytest.mark.parametrize("note", ["", "no json", "[]", '{"x": "many"}', "7"])
 def test_a_note_that_cannot_be_read_counts_from_nothing(note: str) -> None:
     store = MemoryStore()
     store.put_note("acme", NOTE, note)
-    counters = Counters(store)
+    counters = Counters(store, FakeClock())
     counters.add("acme", "y")
     counters.flush()
     assert counters.read("acme") == {"y": 1}
@@ -85,7 +86,7 @@ def test_a_note_that_cannot_be_read_counts_from_nothing(note: str) -> None:
 
 @pytest.mark.parametrize(("tenant", "left"), [("acme", {"b": 1}), (None, {})])
 def test_forgetting_drops_what_is_pending(tenant: str | None, left: dict[str, int]) -> None:
-    counters = Counters(MemoryStore())
+    counters = Counters(MemoryStore(), FakeClock())
     counters.add("acme", "a")
     counters.add("umbrella", "b")
     counters.forget(tenant)
