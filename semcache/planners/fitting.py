@@ -8,7 +8,7 @@ from semcache.canonical import Json, JsonObject
 from semcache.planners.intents import SubIntent
 from semcache.planners.operation_index import Known
 from semcache.planners.places import Place, places
-from semcache.planners.placing import Placing, placed
+from semcache.planners.placing import Placing, is_guess, placed
 from semcache.planners.resolution import Asked, Wire
 from semcache.planners.synonyms import GENERAL, Synonyms, words
 from semcache.planners.wires import wired
@@ -60,7 +60,7 @@ def fitted(
     left over or in doubt makes the operation unfit.
     """
     into = places(known.operation.input_schema)
-    values, optional = _values(intent, known, into)
+    values, optional = _values(intent, known, into, asked)
     found = placed(values, goal=intent.goal, known=known, places=into, synonyms=synonyms)
     if (doubt := _doubt(found, optional, known)) is not None:
         return doubt
@@ -75,18 +75,28 @@ def fitted(
 
 
 def _values(
-    intent: SubIntent, known: Known, into: Sequence[Place]
+    intent: SubIntent, known: Known, into: Sequence[Place], asked: Asked
 ) -> tuple[list[Parameter], set[str]]:
-    """Return the values of a step, and the names of those that another step may be meant to use."""
-    said = [one for one in intent.params if one.mention is not None]
+    """Return the values of a step, and the names of those that another step may be meant to use.
+
+    What is a listed value of some operation is none here if it only says what this one is about.
+    """
+    about = {known.verb, *known.nouns}
+    said = [
+        one
+        for one in intent.params
+        if one.mention is not None
+        and (one in asked.params or is_guess(one.name) or not about.issuperset(words(one.mention)))
+    ]
     unsaid = [one for one in intent.params if one.mention is None]
     values = [*said, *unsaid]
     closed = _closed(into, known.operation.input_schema)
     if closed:
         held = [one.mention or str(one.value) for one in values]
         for mention in find_mentions(intent.goal, given=said, closed=closed):
-            own = mention.source == "closed" and mention.name
-            if own and not any(mention.text.casefold() in one.casefold() for one in held):
+            said_already = any(mention.text.casefold() in one.casefold() for one in held)
+            noun = about.issuperset(words(mention.text))
+            if mention.source == "closed" and mention.name and not said_already and not noun:
                 values.append(Parameter(mention.name, mention.value, mention.text))
     return values, {one.name for one in unsaid}
 

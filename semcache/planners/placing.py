@@ -86,14 +86,17 @@ class _Placer:
         self.ambiguous: list[tuple[Parameter, tuple[str, ...]]] = []
 
     def placing(self, params: Sequence[Parameter]) -> Placing:
-        left = self._by_name([one for one in params if not is_guess(one.name)])
-        left += [one for one in params if is_guess(one.name)]
-        # The surest ways first, so that a value with a sure place leaves the others theirs.
+        named = self._by_name([one for one in params if not is_guess(one.name)])
+        named = [one for one in named if not self._listed(one)]
+        left = [one for one in params if is_guess(one.name)]
+        # The surest ways first, so that a value with a sure place leaves the others theirs. A value
+        # with a name of its own goes by none of these: what it is was said, and is not here.
         for way in (self._listed, self._named_beside, self._identified, self._by_kind, self._parts):
             left = [one for one in left if not way(one)]
         left = [one for one in left if not self._by_role(one)]
-        if len(left) == 1:
+        if len(left) == 1 and not named:
             left = [one for one in left if not self._last(one)]
+        left += named
         told = {id(one) for one, _ in self.ambiguous}
         return Placing(
             tuple(self.done),

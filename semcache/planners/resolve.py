@@ -24,6 +24,7 @@ from semcache.planners.operation_index import (
     content,
     known_as,
 )
+from semcache.planners.placing import is_guess
 from semcache.planners.resolution import (
     Asked,
     NoTool,
@@ -36,6 +37,7 @@ from semcache.planners.resolution import (
 from semcache.planners.rules import RuleNormalizer
 from semcache.planners.synonyms import GENERAL, Synonyms
 from semcache.ports import Normalizer, Planner, PlanRequest
+from semcache.prompts.parameter import Parameter
 from semcache.prompts.words import REQUESTS, singular, tokens
 
 ENOUGH = 0.6
@@ -47,7 +49,21 @@ CANDIDATES = 40
 FITTED = 12
 """Of these, the ones whose inputs are tried."""
 
-_VERB, _NOUN, _TOLD, _VALUES = 0.25, 0.45, 0.15, 0.15  # what each piece of evidence counts
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each piece of evidence counts; they add up to 1."""
+
+    verb: float
+    noun: float
+    told: float
+    values: float
+
+
+WORDS = Weights(0.25, 0.45, 0.15, 0.15)
+"""For a step whose values were only found in its words."""
+NAMED = Weights(0.2, 0.3, 0.15, 0.35)
+"""For a caller who gives the values by name: which operation takes them says much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +82,18 @@ class Said:
     verb: str
     action: str
     words: tuple[str, ...]
-    """Singular content words of the step without its values, its verb included."""
+    """Singular content words of the step, its verb included, without values of open classes."""
 
     @classmethod
-    def of(cls, intent: SubIntent, catalog: Catalog) -> "Said":
-        """Return what `intent` says; words that the catalog has synonyms for count as these too."""
+    def of(cls, intent: SubIntent, catalog: Catalog, given: Sequence[Parameter] = ()) -> "Said":
+        """Return what `intent` says; words that the catalog has synonyms for count as these too.
+
+        `given` are the values of the caller, whose words are values and nothing else.
+        """
         text = intent.goal
         for param in sorted(intent.params, key=lambda one: -len(one.mention or "")):
-            if param.mention:
+            # A listed value may be a noun as well: `issue` is a type of item somewhere.
+            if param.mention and (is_guess(param.name) or param in given):
                 text = text.replace(param.mention, " , ", 1)
         said = list(content(text))
         found = {*said, *(singular(word) for word in tokens(text))}
@@ -96,9 +116,7 @@ def verb_evidence(said: Said, known: Known) -> float | None:
         return 0.2 if said.verb else 0.5
     if said.action == known.action:
         return 1.0
-    if not reading:
-        return None
-    return 0.5 if "get" in {said.action, known.action} else 0.8  # one thing is not many
+    return 0.5 if reading else None
 
 
 def noun_evidence(said: Said, known: Known, index: OperationIndex) -> float:
@@ -162,7 +180,7 @@ class WordResolver:
     def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
         """Return the best operation by its words, or which ones it could be; see `Resolver`."""
         index = self._indexes.of(asked.catalog)
-        said = Said.of(intent, asked.catalog)
+        said = Said.of(intent, asked.catalog, asked.params)
         near = [
             one
             for one in index.near([*said.words, *_named(intent)], CANDIDATES)
@@ -182,7 +200,10 @@ class WordResolver:
         index: OperationIndex,
     ) -> tuple[list[Candidate], list[tuple[float, Unfit]]]:
         """Return the operations that fit a step, and those that nearly do, best first."""
-        scored = [entry for one in near if (entry := _scored(said, one, index)) is not None]
+        weights = NAMED if any(not is_guess(one.name) for one in asked.params) else WORDS
+        scored = [
+            entry for one in near if (entry := _scored(said, one, index, weights)) is not None
+        ]
         scored.sort(key=lambda entry: (-entry.score, entry.known.operation.name))
         found, unfit = [], []
         for entry in scored[:FITTED]:
@@ -190,10 +211,10 @@ class WordResolver:
             if isinstance(made, Fit):
                 made = accounted(made, intent, said, asked)
             if isinstance(made, Unfit):
-                unfit.append((entry.score + _VALUES / 2, made))
+                unfit.append((entry.score + weights.values / 2, made))
             else:
                 why = f"{entry.why}, values {made.quality:.2f}"
-                found.append(Candidate(made, entry.score + _VALUES * made.quality, why))
+                found.append(Candidate(made, entry.score + weights.values * made.quality, why))
         found.sort(key=lambda one: (-one.score, one.fit.known.operation.name))
         return found, sorted(unfit, key=lambda pair: -pair[0])
 
@@ -207,32 +228,36 @@ class Scored:
     why: str
 
 
-def _scored(said: Said, known: Known, index: OperationIndex) -> Scored | None:
+def _scored(said: Said, known: Known, index: OperationIndex, weights: Weights) -> Scored | None:
     verb = verb_evidence(said, known)
     if verb is None:
         return None
     noun, told = noun_evidence(said, known, index), told_evidence(said, known)
-    score = _VERB * verb + _NOUN * noun + _TOLD * told
+    score = weights.verb * verb + weights.noun * noun + weights.told * told
     return Scored(known, score, f"verb {verb:.2f}, noun {noun:.2f}, summary {told:.2f}")
 
 
 def accounted(fit: Fit, intent: SubIntent, said: Said, asked: Asked) -> Fit | Unfit:
     """Return the fit if the operation accounts for every word of the step; else why not.
 
-    "list stale issues" is not `list_issues`: what it says of the issues would be lost. A caller who
-    gives the values says with them what matters, so that further words are just talk.
+    "list stale issues" is not `list_issues`: what it says of the issues would be lost. Nor is "list
+    issues" `list_issue_types`, though no other operation should be there. A caller who gives the
+    values says with them what matters, so that further words are just talk.
     """
     if asked.params or intent.suggested:
         return fit
     known = fit.known
     tells = known.told | known.inputs | {*known.nouns, known.verb, said.verb}
     topics = {word for wire in fit.wires for word in content(wire.property)}
-    known_words = tells | topics | fit.accounts | VERBS.keys() | REQUESTS
+    values = {word for param in fit.params for word in content(param.mention or "")}
+    known_words = tells | topics | values | fit.accounts | VERBS.keys() | REQUESTS
     odd = [word for word in said.words if word not in known_words]
-    if not odd:
-        return fit
-    told = ", ".join(map(repr, odd))
-    return Unfit(known, f"it does not account for {told}")
+    if odd:
+        return Unfit(known, f"it does not account for {', '.join(map(repr, odd))}")
+    unsaid = [word for word in known.nouns if word not in said.words]
+    if unsaid and len(unsaid) < len(known.nouns):
+        return Unfit(known, f"it is about {', '.join(map(repr, unsaid))} too, which was not said")
+    return fit
 
 
 def _named(intent: SubIntent) -> list[str]:

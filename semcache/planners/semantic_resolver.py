@@ -81,7 +81,7 @@ class SemanticResolver:
         near: list[Known] = [index.known[place] for place in nearest]
         cosine = {index.known[place].operation.name: float(cosines[place]) for place in nearest}
         found, unfit = self._words.candidates(
-            intent, Said.of(intent, asked.catalog), near, asked, index
+            intent, Said.of(intent, asked.catalog, asked.params), near, asked, index
         )
         blended = [self._blended(one, cosine[one.fit.known.operation.name]) for one in found]
         blended.sort(key=lambda one: (-one.score, one.fit.known.operation.name))

@@ -67,6 +67,9 @@ def test_list_issues_is_list_issues_and_nothing_that_only_has_its_words() -> Non
     assert operations(resolve("list issues", bare)) == "list_issues"
     assert operations(resolve("list issue types", bare)) == "list_issue_types"
     assert operations(resolve("list branches", bare)) == "list_branches"
+    alone = resolve("list issues", Catalog([operation("list_issue_types")]))
+    assert isinstance(alone, Referral)
+    assert "it is about 'type' too, which was not said" in alone.question
 
 
 def test_a_path_is_parted_where_the_operation_takes_its_parts() -> None:
@@ -265,6 +268,13 @@ def test_a_result_without_a_schema_goes_to_the_one_place_that_needs_something() 
     found = two_steps({}, operation("list_orders", "customer"))
     assert isinstance(found, Resolution)
     assert found.wires[0].path == ()
+
+
+def test_a_noun_that_is_a_listed_value_elsewhere_is_still_a_noun() -> None:
+    kinds: JsonObject = {"enum": ["issue", "branch"]}
+    catalog = Catalog([operation("list_issues"), operation("list_items", kind=kinds)])
+    params = (Parameter("kind", "issue", "issues"),)
+    assert operations(resolve("list issues", catalog, params=params)) == "list_issues"
 
 
 def test_rules_read_a_step_that_the_catalog_accounts_for(issues: Catalog) -> None:

@@ -1,0 +1,24 @@
+"""A prompt is one step where the caller says what its values are."""
+
+from semcache.catalog.catalog import Catalog
+from semcache.planners.intents import Decomposition, Deferred
+from semcache.planners.whole import Whole
+from semcache.ports import PlanRequest
+from semcache.prompts.parameter import Parameter
+
+TALK = "I'd love a quiet evening, maybe find me something by Hitchcock"
+
+
+def test_a_caller_who_gives_values_gets_the_prompt_as_one_step() -> None:
+    values = (Parameter("director", "Hitchcock", "Hitchcock"),)
+    found = Whole().decompose(PlanRequest(TALK, None, Catalog(), values))
+    assert isinstance(found, Decomposition)
+    assert found.is_atomic
+    (step,) = found.intents
+    assert (step.goal, step.verb, step.action, step.params) == (TALK, "find", "search", values)
+
+
+def test_without_values_it_leaves_the_prompt_to_others() -> None:
+    found = Whole().decompose(PlanRequest(TALK, None, Catalog()))
+    assert isinstance(found, Deferred)
+    assert "gives no values" in found.why
