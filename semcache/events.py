@@ -1,7 +1,9 @@
 """What the core reports while it works: small frozen values, handed to an observer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from semcache.canonical import Json, JsonObject
 
 Tier = Literal["template", "schema", "semantic"]
 """Where a hit came from."""
@@ -11,6 +13,17 @@ Phase = Literal[
     "plan", "generalize", "store", "execute",
 ]  # fmt: skip
 """A step of the way of a prompt."""
+
+NodeKind = Literal["run", "step", "attempt", "operation", "model", "reflection"]
+"""What a node of a run tree is: a handled prompt or a piece of work of the caller's, a step of its
+way, one try at something that may be tried again, a call of an operation or of a model, a look at a
+failure."""
+
+NodeStatus = Literal["running", "completed", "failed", "cancelled", "revised"]
+"""Where a node stands; `revised`: completed, and replaced by a later attempt beside it."""
+
+Level = Literal["run", "step", "model"]
+"""What was reflected on: a whole run, a step of it, a call of a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +130,101 @@ class NodeFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOpened:
+    """A node of a run tree began."""
+
+    tree: str
+    """Id of the outermost run."""
+    run: str
+    """Id of the run that it belongs to; the node's own for a run."""
+    id: str
+    parent: str
+    """Id of the node that it stands under; empty for the root of its tree."""
+    tenant: str
+    name: str
+    kind: NodeKind
+    started_s: float
+    """Epoch seconds."""
+    input: Json = None
+    """What went in; as all values in events about nodes, without secrets and cut to 2000
+    characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeClosed:
+    """A node of a run tree ended, well or not."""
+
+    tree: str
+    run: str
+    id: str
+    status: NodeStatus
+    seconds: float
+    output: Json = None
+    error: str = ""
+    """Class and message of what it raised; empty if it ended well."""
+    notes: JsonObject = field(default_factory=dict)
+    """What else is known of it: tier, effect, reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRevised:
+    """A completed node was replaced by a new attempt beside it."""
+
+    tree: str
+    id: str
+    """The one that is replaced."""
+    by: str
+    """The one that replaces it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectionStarted:
+    """Something failed and is looked at."""
+
+    run: str
+    """Id of the run; empty outside one."""
+    level: Level
+    name: str
+    attempt: int
+    """The attempt that failed, 1 for the first."""
+    error: str
+    """Class and message of the failure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectionFinished:
+    """It is decided what comes of a failure."""
+
+    run: str
+    level: Level
+    name: str
+    attempt: int
+    retry: bool
+    """Whether it is tried again."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpawnRequested:
+    """An agent asked for a further run; nothing runs before the application accepts."""
+
+    tree: str
+    id: str
+    """Id of the request."""
+    tenant: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpawnDecided:
+    """The application accepted or refused such a request."""
+
+    tree: str
+    id: str
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
     """Something broken was found on opening and put right."""
 
@@ -133,6 +241,13 @@ Event: TypeAlias = (
     | ModelCalled
     | ResponseLookedUp
     | NodeFinished
+    | NodeOpened
+    | NodeClosed
+    | NodeRevised
+    | ReflectionStarted
+    | ReflectionFinished
+    | SpawnRequested
+    | SpawnDecided
     | Repaired
 )
 """Anything that is reported."""

@@ -29,7 +29,7 @@ from semcache.errors import (
     PlanningError,
     SemCacheError,
 )
-from semcache.events import Phase, PhaseFinished
+from semcache.events import Event, Phase, PhaseFinished
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.grounding import Groundings
 from semcache.planners.questions import Ask, Interview, asks, conduct
@@ -53,6 +53,10 @@ from semcache.ports import (
 from semcache.prompts.parameter import by_name
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.text import check_prompt
+from semcache.runs.here import Open, OpenRun
+from semcache.runs.here import node as open_node
+from semcache.runs.recorder import Runs
+from semcache.runs.tree import Run, Tree
 from semcache.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -73,8 +77,8 @@ class Answer:
     """What the lookup found: a hit, or the miss that led to planning."""
     plan: ExecutionPlan
     """The plan that was executed, values bound."""
-    run: str
-    """Id of the run."""
+    run: Run = field(repr=False)
+    """The run as a tree: print it, or look at `run.id` and its nodes."""
     planned: bool
     """Whether a planner was asked."""
     seconds: float
@@ -97,7 +101,7 @@ class Answer:
             "value": self.value,
             "tier": self.tier,
             "planned": self.planned,
-            "run": self.run,
+            "run": self.run.id,
             "milliseconds": round(self.seconds * 1000, 3),
             "found": self.found.to_dict(),
             "plan": self.plan.to_dict(),
@@ -126,6 +130,7 @@ class SemCache:
         groundings: Groundings | None = None,
         ask: Ask | None = None,
         waiting: Waiting | None = None,
+        runs: Runs | None = None,
         closing: Sequence[Callable[[], None]] = (),
     ) -> None:
         self.cache = cache
@@ -134,6 +139,8 @@ class SemCache:
         """What the model answered, by what it was asked; None: nothing is remembered."""
         self.catalog = catalog
         """What plans may call."""
+        self.runs = runs or Runs()
+        """The latest runs of each tenant, as trees."""
         self._normalizers = tuple(normalizers)
         self._planners = tuple(planners)
         self._engines = dict(engines)
@@ -359,16 +366,30 @@ class SemCache:
             ModelError: a model was needed and cannot answer.
             ExecutionError: the plan stopped.
         """
-        start = self._clock.monotonic()
         job = _Job(prompt, tenant, params, allow_writes, threshold, uuid.uuid4().hex)
+        start = self._clock.monotonic()
+        with self._opened(job) as opened:
+            return self._finished(job, self._choose(job), Interview(answers), start, opened)
+
+    def _choose(self, job: "_Job") -> "_Chosen":
+        """Return the plan to run: a hit that did not fail of late, else a new one."""
         found = self._look(job)
-        failure = self._failure(tenant, _failing_key(found))
+        failure = self._failure(job.tenant, _failing_key(found))
         broken = failure is not None and failure.attempts >= REPLAN_AFTER
-        if isinstance(found, Hit) and not broken:
-            chosen = _Chosen.of(found)
-        else:
-            chosen = self._learn(job, found)
-        return self._finished(job, chosen, Interview(answers), start)
+        return (
+            _Chosen.of(found) if isinstance(found, Hit) and not broken else self._learn(job, found)
+        )
+
+    def _opened(self, job: "_Job") -> OpenRun:
+        given = None if job.params is None else {"params": job.params}
+        return OpenRun(
+            job.prompt,
+            emit=self._emit,
+            clock=self._clock,
+            tenant=job.tenant,
+            id=job.run,
+            given=given,
+        )
 
     def answer(
         self, needs: NeedsInput | str, answers: Mapping[str, object], *, tenant: str = "default"
@@ -393,38 +414,44 @@ class SemCache:
         interview.check(held.questions, self.catalog)
         _waiting(self._waiting).take(tenant, token)
         job = _Job(held.prompt, tenant, None, held.allow_writes, None, held.run)
-        found = self.lookup(held.prompt, tenant=tenant, run=held.run)
-        chosen = _Chosen(found, held.plan, planned=held.planned, key=held.key)
-        return self._finished(job, chosen, interview, start)
+        with self._opened(job) as opened:
+            found = self.lookup(held.prompt, tenant=tenant, run=held.run)
+            chosen = _Chosen(found, held.plan, planned=held.planned, key=held.key)
+            return self._finished(job, chosen, interview, start, opened)
 
     def _finished(
-        self, job: "_Job", chosen: "_Chosen", interview: Interview, start: float
+        self, job: "_Job", chosen: "_Chosen", interview: Interview, start: float, opened: Open
     ) -> Answer:
         """Run the plan and return the answer, or what must be asked first."""
         came = self._executed(job, chosen, interview)
         needs = came if isinstance(came, NeedsInput) else None
-        return Answer(
+        answer = Answer(
             text=came.text,
             value=came.value if isinstance(came, Outcome) else None,
             found=chosen.found,
             plan=chosen.plan,
-            run=job.run,
+            run=self.runs.get(job.run, tenant=job.tenant) or Run(Tree(job.tenant), job.run),
             planned=chosen.planned,
             seconds=self._clock.monotonic() - start,
             nodes=came.nodes if isinstance(came, Outcome) else (),
             needs=needs,
         )
+        opened.note(tier=answer.tier, planned=answer.planned)
+        opened.gave(answer.text)
+        return answer
 
     def _look(self, job: "_Job", schema: PromptSchema | None = None) -> Found:
         """Return what the cache has, but no semantic hit that writes without the caller's leave."""
-        found = self.lookup(
-            job.prompt,
-            tenant=job.tenant,
-            params=job.params,
-            schema=schema,
-            threshold=job.threshold,
-            run=job.run,
-        )
+        with open_node("lookup") as opened:
+            found = self.lookup(
+                job.prompt,
+                tenant=job.tenant,
+                params=job.params,
+                schema=schema,
+                threshold=job.threshold,
+                run=job.run,
+            )
+            opened.note(**_said(found))
         if not isinstance(found, Hit) or found.tier != "semantic" or job.allow_writes is not None:
             return found
         writing = [n for n in found.plan.operations() if self.catalog.get(n).effect == "write"]
@@ -507,7 +534,7 @@ class SemCache:
                 catalog=catalog,
                 limits=self._limited(allow_writes=allow_writes),
                 clock=self._clock,
-                observer=self.cache.emit,
+                observer=self._emit,
                 run=run,
             )
 
@@ -559,17 +586,22 @@ class SemCache:
     def _timed(self, phase: Phase, job: "_Job") -> Iterator[None]:
         start, failed = self._clock.monotonic(), ""
         try:
-            yield
+            with open_node(phase, "attempt" if phase == "execute" else "step"):
+                yield
         except SemCacheError as error:
             failed = type(error).__name__
             raise
         finally:
             took = self._clock.monotonic() - start
-            self.cache.emit(
+            self._emit(
                 PhaseFinished(
                     tenant=job.tenant, run=job.run, phase=phase, seconds=took, error=failed
                 )
             )
+
+    def _emit(self, event: Event) -> None:
+        self.runs(event)
+        self.cache.emit(event)
 
     # Closing -------------------------------------------------------------------------------
 
@@ -645,6 +677,13 @@ def _is_news(schema: PromptSchema, found: Miss) -> bool:
     """Return whether the schema says more than the one that the lookup had from the rules."""
     had_complete = bool(found.trace.key) and not found.trace.unexplained
     return not schema.partial and not had_complete
+
+
+def _said(found: Found) -> JsonObject:
+    """Return what a lookup came to, for its node."""
+    if isinstance(found, Hit):
+        return {"tier": found.tier, "key": found.key}
+    return {"reason": found.reason}
 
 
 def _identity(grounded: Grounded | None) -> str:

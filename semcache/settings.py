@@ -84,6 +84,14 @@ class Settings:
     """Seconds that one operation may take."""
     max_output_bytes: int = 10 * 2**20
     """Bytes that one result may have."""
+    run_trees: int = 100
+    """Run trees that are kept to look at; those that began longest ago make room."""
+    run_nodes: int = 10_000
+    """Nodes that one run tree keeps; those that finished longest ago make room."""
+    prompt_token_price: float = 0.0
+    """Price of a million tokens sent to the model, in any currency; run trees count the cost."""
+    completion_token_price: float = 0.0
+    """Price of a million tokens that the model answers."""
 
     def __post_init__(self) -> None:
         for name in _RANGES:
@@ -149,13 +157,17 @@ _RANGES: dict[str, tuple[float, float]] = {
     "timeout_s": (0.001, 86_400),
     "call_timeout_s": (0.001, 86_400),
     "max_output_bytes": (1, 2**40),
+    "run_trees": (1, 10**6),
+    "run_nodes": (1, 10**7),
+    "prompt_token_price": (0, 10**9),
+    "completion_token_price": (0, 10**9),
 }
 
 
 _WHOLE = frozenset(
     "neighbors max_entries max_bytes max_total_entries max_total_bytes max_prompt_chars "
     "embedder_threads model_retries model_operations max_steps max_output_bytes "
-    "response_entries response_bytes".split()
+    "response_entries response_bytes run_trees run_nodes".split()
 )
 """Settings that count something."""
 

@@ -39,6 +39,8 @@ from semcache.ports import (
     PlanStore,
     VectorIndex,
 )
+from semcache.runs.recorder import Runs
+from semcache.runs.tree import Prices
 from semcache.semcache import SemCache
 from semcache.settings import Settings
 from semcache.stores.disk import DiskStore
@@ -71,22 +73,21 @@ class SystemClock:
 
 
 class Reporter:
-    """Hands events to an observer that must not break a run: what it raises is logged once."""
+    """Hands events to observers that must not break a run: what one raises is logged once."""
 
-    def __init__(self, observer: Observer | None) -> None:
-        self._observer = observer
-        self._warned = False
+    def __init__(self, *observers: Observer | None) -> None:
+        self._observers = tuple(observer for observer in observers if observer is not None)
+        self._warned: set[int] = set()
 
     def __call__(self, event: Event, /) -> None:
-        """Pass `event` on."""
-        if self._observer is None:
-            return
-        try:
-            self._observer(event)
-        except Exception:  # a caller's observer may raise anything; a run goes on
-            if not self._warned:
-                self._warned = True
-                log.warning("the observer raised and is ignored where it does", exc_info=True)
+        """Pass `event` on to each."""
+        for number, observer in enumerate(self._observers):
+            try:
+                observer(event)
+            except Exception:  # a caller's observer may raise anything; a run goes on
+                if number not in self._warned:
+                    self._warned.add(number)
+                    log.warning("the observer raised and is ignored where it does", exc_info=True)
 
 
 def open_plan_cache(
@@ -145,7 +146,13 @@ def open_semcache(
         settings = replace(settings, directory=directory)
     catalog = catalog.with_builtins([ask_user(), *TRANSFORMS])
     clock = clock or SystemClock()
-    report = Reporter(observer)
+    runs = Runs(
+        max_trees=settings.run_trees,
+        max_nodes=settings.run_nodes,
+        prices=Prices(settings.prompt_token_price, settings.completion_token_price),
+    )
+    theirs = Reporter(observer)
+    report = Reporter(runs, theirs)
     store = _store(settings)
     model = model or _model(settings)
     embedder = embedder or _embedder(settings)
@@ -162,7 +169,7 @@ def open_semcache(
             catalog=catalog,
             embedder=embedder,
             clock=clock,
-            observer=None if observer is None else report,
+            observer=None if observer is None else theirs,
         ),
         catalog=catalog,
         normalizers=_normalizers(remembering, report, clock),
@@ -177,6 +184,7 @@ def open_semcache(
             max_output_bytes=settings.max_output_bytes,
         ),
         responses=responses,
+        runs=runs,
         groundings=(
             Groundings(groundings, embedder, closed=catalog.closed) if groundings else None
         ),

@@ -29,20 +29,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ports": TEXTS,
     "matching": PORTS,
     "cache": PORTS | {"matching", "settings", "forks"},
-    "planners": PORTS,
-    "execution": PORTS,
+    "runs": PORTS,
+    "planners": PORTS | {"runs"},
+    "execution": PORTS | {"runs"},
     "stores": PORTS | {"forks"},
     "models": PORTS | {"cache"},
     "sources": PORTS,
-    "semcache": PORTS | {"matching", "cache", "planners", "settings"},
+    "semcache": PORTS | {"matching", "cache", "planners", "runs", "settings"},
     "wiring": PORTS
     | {"matching", "cache", "planners", "execution", "stores", "models", "sources", "settings"}
-    | {"semcache"},
+    | {"runs", "semcache"},
     "aio": PORTS | {"cache", "semcache", "settings"},
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
-    "commands": PORTS | {"semcache", "wiring", "sources", "cache", "settings", "demo", "explore"},
+    "commands": PORTS | {"runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"},
     "cli": LEAVES | {"commands"},
 }
 # `PlanCache.open` and `SemCache.open` are the doors that the contract names; they ask wiring, which

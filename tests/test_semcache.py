@@ -324,7 +324,7 @@ def test_an_answer_tells_what_happened_as_json() -> None:
     answer = bench.semcache.run("monthly visitor report of Denver")
     said = answer.to_dict()
     assert json.loads(json.dumps(said)) == said
-    assert (said["tier"], said["planned"], said["run"]) == (answer.tier, False, answer.run)
+    assert (said["tier"], said["planned"], said["run"]) == (answer.tier, False, answer.run.id)
     assert (said["value"], said["text"]) == ({"answer": {"seen": 2}}, '{"seen":2}')
     assert [node.node for node in answer.nodes if node.operation] == ["call"]
 
@@ -332,10 +332,10 @@ def test_an_answer_tells_what_happened_as_json() -> None:
 def test_a_run_reports_every_phase_and_node_under_its_id() -> None:
     bench = by_word()
     answer = bench.semcache.run("report of Boston")
-    phases = {e.phase for e in bench.observer.of(PhaseFinished) if e.run == answer.run}
+    phases = {e.phase for e in bench.observer.of(PhaseFinished) if e.run == answer.run.id}
     assert phases >= {"normalize", "plan", "store", "bind", "execute"}
-    assert {e.run for e in bench.observer.of(NodeFinished)} == {answer.run}
-    assert bench.observer.of(LookupFinished)[0].run == answer.run
+    assert {e.run for e in bench.observer.of(NodeFinished)} == {answer.run.id}
+    assert bench.observer.of(LookupFinished)[0].run == answer.run.id
 
 
 # What cannot be answered ─────────────────────────────────────────────────────────────────────────

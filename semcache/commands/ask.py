@@ -1,14 +1,15 @@
 """`semcache ask`, `semcache answer` and `semcache explain`."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from semcache.cache.found import Hit
 from semcache.commands.opening import semcache_of
 from semcache.commands.options import add_command, add_common, add_planning
-from semcache.commands.output import WAITING, print_json
-from semcache.errors import InvalidInput
+from semcache.commands.output import WAITING, print_json, print_run
+from semcache.errors import InvalidInput, SemCacheError
 from semcache.semcache import Answer
 
 if TYPE_CHECKING:
@@ -31,11 +32,15 @@ def add(commands: "Commands") -> None:
                 metavar="TOPIC=TEXT",
                 help="an answer to what the plan may ask you",
             )
+            options.add_argument(
+                "--tree", action="store_true", help="show what the run did, even if it failed"
+            )
         add_common(options)
         add_planning(options)
     options = add_command(commands, "answer", _answer, "Answer what `ask` came back with.")
     options.add_argument("token", help="the token that `ask` printed")
     options.add_argument("answer", nargs="+", metavar="TOPIC=TEXT", help="what you say")
+    options.set_defaults(tree=False)
     add_common(options)
     add_planning(options)
 
@@ -43,7 +48,17 @@ def add(commands: "Commands") -> None:
 def _ask(options: argparse.Namespace) -> int:
     with semcache_of(options) as semcache:
         said = _said(options.answer)
-        return _shown(options, semcache.run(options.text, tenant=options.tenant, answers=said))
+        try:
+            answer = semcache.run(options.text, tenant=options.tenant, answers=said)
+        except SemCacheError:
+            run = semcache.runs.latest(tenant=options.tenant)
+            if options.tree and run is not None:
+                print_run(run, to=sys.stderr)
+            raise
+        status = _shown(options, answer)
+        if options.tree and not options.json:
+            print_run(answer.run, to=sys.stdout)
+        return status
 
 
 def _answer(options: argparse.Namespace) -> int:
@@ -69,7 +84,8 @@ def _said(given: Sequence[str]) -> dict[str, object]:
 
 def _shown(options: argparse.Namespace, answer: Answer) -> int:
     if options.json:
-        print_json(answer.to_dict())
+        tree = {"tree": answer.run.to_dict()} if options.tree else {}
+        print_json({**answer.to_dict(), **tree})
         return 0 if answer.needs is None else WAITING
     if answer.needs is not None:
         print(answer.needs.text)

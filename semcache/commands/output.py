@@ -1,8 +1,12 @@
 """What commands print, and the statuses they exit with."""
 
 import sys
+from importlib.util import find_spec
+from typing import TextIO
 
 from semcache.canonical import Json, JsonObject, dumps
+from semcache.runs.drawing import rich_tree
+from semcache.runs.tree import Run
 
 WRONG, ERROR, WAITING, INTERRUPTED = 1, 2, 3, 130
 """Exit statuses beside 0: a command found something wrong (`demo` a wrong answer, `tune` nothing to
@@ -22,6 +26,16 @@ def print_pairs(pairs: JsonObject, *, as_json: bool) -> None:
         return
     for name, value in pairs.items():
         print(f"{name}: {value if isinstance(value, str) else dumps(value)}")
+
+
+def print_run(run: Run, *, to: TextIO) -> None:
+    """Print what a run did as a tree, in colors on a terminal where rich is installed."""
+    if to.isatty() and find_spec("rich"):
+        from rich.console import Console  # noqa: PLC0415 - an extra
+
+        Console(file=to).print(rich_tree(run))
+    else:
+        print(run, file=to)
 
 
 def say_error(message: str) -> None:

@@ -19,6 +19,7 @@ from semcache.errors import (
     OutputTooLarge,
 )
 from semcache.ports import Limits
+from semcache.runs.here import node as open_node
 
 
 def call(
@@ -45,17 +46,22 @@ def call(
         OutputTooLarge: input or output is over the bound.
         InputNeeded: it asks a person who has not answered yet.
     """
-    code = _permitted(operation, limits, node)
-    values = _accepted(operation, given, catalog, limits, node)
-    if operation.idempotency_key is not None:
-        values[operation.idempotency_key] = key or uuid.uuid4().hex
-    result = _within(timeout_s, code, values, operation.name, node)
-    try:
-        return bounded(
-            result, limits, what=f"the output of operation {operation.name!r}", node=node
-        )
-    except InvalidJson as error:
-        raise OperationFailed(str(error), node=node) from error
+    with open_node(node, "operation", given=given) as opened:
+        opened.note(operation=operation.name, effect=operation.effect)
+        code = _permitted(operation, limits, node)
+        values = _accepted(operation, given, catalog, limits, node)
+        if operation.idempotency_key is not None:
+            values[operation.idempotency_key] = key or uuid.uuid4().hex
+        if operation.effect == "write" and not (operation.idempotency_key and key):
+            opened.wrote(operation.name)
+        result = _within(timeout_s, code, values, operation.name, node)
+        try:
+            what = f"the output of operation {operation.name!r}"
+            output = bounded(result, limits, what=what, node=node)
+        except InvalidJson as error:
+            raise OperationFailed(str(error), node=node) from error
+        opened.gave(output)
+        return output
 
 
 def _permitted(operation: Operation, limits: Limits, node: str) -> Call:

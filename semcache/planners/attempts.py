@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from semcache.errors import InvalidSettings, ModelError
 from semcache.events import ModelCalled
 from semcache.ports import Clock, Completion, Message, Model, Observer, RememberingModel
+from semcache.runs.here import run_id
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ class Asking:
         if self.observer is not None:
             self.observer(
                 ModelCalled(
-                    run="",
+                    run=run_id(),
                     purpose=self.purpose,
                     model=completion.model or self.model.fingerprint,
                     attempt=attempt,

@@ -1,0 +1,117 @@
+"""What may be kept of a value: no secrets, and not too much of it."""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from semcache.canonical import MAX_DEPTH, Json, JsonObject
+
+HIDDEN: Final = "<redacted>"
+"""What stands in the place of a secret."""
+MAX_CHARS: Final = 2000
+"""Characters of the texts of one value that are kept, all of them together."""
+
+_NAMES = re.compile(
+    r"(?:^|[_-])(?:pass(?:word|wd|phrase)?|pwd|secrets?|tokens?|api[_-]?keys?|access[_-]?keys?|"
+    r"private[_-]?keys?|authorization|auth|credentials?|cookies?|session[_-]?id|bearer)$",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"(?:prompt|completion|total|max|input|output)[_-]tokens$", re.IGNORECASE)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SECRETS = re.compile(
+    r"""
+    \b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{8,}            # OpenAI, Anthropic, Stripe
+    | \bgh[pousr]_[A-Za-z0-9]{20,} | \bgithub_pat_\w{20,}
+    | \bxox[abprs]-[A-Za-z0-9-]{10,}               # Slack
+    | \bA(?:KI|SI)A[A-Z0-9]{16}\b                  # AWS
+    | \bAIza[\w-]{30,}                             # Google
+    | \beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*            # JSON Web Token
+    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[\s\S]*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
+    | (?<=://)[^\s/:@]+:[^\s/@]+(?=@)              # user:password of a URL
+    | (?i:(?<=bearer\ )|(?<=basic\ ))[\w.~+/=-]{6,}
+    | (?i:(?<=password[=:])|(?<=api_key[=:])|(?<=apikey[=:])|(?<=token[=:])|(?<=secret[=:]))
+      [^\s&"',;]+
+    """,
+    re.VERBOSE,
+)
+
+
+def hidden(text: str) -> str:
+    """Return `text` with whatever looks like a secret replaced by `<redacted>`."""
+    return _SECRETS.sub(HIDDEN, text)
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether what is called `name` is a secret: `api_key`, `userPassword`, `token`."""
+    spelled = _CAMEL.sub("_", name)
+    return bool(_NAMES.search(spelled)) and not _COUNTED.search(spelled)
+
+
+def kept(value: object, *, max_chars: int = MAX_CHARS) -> Json:
+    """Return a copy of what may be kept of `value`: JSON, without secrets, and bounded.
+
+    A text is cut, a list and an object end, where the room is used up, and say so. What is no JSON
+    (NaN, a set, a cycle) becomes a text that names its type. Cost: the room, not the value.
+    """
+    return _Keeping(max_chars).of(value, 0, ())
+
+
+class _Keeping:
+    """One value, and the room that is left for it."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def of(self, value: object, depth: int, above: tuple[int, ...]) -> Json:
+        copy: Json = f"<{type(value).__name__}>"
+        if value is None or isinstance(value, bool | int | float):
+            copy = _scalar(value)
+            self.room -= len(str(copy))
+        elif isinstance(value, str):
+            copy = self.text(value)
+        elif depth > MAX_DEPTH or id(value) in above:
+            copy = "<cycle or too deep>"
+        elif isinstance(value, Mapping):
+            copy = self.mapping(value, depth + 1, (*above, id(value)))
+        elif isinstance(value, list | tuple):
+            copy = self.items(value, depth + 1, (*above, id(value)))
+        return copy
+
+    def text(self, text: str) -> str:
+        cut = text[: max(self.room, 0) + 200]  # a secret across the edge is still seen whole
+        shown = hidden(cut).encode("utf-8", "replace").decode()
+        if len(shown) > self.room or len(cut) < len(text):
+            shown = f"{shown[: max(self.room, 0)]}… ({len(text):,} characters)"
+        self.room -= len(shown)
+        return shown
+
+    def mapping(self, value: Mapping[object, object], depth: int, above: tuple[int, ...]) -> Json:
+        copy: JsonObject = {}
+        for number, (key, item) in enumerate(value.items()):
+            if self.room <= 0:
+                copy["…"] = f"{len(value) - number} more"
+                break
+            name = self.text(key if isinstance(key, str) else f"<{type(key).__name__}>")
+            secret = is_secret_name(name) and item not in (None, "", {})
+            copy[name] = HIDDEN if secret else self.of(item, depth, above)
+        return copy
+
+    def items(
+        self, value: list[object] | tuple[object, ...], depth: int, above: tuple[int, ...]
+    ) -> Json:
+        copy: list[Json] = []
+        for number, item in enumerate(value):
+            if self.room <= 0:
+                copy.append(f"… {len(value) - number} more")
+                break
+            copy.append(self.of(item, depth, above))
+        return copy
+
+
+def _scalar(value: float | bool | None) -> Json:  # noqa: FBT001 - a value, not a switch
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"<{value}>"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"<integer of {value.bit_length():,} bits>"
+    return value
