@@ -56,7 +56,7 @@ from semcache.prompts.text import check_prompt
 from semcache.runs.here import Open, OpenRun
 from semcache.runs.here import node as open_node
 from semcache.runs.recorder import Runs
-from semcache.runs.tree import Run, Tree
+from semcache.runs.tree import Run
 from semcache.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -384,6 +384,7 @@ class SemCache:
         given = None if job.params is None else {"params": job.params}
         return OpenRun(
             job.prompt,
+            home=self.runs,
             emit=self._emit,
             clock=self._clock,
             tenant=job.tenant,
@@ -430,7 +431,7 @@ class SemCache:
             value=came.value if isinstance(came, Outcome) else None,
             found=chosen.found,
             plan=chosen.plan,
-            run=self.runs.get(job.run, tenant=job.tenant) or Run(Tree(job.tenant), job.run),
+            run=(opened.home or self.runs).view(job.run, tenant=job.tenant),
             planned=chosen.planned,
             seconds=self._clock.monotonic() - start,
             nodes=came.nodes if isinstance(came, Outcome) else (),

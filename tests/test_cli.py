@@ -345,6 +345,34 @@ def test_a_model_reads_what_rules_cannot_and_is_asked_once(
     assert request.headers["authorization"] == "Bearer sk-secret"
 
 
+# specs: B-7
+def test_a_second_identical_ask_makes_no_model_call_at_all(run: Run, openai_server: Any) -> None:
+    openai_server.says(json.dumps({"workflow_type": "sequential", "steps": [{"ps": SCHEMA}]}))
+    model = ("--model", "scripted-1", "--base-url", openai_server.base_url)
+    first = _json(run, "ask", BEYOND_RULES, *model)
+    asked = len(openai_server.requests)
+    again = _json(run, "ask", BEYOND_RULES, *model, "--tree")
+    assert (asked, len(openai_server.requests)) == (1, 1)
+    assert (again["planned"], again["text"]) == (False, first["text"])
+    assert "model_calls" not in again["tree"]
+
+
+def test_ask_shows_the_tree_of_the_run(run: Run) -> None:
+    run("ask", SALES_2024)
+    status, out, err = run("ask", SALES_2023, "--tree")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[2].startswith(f"✓ {SALES_2023}")
+    assert "    ├── ✓ call" in out
+    assert "operation query_sales" in out
+
+
+def test_ask_shows_the_tree_of_a_run_that_failed(run: Run) -> None:
+    status, out, err = run("ask", "Sail around Cape Horn", "--tree")
+    assert (status, out) == (2, "")
+    assert err.startswith("✗ Sail around Cape Horn")
+    assert "└── ✗ plan" in err
+
+
 def test_clear_forgets_what_models_answered_too(run: Run, openai_server: Any) -> None:
     schema = json.dumps({"workflow_type": "sequential", "steps": [{"ps": SCHEMA}]})
     openai_server.says(schema, schema)

@@ -43,7 +43,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
-    "commands": PORTS | {"runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"},
+    "commands": PORTS
+    | {"runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"},
     "cli": LEAVES | {"commands"},
 }
 # `PlanCache.open` and `SemCache.open` are the doors that the contract names; they ask wiring, which

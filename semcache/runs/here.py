@@ -4,12 +4,15 @@ import uuid
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from semcache.canonical import Json, JsonObject
 from semcache.events import NodeClosed, NodeKind, NodeOpened, NodeStatus
 from semcache.ports import Clock, Observer
 from semcache.runs.redaction import kept
+
+if TYPE_CHECKING:
+    from semcache.runs.recorder import Runs
 
 MAX_NAME = 200  # characters
 
@@ -28,6 +31,8 @@ class Here:
     """0 for the root of the tree."""
     runs: int
     """How many runs stand one in the other here; 1 for the outermost."""
+    home: "Runs" = field(repr=False)
+    """What builds the tree: of runs inside runs, whatever the outermost was told to."""
     emit: Observer = field(repr=False)
     clock: Clock = field(repr=False)
     writes: list[str] = field(repr=False)
@@ -74,6 +79,11 @@ class Open:
     def here(self) -> Here | None:
         """Where it stands; None outside a run, or before it is entered."""
         return self._here
+
+    @property
+    def home(self) -> "Runs | None":
+        """What builds its tree; None outside a run."""
+        return self._here.home if self._here is not None else None
 
     def note(self, **notes: Json) -> None:
         """Keep what else is known of it."""
@@ -124,7 +134,6 @@ class Open:
         standing, token = self._here, self._token
         if standing is None or token is None:
             return
-        _HERE.reset(token)
         status: NodeStatus = "completed"
         if error is not None:
             status = "failed" if isinstance(error, Exception) else "cancelled"
@@ -140,6 +149,7 @@ class Open:
                 notes={name: kept(value) for name, value in self._notes.items()},
             )
         )
+        _HERE.reset(token)
 
 
 class OpenRun(Open):
@@ -149,15 +159,17 @@ class OpenRun(Open):
         self,
         name: object,
         *,
-        emit: Observer,
+        home: "Runs",
         clock: Clock,
+        emit: Observer | None = None,
         tenant: str = "default",
         id: str = "",  # noqa: A002 - the word of the node
         given: object = None,
         under: Here | None = None,
     ) -> None:
         super().__init__(under or here(), name, "run", given)
-        self._emit = emit
+        self._home = home
+        self._emit = emit or home
         self._clock = clock
         self._tenant = tenant
         self._own_id = id or uuid.uuid4().hex
@@ -173,6 +185,7 @@ class OpenRun(Open):
             tenant=self._tenant,
             depth=above.depth + 1 if above is not None and inside else 0,
             runs=above.runs + 1 if above is not None and inside else 1,
+            home=above.home if above is not None and inside else self._home,
             emit=self._emit,
             clock=self._clock,
             writes=[],

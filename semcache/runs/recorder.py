@@ -52,7 +52,18 @@ class Runs:
         self._numbers = itertools.count(1)
 
     def __call__(self, event: Event, /) -> None:
-        """Take what `event` says of a node; other events are nothing to it."""
+        """Take what `event` says of a node; other events are nothing to it.
+
+        Inside a run whose tree is elsewhere, because another `SemCache` asks this one, it goes
+        there.
+        """
+        standing = here()
+        if standing is not None and standing.home is not self:
+            standing.home(event)
+        else:
+            self._take(event, standing)
+
+    def _take(self, event: Event, standing: Here | None) -> None:
         match event:
             case NodeOpened():
                 self._tree_of(event).opened(event)
@@ -63,7 +74,7 @@ class Runs:
                 if (tree := self._known(event.tree)) is not None:
                     tree.revised(event)
             case ModelCalled() | NodeFinished():
-                if (standing := here()) is not None:
+                if standing is not None:
                     self._inside(event, standing)
 
     def _inside(self, event: ModelCalled | NodeFinished, standing: Here) -> None:
@@ -84,6 +95,10 @@ class Runs:
             if tree.get(run) is not None:
                 return Run(tree, run)
         return None
+
+    def view(self, run: str, *, tenant: str = "default") -> Run:
+        """Return what `get` does; of a run that is not kept, one with no nodes."""
+        return self.get(run, tenant=tenant) or Run(Tree(tenant), run)
 
     def latest(self, *, tenant: str = "default") -> Run | None:
         """Return the run of the tenant that began last and stands in no other; None if none."""

@@ -16,7 +16,7 @@ class Desk:
         self.runs = Runs(**more)
 
     def run(self, name: str = "work", **more: Any) -> OpenRun:
-        return OpenRun(name, emit=self.runs, clock=self.clock, **more)
+        return OpenRun(name, home=self.runs, clock=self.clock, **more)
 
 
 @pytest.fixture
