@@ -131,6 +131,22 @@ class Relevant:
         order = sorted(range(len(operations)), key=lambda at: (-score.get(at, 0.0), at))
         return [operations[at] for at in order]
 
+    def cosines(self, text: str, operations: Sequence[Operation]) -> list[float]:
+        """Return how near `text` is to each operation in meaning, in [-1, 1]; higher is nearer.
+
+        `[]` without an embedder, or where it fails (which is logged). Each operation is embedded
+        once, as long as its fingerprint is the same.
+        """
+        if self._embedder is None or not operations:
+            return []
+        try:
+            asked = self._embedder.embed([text])[0]
+            rows = self._embedded(self._embedder, operations)
+        except EmbeddingError as error:
+            log.warning("operations are ranked by their words alone: %s", error)
+            return []
+        return [float(cosine) for cosine in rows @ asked]
+
     def _known_words(self, catalog: Catalog, operations: Sequence[Operation]) -> _Words:
         with self._lock:
             if catalog.fingerprint in self._words:
@@ -145,15 +161,8 @@ class Relevant:
 
     def _by_meaning(self, text: str, operations: Sequence[Operation]) -> list[int]:
         """Return places of `operations`, the nearest to `text` first; `[]` if nothing can tell."""
-        if self._embedder is None or not operations:
-            return []
-        try:
-            asked = self._embedder.embed([text])[0]
-            rows = self._embedded(self._embedder, operations)
-        except EmbeddingError as error:
-            log.warning("operations are ranked by their words alone: %s", error)
-            return []
-        return [int(at) for at in np.argsort(-(rows @ asked), kind="stable")]
+        near = self.cosines(text, operations)
+        return sorted(range(len(near)), key=lambda at: (-near[at], at))
 
     def _embedded(self, embedder: Embedder, operations: Sequence[Operation]) -> np.ndarray:
         with self._lock:

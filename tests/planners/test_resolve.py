@@ -301,11 +301,15 @@ def test_meaning_finds_what_words_alone_leave_open() -> None:
 def test_operations_are_embedded_once_and_changed_ones_again() -> None:
     embedder = HashEmbedder()
     resolver = SemanticResolver(embedder)
-    resolver.vectors(ISSUES)
-    resolver.vectors(ISSUES)
-    assert len(embedder.texts) == len(ISSUES)
-    resolver.vectors(ISSUES.with_(operation("github.get_issue", summary="Changed.")))
-    assert len(embedder.texts) == len(ISSUES) + 1
+    asked = Asked(prompt="", catalog=ISSUES)
+    resolver.resolve(step("list"), asked)
+    first = len(embedder.texts)
+    resolver.resolve(step("list"), asked)
+    again = len(embedder.texts) - first
+    assert again == first - len(ISSUES)
+    changed = ISSUES.with_(operation("github.get_issue", summary="Changed."))
+    resolver.resolve(step("list"), Asked(prompt="", catalog=changed))
+    assert len(embedder.texts) - first - again == again + 1
 
 
 def test_an_empty_catalog_and_an_enormous_one_are_answered_alike() -> None:
