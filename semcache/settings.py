@@ -7,9 +7,12 @@ Explicit values win over the environment (`SEMCACHE_THRESHOLD=0.97`), the enviro
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from datetime import UTC, tzinfo
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from semcache.errors import InvalidSettings
 
@@ -46,6 +49,8 @@ class Settings:
     flight_ttl_s: float = 10.0
     """Seconds after which a plan is made again whose maker died. Clocks of machines that share a
     store must agree much better than that."""
+    timezone: str = "UTC"
+    """Where days begin and end for words such as "yesterday": `UTC`, `Europe/Berlin`…"""
     max_prompt_chars: int = 20_000
     """Characters a prompt may have."""
     writes_from_semantic: bool = False
@@ -105,6 +110,13 @@ class Settings:
             raise InvalidSettings(
                 f"max_wrong is {self.max_wrong!r}; expected a share between 0 and 1, or None"
             )
+
+        _zone(self.timezone)
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone named by `timezone`."""
+        return _zone(self.timezone)
 
     @classmethod
     def load(
@@ -174,6 +186,19 @@ _WHOLE = frozenset(
 
 _SECRET = frozenset(f.name for f in fields(Settings) if not f.repr)
 """Settings whose values are never shown."""
+
+
+@cache
+def _zone(name: str) -> tzinfo:
+    if name == "UTC":
+        return UTC  # known to every machine
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError, TypeError) as error:
+        raise InvalidSettings(
+            f"timezone is {name!r}; expected a name of the IANA database such as 'Europe/Berlin' "
+            "(install `tzdata` if this machine has none)"
+        ) from error
 
 
 def _check_range(name: str, value: object) -> None:

@@ -105,6 +105,7 @@ def open_plan_cache(
     max_bytes: int | None,
     max_total_entries: int | None,
     max_total_bytes: int | None,
+    timezone: str,
 ) -> PlanCache:
     """Return a plan cache for these settings; see `PlanCache.open`."""
     settings = Settings(
@@ -117,6 +118,7 @@ def open_plan_cache(
         max_bytes=max_bytes,
         max_total_entries=max_total_entries,
         max_total_bytes=max_total_bytes,
+        timezone=timezone,
     )
     return _plan_cache(
         settings,

@@ -6,7 +6,7 @@ counts, and what cannot be told apart from chance is pinned: the plan then serve
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 from semcache.binding.codecs import alike
@@ -37,11 +37,13 @@ def generalize(
     mentions: Sequence[Mention] = (),
     *,
     schemas: Schemas | None = None,
+    dated: Container[str] = frozenset(),
 ) -> PlanTemplate:
     """Return `plan` with every place bound that takes a value of `params` or of another mention.
 
     `mentions` are all mentions of the prompt, in order. `schemas` (operation name → schema of its
-    input) decide the type of a place that a placeholder fills.
+    input) decide the type of a place that a placeholder fills. `dated`: parameters whose values
+    will be worked out anew from words such as "last month" on the day of asking.
 
     Source: orra's cache service (mapping by value), OneMCP's hydration (`{{params.x}}`); the rules
     that make both safe are in `settle` and `leftovers`.
@@ -70,7 +72,7 @@ def generalize(
     _tell_apart(given, params_, settled)
     for param in makers(params_, owned.carriers, shared_words(params_, owned.carriers)):
         settled.pinned.setdefault((param.name, ()), Pin(param.name, param.value, "kin"))
-    lasts = lasting(mentions, owned, params_, bindings, unbound)
+    lasts = lasting(mentions, owned, params_, bindings, unbound, told=dated)
     told = frozenset(param.name for param in given)
     fading = bool(lasts.perishable) and _lasts_if_told(
         lasting(mentions, owned, params_, bindings, unbound, told=told)

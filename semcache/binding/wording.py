@@ -9,11 +9,20 @@ from semcache.errors import BindingError
 from semcache.prompts.mentions import Mention
 
 Wording: TypeAlias = Literal[
-    "verbatim", "lower", "upper", "title", "recognized", "recognized_text", "known", "absent"
+    "verbatim",
+    "lower",
+    "upper",
+    "title",
+    "recognized",
+    "recognized_text",
+    "dated",
+    "known",
+    "absent",
 ]
 """`verbatim`: the words are the value. `lower`, `upper`, `title`: but for case. `recognized`: what
-a recognizer or a closed set reads from them. `recognized_text`: the same, as text. `known`: only a
-translation seen before tells. `absent`: no words carry it.
+a recognizer or a closed set reads from them. `recognized_text`: the same, as text. `dated`: what
+they come to on the day of asking. `known`: only a translation seen before tells. `absent`: no words
+carry it.
 
 What a relative mention reads is never worked out against a clock ("last 30 days" reads 30), so a
 plan that holds it holds the words, and other words may take their place."""

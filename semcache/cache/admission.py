@@ -7,6 +7,7 @@ from semcache.binding.generalize import generalize
 from semcache.binding.template import PlanTemplate
 from semcache.binding.wording import Wording, wording
 from semcache.cache.asked import Asked
+from semcache.cache.dated import dated_names, unnamed_dates
 from semcache.cache.entry import Entry
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan, NotActionable
@@ -65,8 +66,15 @@ def admit(
             generalized safely.
     """
     schemas = {} if catalog is None else {op.name: op.input_schema for op in catalog}
-    template = generalize(plan.to_dict(), params, asked.mentions, schemas=schemas)
+    document, day = plan.to_dict(), asked.day(now)
+    named = {parameter.name for parameter in params}
+    unnamed = unnamed_dates(document, asked.mentions, named, day)
+    dated = dated_names(params, asked.mentions, day) | {parameter.name for parameter in unnamed}
+    template = generalize(
+        document, (*params, *unnamed), asked.mentions, schemas=schemas, dated=dated
+    )
     wordings = _wordings(template.params, template.carriers, _unaided(asked.mentions, plain))
+    wordings |= dict.fromkeys(dated & wordings.keys(), "dated")
     complete = schema is not None and not schema.partial
     return Entry(
         tenant=asked.tenant,

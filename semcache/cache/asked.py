@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, tzinfo
 
 from semcache.matching.pair import Side
 from semcache.prompts.given import given_template
@@ -29,6 +30,14 @@ class Asked:
     given_template: TemplateText
     """The template text without the given values; `template` where none are given."""
     schema: PromptSchema | None = None
+    now: float = 0.0
+    """Epoch seconds at which it is asked."""
+    zone: tzinfo = UTC
+    """Where its days begin and end."""
+
+    def day(self, epoch: float | None = None) -> date:
+        """Return the day at `epoch` seconds, or on which it is asked (None), in its zone."""
+        return datetime.fromtimestamp(self.now if epoch is None else epoch, self.zone).date()
 
     def side(self) -> Side:
         """Return the prompt's side of a pair."""
@@ -41,7 +50,9 @@ class Asked:
 
     def aligned(self, mentions: Sequence[Mention]) -> "Asked":
         """Return the same prompt read with other mentions."""
-        return replace(self, mentions=tuple(mentions), template=mask(self.text, mentions))
+        template = mask(self.text, mentions)
+        bare = self.given_template if self.given else template
+        return replace(self, mentions=tuple(mentions), template=template, given_template=bare)
 
 
 def ask(
@@ -53,6 +64,8 @@ def ask(
     learned: LearnedValues | None,
     catalog: str = "",
     grounding: str = "",
+    now: float = 0.0,
+    zone: tzinfo = UTC,
 ) -> Asked:
     """Return `text` with its mentions found and masked."""
     mentions = find_mentions(text, given=given, closed=closed, learned=learned)
@@ -66,4 +79,6 @@ def ask(
         catalog=catalog,
         grounding=grounding,
         given_template=given_template(text, given, mentions, learned) if given else template,
+        now=now,
+        zone=zone,
     )

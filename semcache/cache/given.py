@@ -7,13 +7,10 @@ else was found in the prompt, a number that nobody gave, must be what it was for
 from collections.abc import Iterator, Sequence
 
 from semcache.binding.pieces import Pin
-from semcache.binding.wording import read
 from semcache.cache.asked import Asked
 from semcache.cache.entry import Entry
 from semcache.cache.reading import SlotReading
-from semcache.cache.serving import Refused, Served, bound
-from semcache.canonical import Json
-from semcache.errors import BindingError
+from semcache.cache.serving import Refused, Served, bound, value_of
 from semcache.matching.roles import match_slots
 from semcache.prompts.given import given_template
 from semcache.prompts.mentions import Mention, find_mentions
@@ -45,7 +42,10 @@ def serve_by_names(entry: Entry, asked: Asked) -> Served:
         elif _repeats(entry, slot, asked, its):
             told.add(slot.name)
         else:
-            values[slot.name] = _read(slot, its)
+            mention = Mention(
+                0, 0, its.mention_text, its.kind, its.value, "recognized", "", its.relative
+            )
+            values[slot.name] = value_of(slot, mention, asked, entry.created_s)
     return bound(entry, values, told=told)
 
 
@@ -110,13 +110,3 @@ def _without(quoted: str, given: Sequence[Parameter]) -> str:
     inner = quoted[1:-1]
     bare = [Parameter(p.name, p.value, None) for p in given]
     return given_template(inner, bare, find_mentions(inner, given=bare)).text
-
-
-def _read(slot: SlotReading, its: Slot) -> Json:
-    if slot.source.casefold() == its.mention_text.casefold():
-        return slot.value
-    mention = Mention(0, 0, its.mention_text, its.kind, its.value, "recognized", "", its.relative)
-    try:
-        return read(slot.how, mention, source=slot.source)
-    except BindingError as error:
-        raise Refused("binding", str(error)) from error

@@ -149,6 +149,7 @@ class PlanCache:
         max_bytes: int | None = None,
         max_total_entries: int | None = None,
         max_total_bytes: int | None = None,
+        timezone: str = "UTC",
     ) -> "PlanCache":
         """Return a cache kept in `directory`, or in memory (None). Loads no model.
 
@@ -159,7 +160,7 @@ class PlanCache:
         begin anew, `never`, `exact` (template and schema tiers) or `always`. `max_entries` and
         `max_bytes` bound each tenant, `max_total_entries` and `max_total_bytes` all together; None:
         no bound. What is worth least makes room (see `stores.worth`), overall in the tenant that
-        has most.
+        has most. `timezone`: where days begin and end for words such as "yesterday".
 
         Raises:
             InvalidSettings: a value is out of range.
@@ -182,6 +183,7 @@ class PlanCache:
             max_bytes=max_bytes,
             max_total_entries=max_total_entries,
             max_total_bytes=max_total_bytes,
+            timezone=timezone,
         )
 
     # Lookup --------------------------------------------------------------------------------
@@ -243,6 +245,8 @@ class PlanCache:
             learned=None if view is None else view.learned,
             catalog="" if self.catalog is None else self.catalog.fingerprint,
             grounding=grounding,
+            now=self._clock.now(),
+            zone=self.settings.zone,
         )
         return replace(asked, schema=schema) if schema is not None else asked
 

@@ -1,11 +1,14 @@
 """Serving: an entry and a prompt become a plan with its own values, or a reason why not."""
 
+import re
 from collections.abc import Container, Mapping
+from datetime import date
 from typing import NamedTuple
 
 from semcache.binding.bind import BoundPlan, bind
 from semcache.binding.wording import deterministic, read
 from semcache.cache.asked import Asked
+from semcache.cache.dated import plain_day, retold
 from semcache.cache.entry import Entry
 from semcache.cache.reading import SlotReading
 from semcache.canonical import Json, same
@@ -48,7 +51,7 @@ def serve_by_slots(entry: Entry, asked: Asked, learned: LearnedValues) -> Served
             values[reading.names[key]] = given.value
     for slot, mention in zip(reading.slots, asked.mentions, strict=True):
         _same_role(slot, mention)
-        value = _value(slot, mention, asked, learned)
+        value = _value(slot, mention, asked, learned, entry.created_s)
         if slot.name in values and not same(values[slot.name], value):
             raise Refused("binding", f"{slot.name!r} stands twice with different values")
         values[slot.name] = value
@@ -88,22 +91,57 @@ def _same_role(slot: SlotReading, mention: Mention) -> None:
         raise Refused("parameters", text)
 
 
-def _value(slot: SlotReading, mention: Mention, asked: Asked, learned: LearnedValues) -> Json:
+def _value(
+    slot: SlotReading, mention: Mention, asked: Asked, learned: LearnedValues, stored_s: float
+) -> Json:
     given = asked.given.get(slot.key)
     if given is not None:
         return given.value
-    if slot.named:
+    if slot.named and not mention.relative:
         known = learned.translation(slot.type, mention.text)
-        if known is not None and not mention.relative:
+        if known is not None:
             return known
         if mention.source not in {"recognized", "closed"}:
             _check_copied(slot, mention, learned)
+    return value_of(slot, mention, asked, stored_s)
+
+
+def value_of(slot: SlotReading, mention: Mention, asked: Asked, stored_s: float) -> Json:
+    """Return what the words of `mention` are in `slot` of an entry stored at `stored_s`.
+
+    Raises:
+        Refused: the words do not tell.
+    """
+    if slot.how == "dated":
+        return _dated(slot, mention, asked, asked.day(stored_s))
     if slot.source.casefold() == mention.text.casefold():
         return slot.value
+    if mention.relative and _is_day(slot.value):
+        return _dated(slot, mention, asked, asked.day(stored_s))
     try:
         return read(slot.how, mention, source=slot.source)
     except BindingError as error:
         raise Refused("binding", str(error)) from error
+
+
+def _is_day(value: Json) -> bool:
+    return isinstance(value, str) and _DAY.fullmatch(value) is not None
+
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def _dated(slot: SlotReading, mention: Mention, asked: Asked, stored: date) -> Json:
+    today = asked.day()
+    if slot.how == "dated":
+        value = retold(mention, source=slot.source, value=slot.value, stored=stored, today=today)
+    elif deterministic(slot.how):
+        value = plain_day(mention, today)
+    else:
+        value = None
+    if value is None:
+        raise Refused("binding", f"what {mention.text!r} means on {today} cannot be told for sure")
+    return value
 
 
 def _check_copied(slot: SlotReading, mention: Mention, learned: LearnedValues) -> None:

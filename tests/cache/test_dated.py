@@ -1,0 +1,112 @@
+"""Words such as "yesterday" are worked out on the day of asking, never frozen."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.cache.found import Hit, Miss
+from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import Json, JsonObject
+from semcache.errors import InvalidSettings
+from semcache.prompts.parameter import Parameter
+from semcache.testing import FakeClock, HashEmbedder
+
+DAY = timedelta(days=1)
+
+
+def plan(**given: Json) -> JsonObject:
+    return {
+        "start_node": {"route": "call"},
+        "call": {"operation": "sales", "input": given, "route": "end"},
+        "end": {"completed": True, "vars": {"answer": "$.call"}},
+    }
+
+
+def given_input(found: object) -> Json:
+    assert isinstance(found, Hit), found
+    call = found.plan.to_dict()["call"]
+    assert isinstance(call, dict)
+    return call["input"]
+
+
+def at(*parts: int) -> FakeClock:
+    return FakeClock(datetime(*parts, tzinfo=UTC).timestamp())  # type: ignore[misc,arg-type]  # a date
+
+
+def opened(clock: FakeClock, timezone: str = "UTC") -> PlanCache:
+    return PlanCache.open(embedder=HashEmbedder(), clock=clock, timezone=timezone)
+
+
+def day_of(clock: FakeClock) -> date:
+    return datetime.fromtimestamp(clock.now(), UTC).date()
+
+
+def test_a_named_day_follows_the_clock() -> None:
+    clock = at(2026, 11, 20)
+    with opened(clock) as cache:
+        params = [Parameter("day", "2026-11-19", mention="yesterday")]
+        cache.store("sales of yesterday", plan(day="2026-11-19"), params=params)
+        clock.advance(5 * 24 * 3600)
+        assert given_input(cache.lookup("sales of yesterday")) == {"day": "2026-11-24"}
+        assert given_input(cache.lookup("sales of tomorrow")) == {"day": "2026-11-26"}
+        assert given_input(cache.lookup("sales of 2024-02-29")) == {"day": "2024-02-29"}
+        assert isinstance(cache.lookup("sales of last month"), Miss)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 4000), st.integers(0, 28))
+def test_a_range_that_nobody_named_follows_the_clock(later: int, earlier: int) -> None:
+    clock = at(2026, 11, 29 - earlier)
+    with PlanCache.open(embedder=HashEmbedder(), clock=clock, ttl_s=None) as cache:
+        held = plan(start="2026-10-01", end="2026-10-31")
+        cache.store("sales by region last month", held)
+        clock.advance(later * 24 * 3600)
+        last = day_of(clock).replace(day=1) - DAY
+        wanted = {"start": last.replace(day=1).isoformat(), "end": last.isoformat()}
+        assert given_input(cache.lookup("sales by region last month")) == wanted
+
+
+def test_another_period_is_worked_out_in_the_way_of_the_example() -> None:
+    clock = at(2026, 11, 20)
+    with opened(clock) as cache:
+        cache.store("sales of last month", plan(start="2026-10-01", end="2026-10-31"))
+        found = cache.lookup("sales of this year")
+        assert given_input(found) == {"start": "2026-01-01", "end": "2026-12-31"}
+
+
+def test_a_date_beside_it_that_nobody_said_ends_the_plan_with_the_quarter_of_an_hour() -> None:
+    clock = at(2026, 11, 20)
+    with opened(clock) as cache:
+        cache.store("sales of yesterday", plan(day="2026-11-19", until="2026-12-24"))
+        assert isinstance(cache.lookup("sales of yesterday"), Hit)
+        clock.advance(3600)
+        assert isinstance(cache.lookup("sales of yesterday"), Miss)
+
+
+def test_a_relative_word_stands_for_a_date_where_all_rules_agree() -> None:
+    clock = at(2026, 11, 20)
+    with opened(clock) as cache:
+        params = [Parameter("day", "2026-03-11", mention="2026-03-11")]
+        cache.store("sales of 2026-03-11", plan(day="2026-03-11"), params=params)
+        assert given_input(cache.lookup("sales of yesterday")) == {"day": "2026-11-19"}
+        assert isinstance(cache.lookup("sales of Tuesday"), Miss)
+
+
+@pytest.mark.parametrize(
+    ("timezone", "day"),
+    [("UTC", "2026-11-19"), ("Pacific/Auckland", "2026-11-20"), ("America/Lima", "2026-11-19")],
+)
+def test_days_begin_where_the_settings_say(timezone: str, day: str) -> None:
+    clock = at(2026, 11, 15, 22)
+    with opened(clock, timezone) as cache:
+        stored = "2026-11-15" if timezone == "Pacific/Auckland" else "2026-11-14"
+        cache.store("sales of yesterday", plan(day=stored))
+        clock.advance(5 * 24 * 3600)
+        assert given_input(cache.lookup("sales of yesterday")) == {"day": day}
+
+
+def test_a_time_zone_that_nobody_knows_is_a_clear_error() -> None:
+    with pytest.raises(InvalidSettings, match=r"'Mars/Olympus'.*IANA"):
+        opened(FakeClock(), "Mars/Olympus")
