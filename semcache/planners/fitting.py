@@ -80,13 +80,14 @@ def _values(
     """Return the values of a step, and the names of those that another step may be meant to use.
 
     What is a listed value of some operation is none here if it only says what this one is about.
+    Where the caller gives values, what was only found in the words is none: "the 1st of March" is
+    the date that the caller holds.
     """
     about = {known.verb, *known.nouns}
     said = [
         one
         for one in intent.params
-        if one.mention is not None
-        and (one in asked.params or is_guess(one.name) or not about.issuperset(words(one.mention)))
+        if one.mention is not None and (one in asked.params or _is_value(one, about, asked))
     ]
     unsaid = [one for one in intent.params if one.mention is None]
     values = [*said, *unsaid]
@@ -99,6 +100,12 @@ def _values(
             if mention.source == "closed" and mention.name and not said_already and not noun:
                 values.append(Parameter(mention.name, mention.value, mention.text))
     return values, {one.name for one in unsaid}
+
+
+def _is_value(param: Parameter, about: set[str], asked: Asked) -> bool:
+    if is_guess(param.name):
+        return not asked.params
+    return not about.issuperset(words(param.mention or ""))
 
 
 def _closed(into: Sequence[Place], root: JsonObject) -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ value and every word of the goal somewhere, may it write what it writes. What is
 whoever took the goal apart, for a bounded number of rounds.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -14,8 +14,10 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidSettings
 from semcache.planners.intents import Decomposition, SubIntent
 from semcache.planners.operation_index import VERBS, content, known_as
+from semcache.planners.placing import is_guess
 from semcache.planners.resolution import NoTool, Referral, Resolution, Resolved
 from semcache.prompts.mentions import find_mentions
+from semcache.prompts.parameter import Parameter
 from semcache.prompts.words import REQUESTS, tokens
 
 Severity = Literal["critical", "error", "warning"]
@@ -78,18 +80,21 @@ def verify(
     resolved: Mapping[str, Resolved],
     catalog: Catalog,
     *,
+    params: Sequence[Parameter] = (),
     may_write: bool | Collection[str] = False,
 ) -> Verdict:
     """Return what is to be said of a plan before it runs.
 
-    `may_write`: whether operations that write may be called, or the names of those that may.
+    `params`: the values that the caller gave; beside them, what was only found in the words need
+    not be used. `may_write`: whether operations that write may be called, or the names of those
+    that may.
     """
     named = catalog.fingerprints if may_write is True else may_write
     leave = frozenset(named) if named else frozenset[str]()
     found = [
         *_unresolved(goal, resolved),
         *_data_flow(goal, resolved),
-        *_values(goal, resolved),
+        *_values(goal, resolved, params),
         *_coverage(goal, resolved, catalog),
         *_effects(goal, resolved, catalog, leave),
     ]
@@ -164,7 +169,9 @@ def _data_flow(goal: Decomposition, resolved: Mapping[str, Resolved]) -> Iterato
             yield Concern("data_flow", "error", intent.id, what)
 
 
-def _values(goal: Decomposition, resolved: Mapping[str, Resolved]) -> Iterator[Concern]:
+def _values(
+    goal: Decomposition, resolved: Mapping[str, Resolved], held: Sequence[Parameter]
+) -> Iterator[Concern]:
     """Yield the values said for a step that its operation is not given."""
     for intent, one in _found(goal, resolved):
         if intent.kind in {"user_input", "output"}:
@@ -172,6 +179,8 @@ def _values(goal: Decomposition, resolved: Mapping[str, Resolved]) -> Iterator[C
         given = [(param.mention or "").casefold() for param in one.params]
         for param in intent.params:
             said = (param.mention or "").casefold()
+            if held and is_guess(param.name):
+                continue
             if said and not any(said in text or (text and text in said) for text in given):
                 what = f"{param.mention!r} was said and {one.operation!r} is not given it"
                 yield Concern("value", "error", intent.id, what)

@@ -5,6 +5,11 @@ from semcache.planners.operation_index import VERBS
 from semcache.ports import PlanRequest
 from semcache.prompts.words import tokens
 
+# Words that part steps, put one under a condition, or ask for something to be done to a result.
+_MORE = frozenset(
+    "then afterwards otherwise if unless sort sorted filter filtered group grouped sum".split()
+)
+
 
 class Whole:
     """Takes a prompt as one step if the caller gives values by name. Satisfies `Decomposer`.
@@ -12,7 +17,7 @@ class Whole:
     People talk around what they want ("I'd like a movie night, something by Hitchcock"), and no
     pattern reads that. Which operation takes the values that the caller holds tells it all the
     same; what no operation clearly does is refused by the resolver. Put it after the patterns,
-    where there is no model.
+    where there is no model. It defers where a word says that there is more than one step.
     """
 
     name = "whole-1"
@@ -22,6 +27,8 @@ class Whole:
         if not request.params:
             return Deferred("whole", "the caller gives no values by name, so words alone decide")
         said = tokens(request.prompt)
+        if more := _MORE.intersection(said):
+            return Deferred("whole", f"{min(more)!r} may begin a further step")
         verb = next((word for word in said if word in VERBS), "")
         step = SubIntent(
             id="step1",

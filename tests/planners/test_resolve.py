@@ -277,6 +277,19 @@ def test_a_noun_that_is_a_listed_value_elsewhere_is_still_a_noun() -> None:
     assert operations(resolve("list issues", catalog, params=params)) == "list_issues"
 
 
+def test_what_was_only_found_is_no_value_where_the_caller_holds_them() -> None:
+    goal = "what do you have on the 1st of March"
+    catalog = Catalog([operation("list_meetings", "day"), operation("book_room", "room")])
+    held = (Parameter("day", "2024-03-01"),)
+    asked = Asked(prompt=goal, catalog=catalog, params=held)
+    found = WordResolver(enough=0.4).resolve(
+        step(goal, verb="", params=(*held, Parameter("date", "1st of March", "1st of March"))),
+        asked,
+    )
+    assert isinstance(found, Resolution)
+    assert (found.operation, found.params) == ("list_meetings", held)
+
+
 def test_rules_read_a_step_that_the_catalog_accounts_for(issues: Catalog) -> None:
     goal = "list open issues of acme/web"
     found = RulesResolver().resolve(step(goal, params=()), Asked(prompt=goal, catalog=issues))

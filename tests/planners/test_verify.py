@@ -101,6 +101,9 @@ def test_a_value_that_was_said_and_is_given_to_nobody_is_told() -> None:
     step = call("a", "list issues 7", params=(said,))
     of = verdict("list issues 7", [step], does("a", "list_issues"))
     assert codes(of) == [("value", "error", "a")]
+    made = Decomposition("list issues 7", (step,), 1.0, "test")
+    held = [Parameter("page", 7)]
+    assert verify(made, {"a": does("a", "list_issues")}, CATALOG, params=held).runs
 
 
 def test_values_and_words_of_the_goal_that_no_step_has_are_told() -> None:

@@ -22,3 +22,11 @@ def test_without_values_it_leaves_the_prompt_to_others() -> None:
     found = Whole().decompose(PlanRequest(TALK, None, Catalog()))
     assert isinstance(found, Deferred)
     assert "gives no values" in found.why
+
+
+def test_a_prompt_that_may_have_a_further_step_is_left_to_others() -> None:
+    values = (Parameter("director", "Hitchcock", "Hitchcock"),)
+    prompt = "films by Hitchcock, then sort them by year"
+    found = Whole().decompose(PlanRequest(prompt, None, Catalog(), values))
+    assert isinstance(found, Deferred)
+    assert "may begin a further step" in found.why
