@@ -30,6 +30,7 @@ SemCacheError
 │   ├── StoreCorrupt              bytes that are not what was written
 │   ├── ForeignDirectory          a directory that is not ours
 │   ├── ForeignDatabase           a schema of a database that is not ours
+│   ├── WrongKey                  encrypted with another key, or with none where one is given
 │   └── NewerFormat               written by a later semcache
 ├── IndexCorrupt                  a vector index file that cannot be trusted
 ├── EmbeddingError                an embedder that cannot answer
@@ -196,6 +197,10 @@ class ForeignDirectory(StoreError):
 
 class ForeignDatabase(StoreError):
     """A schema of a database that holds tables that semcache did not make."""
+
+
+class WrongKey(StoreError):
+    """A store that the given key does not open: another one, or none, was used to write it."""
 
 
 class NewerFormat(StoreError):

@@ -51,11 +51,13 @@ from semcache.ports import (
     PlanRequest,
 )
 from semcache.prompts.parameter import by_name
+from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.text import check_prompt
 from semcache.runs.here import Open, OpenRun
 from semcache.runs.here import node as open_node
 from semcache.runs.recorder import Runs
+from semcache.runs.redacted import redacted_event
 from semcache.runs.tree import Run
 from semcache.settings import Settings
 
@@ -166,6 +168,7 @@ class SemCache:
         responses: Responses | None = None,
         groundings: Sequence[Grounding] = (),
         ask: Ask | None = None,
+        redact: Redact | None = None,
     ) -> "SemCache":
         """Return a SemCache over `catalog`, its cache kept in `directory` or in memory (None).
 
@@ -177,6 +180,8 @@ class SemCache:
         serves no prompt that is another use case, or none.
         What a plan asks a person is asked through `ask`, which gets a `Question` and returns the
         answer; None: such a run comes back with `Answer.needs`, and `answer` goes on with it.
+        `redact`: see `PlanCache.open`; models and operations are given the prompt as it is, and
+        what a model answers to a prompt with something to hide is not remembered.
 
         Raises:
             InvalidSettings, ForeignDirectory, NewerFormat, StoreUnavailable, StoreCorrupt: it
@@ -195,6 +200,7 @@ class SemCache:
             responses=responses,
             groundings=groundings,
             ask=ask,
+            redact=redact,
         )
 
     # The five operations -------------------------------------------------------------------
@@ -218,7 +224,8 @@ class SemCache:
             try:
                 schema = normalizer.normalize(text, catalog=self.catalog, params=given)
             except (NormalizationError, InvalidPrompt) as error:  # a normalizer may take less text
-                log.info("no schema from %s: %s", type(normalizer).__name__, error)
+                said = self.cache.redacted(str(error), prompt=text, params=params)
+                log.info("no schema from %s: %s", type(normalizer).__name__, said)
                 continue
             if not schema.partial:
                 return schema
@@ -234,9 +241,8 @@ class SemCache:
         """
         if self._groundings is None:
             return None
-        return self._groundings.match(
-            check_prompt(prompt, max_chars=self.cache.settings.max_prompt_chars)
-        )
+        text = check_prompt(prompt, max_chars=self.cache.settings.max_prompt_chars)
+        return self._groundings.match(self.cache.redacted(text, prompt=text))
 
     def lookup(
         self,
@@ -514,8 +520,9 @@ class SemCache:
             with self._timed("execute", job):
                 came = self._conducted(chosen.plan, interview, run=job.run, allow_writes=allow)
         except ExecutionError as error:
+            said = self.cache.redacted(str(error), prompt=job.prompt, params=job.params)
             with self.cache.guarded(job.tenant):
-                self._failures.failed(job.tenant, chosen.key, str(error))
+                self._failures.failed(job.tenant, chosen.key, said)
             raise
         if not isinstance(came, Outcome):
             return self._suspended(job, chosen, interview, came)
@@ -601,6 +608,8 @@ class SemCache:
             )
 
     def _emit(self, event: Event) -> None:
+        if self.cache.redact is not None:
+            event = redacted_event(event, self.cache.redact)
         self.runs(event)
         self.cache.emit(event)
 

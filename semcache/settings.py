@@ -25,6 +25,8 @@ class Settings:
 
     directory: Path | None = None
     """Where the cache is kept; None keeps it in memory."""
+    encryption_key: str = field(default="", repr=False)
+    """32 bytes as base64 to encrypt with what is kept on disk; empty: it is not. Never shown."""
     threshold: float = 0.95
     """Cosine in [-1, 1] that a semantic candidate must exceed."""
     max_wrong: float | None = None

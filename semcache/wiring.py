@@ -12,11 +12,13 @@ from semcache.cache.responses import Responses
 from semcache.catalog.builtin import ask_user
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounding
+from semcache.errors import SemCacheError
 from semcache.events import Event
 from semcache.execution.program import ProgramEngine
 from semcache.execution.routes import RoutesEngine
 from semcache.execution.tasks import TasksEngine
 from semcache.models.openai import OpenAIModel
+from semcache.models.redacting import RedactingEmbedder
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.planners.catalog_planner import CatalogPlanner
 from semcache.planners.failures import FailureMemory
@@ -37,18 +39,23 @@ from semcache.ports import (
     Observer,
     Planner,
     PlanStore,
+    Snapshots,
     VectorIndex,
 )
+from semcache.prompts.redaction import Redact
 from semcache.runs.recorder import Runs
+from semcache.runs.redacted import redacted_event
 from semcache.runs.tree import Prices
 from semcache.semcache import SemCache
 from semcache.settings import Settings
+from semcache.stores.cipher import Cipher
 from semcache.stores.disk import DiskStore
 from semcache.stores.disk_responses import DiskResponses
+from semcache.stores.encrypted import unlocked
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.memory import MemoryStore
 from semcache.stores.responses import MemoryResponses
-from semcache.stores.shelf import Shelf
+from semcache.stores.shelf import VIEWS, Shelf
 
 log = logging.getLogger(__name__)
 
@@ -75,12 +82,15 @@ class SystemClock:
 class Reporter:
     """Hands events to observers that must not break a run: what one raises is logged once."""
 
-    def __init__(self, *observers: Observer | None) -> None:
+    def __init__(self, *observers: Observer | None, redact: Redact | None = None) -> None:
+        self._redact = redact
         self._observers = tuple(observer for observer in observers if observer is not None)
         self._warned: set[int] = set()
 
     def __call__(self, event: Event, /) -> None:
         """Pass `event` on to each."""
+        if self._redact is not None:
+            event = redacted_event(event, self._redact)
         for number, observer in enumerate(self._observers):
             try:
                 observer(event)
@@ -106,6 +116,8 @@ def open_plan_cache(
     max_total_entries: int | None,
     max_total_bytes: int | None,
     timezone: str,
+    redact: Redact | None = None,
+    encryption_key: str = "",
 ) -> PlanCache:
     """Return a plan cache for these settings; see `PlanCache.open`."""
     settings = Settings(
@@ -119,6 +131,7 @@ def open_plan_cache(
         max_total_entries=max_total_entries,
         max_total_bytes=max_total_bytes,
         timezone=timezone,
+        encryption_key=encryption_key,
     )
     return _plan_cache(
         settings,
@@ -126,7 +139,8 @@ def open_plan_cache(
         catalog=catalog,
         embedder=embedder or _embedder(settings),
         clock=clock or SystemClock(),
-        observer=None if observer is None else Reporter(observer),
+        observer=None if observer is None else Reporter(observer, redact=redact),
+        redact=redact,
     )
 
 
@@ -142,6 +156,7 @@ def open_semcache(
     responses: Responses | None,
     groundings: Sequence[Grounding],
     ask: Ask | None,
+    redact: Redact | None = None,
 ) -> SemCache:
     """Return a SemCache for these settings; see `SemCache.open`."""
     if directory is not None:
@@ -153,8 +168,8 @@ def open_semcache(
         max_nodes=settings.run_nodes,
         prices=Prices(settings.prompt_token_price, settings.completion_token_price),
     )
-    theirs = Reporter(observer)
-    report = Reporter(runs, theirs)
+    theirs = Reporter(observer, redact=redact)
+    report = Reporter(runs, theirs, redact=redact)
     store = _store(settings)
     model = model or _model(settings)
     embedder = embedder or _embedder(settings)
@@ -163,7 +178,7 @@ def open_semcache(
         responses = ours = _responses(settings, clock, observer)
     remembering = model
     if model is not None and responses is not None:
-        remembering = CachedModel(model, responses)
+        remembering = CachedModel(model, responses, redact=redact)
     return SemCache(
         cache=_plan_cache(
             settings,
@@ -172,10 +187,13 @@ def open_semcache(
             embedder=embedder,
             clock=clock,
             observer=None if observer is None else theirs,
+            redact=redact,
         ),
         catalog=catalog,
-        normalizers=_normalizers(remembering, report, clock),
-        planners=_planners(settings, remembering, embedder, report, clock),
+        normalizers=_normalizers(remembering, report, clock, redact),
+        planners=_planners(
+            settings, remembering, embedder, observer=report, clock=clock, redact=redact
+        ),
         engines={"routes": RoutesEngine(), "tasks": TasksEngine(), "program": ProgramEngine(model)},
         failures=FailureMemory(store, clock),
         clock=clock,
@@ -191,7 +209,8 @@ def open_semcache(
             Groundings(groundings, embedder, closed=catalog.closed) if groundings else None
         ),
         ask=ask,
-        waiting=Waiting(store, clock),
+        # What waits for an answer is a whole run, with all that its prompt has to hide.
+        waiting=Waiting(store if redact is None else MemoryStore(), clock),
         closing=[ours.close] if ours is not None else [],
     )
 
@@ -204,10 +223,12 @@ def open_responses(
     ttl_s: float | None,
     clock: Clock | None,
     observer: Observer | None,
+    encryption_key: str = "",
 ) -> Responses:
     """Return a response cache for these settings; see `Responses.open`."""
+    cipher = Cipher(encryption_key) if encryption_key else None
     return Responses(
-        MemoryResponses() if directory is None else DiskResponses(directory),
+        MemoryResponses() if directory is None else DiskResponses(directory, cipher=cipher),
         clock or SystemClock(),
         max_entries=max_entries,
         max_bytes=max_bytes,
@@ -224,6 +245,7 @@ def _responses(settings: Settings, clock: Clock, observer: Observer | None) -> R
         ttl_s=settings.response_ttl_s,
         clock=clock,
         observer=observer,
+        encryption_key=settings.encryption_key,
     )
 
 
@@ -235,6 +257,7 @@ def _plan_cache(
     embedder: Embedder,
     clock: Clock,
     observer: Observer | None,
+    redact: Redact | None,
 ) -> PlanCache:
     make_index: Callable[[], VectorIndex] = FaissIndex
     return PlanCache(
@@ -242,18 +265,31 @@ def _plan_cache(
         embedder=embedder,
         clock=clock,
         make_index=make_index,
-        snapshots=None if settings.directory is None else Shelf(settings.directory / "views"),
+        snapshots=_snapshots(settings),
         observer=observer,
         settings=settings,
         catalog=catalog,
         normalizer=RuleNormalizer() if catalog is not None else None,
+        redact=redact,
     )
+
+
+def _snapshots(settings: Settings) -> Snapshots | None:
+    """Return where views are kept; encrypted records are read anew each time instead."""
+    if settings.directory is None or settings.encryption_key:
+        return None
+    return Shelf(settings.directory / VIEWS)
 
 
 def _store(settings: Settings) -> PlanStore:
     if settings.directory is None:
         return MemoryStore()
-    return DiskStore.open(settings.directory)
+    store = DiskStore.open(settings.directory)
+    try:
+        return unlocked(store, settings.encryption_key, what=repr(str(settings.directory)))
+    except SemCacheError:
+        store.close()
+        raise
 
 
 def _embedder(settings: Settings) -> Embedder:
@@ -274,29 +310,36 @@ def _model(settings: Settings) -> Model | None:
     )
 
 
-def _normalizers(model: Model | None, observer: Observer, clock: Clock) -> list[Normalizer]:
+def _normalizers(
+    model: Model | None, observer: Observer, clock: Clock, redact: Redact | None
+) -> list[Normalizer]:
     """Rules first: what they settle costs nothing."""
     rules: list[Normalizer] = [RuleNormalizer()]
     if model is None:
         return rules
-    return [*rules, ModelNormalizer(model, observer=observer, clock=clock)]
+    return [*rules, ModelNormalizer(model, observer=observer, clock=clock, redact=redact)]
 
 
 def _planners(
     settings: Settings,
     model: Model | None,
     embedder: Embedder,
+    *,
     observer: Observer,
     clock: Clock,
+    redact: Redact | None,
 ) -> list[Planner]:
     catalog: list[Planner] = [CatalogPlanner()]
     if model is None:
         return catalog
+    if redact is not None:
+        embedder = RedactingEmbedder(embedder, redact)
     by_model = ModelPlanner(
         model,
         plan_format=settings.plan_format,
         relevant=Relevant(embedder, most=settings.model_operations),
         observer=observer,
         clock=clock,
+        redact=redact,
     )
     return [*catalog, by_model]

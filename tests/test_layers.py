@@ -43,7 +43,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
+    "upkeep": PORTS | {"matching", "cache", "stores", "explore"},
     "commands": PORTS
+    | {"upkeep", "stores"}
     | {"runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"},
     "cli": LEAVES | {"commands"},
 }

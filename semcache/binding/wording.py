@@ -1,12 +1,12 @@
 """Wording: how words of a prompt carry a parameter's value, and how to read it from others."""
 
-import re
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
 from semcache.prompts.mentions import Mention
+from semcache.prompts.redaction import pattern
 
 Wording: TypeAlias = Literal[
     "verbatim",
@@ -78,22 +78,16 @@ def read(how: Wording, mention: Mention, *, source: str) -> Json:
             )
 
 
-_WRITTEN = frozenset({"date", "time", "money", "percent", "number", "year", "ordinal"})
+WRITTEN = frozenset({"date", "time", "money", "percent", "number", "year", "ordinal"})
 """Kinds that can be written in several ways; a plan that took one way as it was knows no other."""
-_RUN = re.compile(r"[0-9]+|[^\W\d_]+")
 
 
 def _verbatim(mention: Mention, source: str) -> str:
-    if mention.kind in _WRITTEN and _pattern(mention.text) != _pattern(source):
+    if mention.kind in WRITTEN and pattern(mention.text) != pattern(source):
         raise BindingError(
             f"{mention.text!r} is written otherwise than {source!r}, which the plan took as it was"
         )
     return mention.text
-
-
-def _pattern(text: str) -> str:
-    """Return how `text` is written: digits as `0`, letters as `a`, signs as they are."""
-    return _RUN.sub(lambda run: "0" if run[0].isdigit() else "a", text)
 
 
 def _is_number(value: Json) -> bool:

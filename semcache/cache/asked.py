@@ -9,6 +9,7 @@ from semcache.prompts.given import given_template
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.redaction import Redact, Secrets, hide
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.template import TemplateText, mask
 
@@ -34,6 +35,10 @@ class Asked:
     """Epoch seconds at which it is asked."""
     zone: tzinfo = UTC
     """Where its days begin and end."""
+    secrets: Secrets | None = None
+    """What of it must not be written down; None: nobody said."""
+    shown: str = ""
+    """The prompt as it may be written down."""
 
     def day(self, epoch: float | None = None) -> date:
         """Return the day at `epoch` seconds, or on which it is asked (None), in its zone."""
@@ -66,9 +71,14 @@ def ask(
     grounding: str = "",
     now: float = 0.0,
     zone: tzinfo = UTC,
+    redact: Redact | None = None,
 ) -> Asked:
-    """Return `text` with its mentions found and masked."""
+    """Return `text` with its mentions found and masked, and what `redact` hides among them."""
     mentions = find_mentions(text, given=given, closed=closed, learned=learned)
+    shown, secrets = text, None
+    if redact is not None:
+        plain = find_mentions(text, closed=closed)
+        shown, mentions, secrets = hide(text, mentions, plain=plain, redact=redact, given=given)
     template = mask(text, mentions)
     return Asked(
         tenant=tenant,
@@ -81,4 +91,6 @@ def ask(
         given_template=given_template(text, given, mentions, learned) if given else template,
         now=now,
         zone=zone,
+        secrets=secrets,
+        shown=shown,
     )

@@ -6,6 +6,7 @@ from semcache.cache.response_key import ModelRequest, response_key
 from semcache.cache.responses import Responses
 from semcache.canonical import Json
 from semcache.ports import Completion, Message, Model, RememberingModel
+from semcache.prompts.redaction import Redact
 
 
 class CachedModel:
@@ -16,7 +17,13 @@ class CachedModel:
     """
 
     def __init__(
-        self, model: Model, responses: Responses, *, group: str = "", ttl_s: float | None = None
+        self,
+        model: Model,
+        responses: Responses,
+        *,
+        group: str = "",
+        ttl_s: float | None = None,
+        redact: Redact | None = None,
     ) -> None:
         """Ask `model` what `responses` does not have.
 
@@ -26,11 +33,13 @@ class CachedModel:
             group: Label for `Responses.bust_group`; empty: the model's fingerprint.
             ttl_s: Seconds from its last use after which an answer is asked for anew; None: as
                 `responses` has it.
+            redact: Where it would change a message or the answer, nothing is kept; None: all is.
         """
         self._model = model
         self._responses = responses
         self._group = group
         self._ttl_s = ttl_s
+        self._redact = redact
 
     def __repr__(self) -> str:
         return f"CachedModel({self._model!r})"
@@ -69,6 +78,8 @@ class CachedModel:
 
         model = self._model
         complete = model.fresh if bypass and isinstance(model, RememberingModel) else model.complete
+        if self._hides(*(message.content for message in messages)):
+            return complete(messages)
 
         def make() -> Json:
             made.append(complete(messages))
@@ -80,10 +91,15 @@ class CachedModel:
             group=self._group or self.fingerprint,
             ttl_s=self._ttl_s,
             bypass=bypass,
+            keep=lambda _: not self._hides(made[0].text),
         )
         known = made[0] if made else _completion(response.value)
         # None: of another shape, written by who knows whom.
         return self.fresh(messages) if known is None else known
+
+    def _hides(self, *texts: str) -> bool:
+        redact = self._redact
+        return redact is not None and any(redact(text) != text for text in texts)
 
 
 def _kept(completion: Completion) -> Json:

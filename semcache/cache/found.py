@@ -1,7 +1,7 @@
 """What a lookup finds: a hit or a miss, each with the way it came about."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Literal, TypeAlias
 
@@ -57,6 +57,13 @@ class Candidate:
     def served(self) -> bool:
         """Whether every verdict passed."""
         return all(verdict.passed for verdict in self.verdicts)
+
+    def cleaned(self, clean: Callable[[str], str]) -> "Candidate":
+        """Return the candidate with the reasons of its verdicts as `clean` leaves them."""
+        if not any(verdict.reason for verdict in self.verdicts):
+            return self
+        verdicts = tuple(replace(v, reason=clean(v.reason)) for v in self.verdicts)
+        return replace(self, verdicts=verdicts)
 
     def to_dict(self) -> JsonObject:
         """Return the candidate as JSON."""

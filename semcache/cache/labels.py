@@ -91,7 +91,7 @@ class Labels:
             found = featured(asking, near) if near else ()
             weighed = [self._weighed(known, one, asking) for one in found]
             weighed.sort(key=lambda one: (-one.score, one.entry))
-            self._remember((asked.tenant, asked.text), tuple(weighed))
+            self._remember((asked.tenant, asked.shown), tuple(weighed))
             return tuple(weighed)
 
     def _weighed(self, known: _Known, one: Featured, asking: Asking) -> Weighed:

@@ -17,6 +17,7 @@ from semcache.cache.family import family
 from semcache.cache.found import Found, Hit, Miss, Trace
 from semcache.cache.labels import Labels
 from semcache.cache.planning import Planning
+from semcache.cache.redaction import redacted
 from semcache.cache.statistics import Counters, Statistics, statistics
 from semcache.cache.tiers import Lookup, Parts
 from semcache.cache.transfer import read_entries, write_entries
@@ -57,6 +58,7 @@ from semcache.ports import (
 from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, by_name
+from semcache.prompts.redaction import Redact, hide
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.template import TemplateText
 from semcache.prompts.text import check_prompt
@@ -87,6 +89,7 @@ class PlanCache:
         catalog: Catalog | None = None,
         normalizer: Normalizer | None = None,
         snapshots: Snapshots | None = None,
+        redact: Redact | None = None,
     ) -> None:
         self.catalog = catalog
         """What plans may call; None if nobody said."""
@@ -104,6 +107,8 @@ class PlanCache:
         )
         self._writer = Writer(store, embedder, self._trouble, bounds=bounds)
         self._normalizer = normalizer
+        self.redact = redact
+        """What hides what must not be written down; None: nothing must."""
         self._views = Views(
             store,
             make_index=make_index,
@@ -150,6 +155,8 @@ class PlanCache:
         max_total_entries: int | None = None,
         max_total_bytes: int | None = None,
         timezone: str = "UTC",
+        redact: Redact | None = None,
+        encryption_key: str = "",
     ) -> "PlanCache":
         """Return a cache kept in `directory`, or in memory (None). Loads no model.
 
@@ -161,6 +168,9 @@ class PlanCache:
         `max_bytes` bound each tenant, `max_total_entries` and `max_total_bytes` all together; None:
         no bound. What is worth least makes room (see `stores.worth`), overall in the tenant that
         has most. `timezone`: where days begin and end for words such as "yesterday".
+        `redact`: returns a text without what must not be embedded, stored, logged or traced; what
+        it raises reaches the caller. Prompts keep their own values, and plans take them.
+        `encryption_key`: 32 bytes as base64 that everything in `directory` is encrypted with.
 
         Raises:
             InvalidSettings: a value is out of range.
@@ -184,6 +194,8 @@ class PlanCache:
             max_total_entries=max_total_entries,
             max_total_bytes=max_total_bytes,
             timezone=timezone,
+            redact=redact,
+            encryption_key=encryption_key,
         )
 
     # Lookup --------------------------------------------------------------------------------
@@ -221,7 +233,8 @@ class PlanCache:
             found = Lookup(self._parts(above), view, asked, change).find()
         except StoreError as error:
             self._trouble.failed(tenant, "store", error)
-            found = Miss("store_failed", None, Trace(prompt=text, tenant=tenant, template=""))
+            shown = self.redacted(text)
+            found = Miss("store_failed", None, Trace(prompt=shown, tenant=tenant, template=""))
         else:
             self._trouble.worked(found)
         self._report(found, tenant, run, self._clock.monotonic() - start)
@@ -247,6 +260,7 @@ class PlanCache:
             grounding=grounding,
             now=self._clock.now(),
             zone=self.settings.zone,
+            redact=self.redact,
         )
         return replace(asked, schema=schema) if schema is not None else asked
 
@@ -258,7 +272,8 @@ class PlanCache:
             return self._normalizer.normalize(asked.text, catalog=self.catalog, params=params)
         except (NormalizationError, InvalidPrompt, ModelError) as error:
             # The prompt is fine, or it would not have come here: it has no schema, that is all.
-            log.debug("no schema: %s", error)
+            said = str(error) if asked.secrets is None else asked.secrets.clean(str(error))
+            log.debug("no schema: %s", said)
             return None
 
     def _parts(self, above: float | None) -> Parts:
@@ -378,6 +393,7 @@ class PlanCache:
             planner=planner,
             cost_s=1.0 if cost_s is None else _seconds(cost_s),
         )
+        entry = redacted(entry, asked)
         self._label(entry)
         if entry.plan.refusal:
             return Stored("", reason=entry.plan.refusal)
@@ -585,6 +601,17 @@ class PlanCache:
         self.close()
 
     # Trouble -------------------------------------------------------------------------------
+
+    def redacted(self, text: str, *, prompt: str = "", params: object = None) -> str:
+        """Return `text` as it may be written down, for whoever tells of `prompt` elsewhere.
+
+        What is hidden of the prompt and of its `params` is hidden in `text` too.
+        """
+        if self.redact is None:
+            return text
+        given = by_name(params) if isinstance(params, Mapping) else ()
+        _, _, secrets = hide(prompt, (), plain=(), redact=self.redact, given=given)
+        return secrets.clean(text)
 
     def emit(self, event: Event) -> None:
         """Hand `event` to the observer."""

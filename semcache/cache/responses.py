@@ -124,8 +124,11 @@ class Responses:
         ttl_s: float | None = TTL_S,
         clock: Clock | None = None,
         observer: Observer | None = None,
+        encryption_key: str = "",
     ) -> "Responses":
         """Return a response cache in `directory` (not that of a plan cache), or in memory (None).
+
+        `encryption_key`: 32 bytes as base64 that everything in `directory` is encrypted with.
 
         Raises:
             InvalidSettings: a bound under 1, or a ttl of 0 or less.
@@ -139,6 +142,7 @@ class Responses:
             ttl_s=ttl_s,
             clock=clock,
             observer=observer,
+            encryption_key=encryption_key,
         )
 
     # One response ----------------------------------------------------------------------------

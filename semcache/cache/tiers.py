@@ -373,7 +373,12 @@ class Lookup:
 
     def _consider(self, candidate: Candidate) -> None:
         if len(self.candidates) < KEPT:
-            self.candidates.append(candidate)
+            self.candidates.append(candidate.cleaned(self._clean))
+
+    def _clean(self, text: str) -> str:
+        """Return `text` as it may be written down."""
+        secrets = self.asked.secrets
+        return text if secrets is None or not text else secrets.clean(text)
 
     def _hit(self, tier: Tier, passed: _Passed) -> Hit:
         self.parts.served(tier, passed.id, passed.entry)
@@ -398,12 +403,12 @@ class Lookup:
     def _trace(self) -> Trace:
         schema = self.asked.schema
         return Trace(
-            prompt=self.asked.text,
+            prompt=self.asked.shown,
             tenant=self.asked.tenant,
             template=self.asked.template.text,
-            key=psk(schema) if schema else "",
-            unexplained=schema.unexplained if schema else (),
-            tiers=tuple(self.tiers),
+            key=self._clean(psk(schema)) if schema else "",
+            unexplained=tuple(map(self._clean, schema.unexplained)) if schema else (),
+            tiers=tuple((tier, self._clean(said)) for tier, said in self.tiers),
             candidates=tuple(self.candidates),
             seconds=self.seconds,
             change=self.change,

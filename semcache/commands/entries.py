@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.cache.responses import Responses
-from semcache.commands.opening import cache_of
+from semcache.commands.opening import cache_of, encryption_key
 from semcache.commands.options import add_command, add_common
 from semcache.commands.output import print_json, print_pairs
 from semcache.errors import InvalidInput
@@ -73,7 +73,7 @@ def _clear(options: argparse.Namespace) -> int:
     # A plan that was cleared because it was wrong must not come back from what a model once said.
     answered = options.directory / RESPONSES
     if answered.exists():
-        with closing(Responses.open(answered)) as responses:
+        with closing(Responses.open(answered, encryption_key=encryption_key())) as responses:
             responses.clear()
     print_pairs({"removed": removed}, as_json=options.json)
     return 0

@@ -88,7 +88,12 @@ def _asked(question: Question) -> str:
 
 def cache_of(options: argparse.Namespace) -> PlanCache:
     """Return the cache that the options name, without operations or model."""
-    return PlanCache.open(options.directory)
+    return PlanCache.open(options.directory, encryption_key=encryption_key())
+
+
+def encryption_key() -> str:
+    """Return the key that what is on disk is encrypted with; empty: it is not."""
+    return Settings.load(environ=os.environ).encryption_key
 
 
 def settings_of(options: argparse.Namespace) -> Settings:

@@ -290,7 +290,8 @@ class _Run:
         operation = self.catalog.get(job.task.service)
         if not self.retry.allows(operation, error, job.attempt) or wait_s >= self.left_s():
             raise error
-        log.info("task %r is tried again in %g s: %s", job.task.id, wait_s, error)
+        what = type(error).__name__  # its message may quote the values of a prompt
+        log.info("task %r is tried again in %g s: %s", job.task.id, wait_s, what)
         self.delayed.append(_Delayed(self.clock.monotonic() + wait_s, job))
 
     def report(self, node: str, operation: str, started: float, error: str = "") -> float:

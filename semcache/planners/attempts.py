@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from semcache.errors import InvalidSettings, ModelError
 from semcache.events import ModelCalled
 from semcache.ports import Clock, Completion, Message, Model, Observer, RememberingModel
+from semcache.prompts.redaction import Redact
 from semcache.runs.here import run_id
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ class Asking:
     observer: Observer | None = None
     clock: Clock | None = None
     """Times the calls; None: the machine's own clock."""
+    redact: Redact | None = None
+    """Leaves of a text what may be logged; None: all."""
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
@@ -85,8 +88,13 @@ class Asking:
             self.forget(said)
             rejected = Rejected(result.errors, result.usable, text)
             usable = usable if result.usable is None else Accepted(result.usable, text)
-            log.info("attempt %d to %s was rejected: %s", attempt, self.purpose, rejected.errors)
+            self._log(attempt, rejected.errors)
         return usable or rejected
+
+    def _log(self, attempt: int, errors: tuple[str, ...]) -> None:
+        # What is wrong is said in the words of the answer, which has the values of the prompt.
+        said = errors if self.redact is None else tuple(map(self.redact, errors))
+        log.info("attempt %d to %s was rejected: %s", attempt, self.purpose, said)
 
     def forget(self, messages: Sequence[Message]) -> None:
         """Let a model that remembers forget its answer to `messages`."""

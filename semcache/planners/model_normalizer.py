@@ -13,6 +13,7 @@ from semcache.planners.texts import load, shown
 from semcache.ports import Clock, Message, Model, Observer
 from semcache.prompts.mentions import locate_mentions
 from semcache.prompts.parameter import Parameter
+from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.text import check_prompt
 from semcache.prompts.vocabulary import Vocabulary
@@ -35,6 +36,7 @@ class ModelNormalizer:
         vocabulary: Vocabulary | None = None,
         observer: Observer | None = None,
         clock: Clock | None = None,
+        redact: Redact | None = None,
     ) -> None:
         """Keep what is asked for.
 
@@ -44,11 +46,12 @@ class ModelNormalizer:
             vocabulary: Words instead of those that the catalog declares.
             observer: Hears of each call.
             clock: Times the calls; None: the machine's own.
+            redact: Leaves of what is wrong with an answer what may be logged; None: all.
 
         Raises:
             InvalidSettings: `attempts` is under 1.
         """
-        self._asking = Asking(model, "normalize", attempts, observer, clock)
+        self._asking = Asking(model, "normalize", attempts, observer, clock, redact)
         self._vocabulary = vocabulary
         self._text = load("normalize")
 

@@ -20,6 +20,7 @@ from semcache.plans.plan import ExecutionPlan
 from semcache.plans.program import KEYS, ProgramPlan
 from semcache.ports import Clock, Message, Model, Observer, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter, by_name
+from semcache.prompts.redaction import Redact
 
 WIDENED = 4
 """How many times as many operations are shown once a model says that those it saw cannot do it."""
@@ -45,6 +46,7 @@ class ModelPlanner:
         relevant: Relevant | None = None,
         observer: Observer | None = None,
         clock: Clock | None = None,
+        redact: Redact | None = None,
     ) -> None:
         """Keep what is asked for.
 
@@ -55,11 +57,12 @@ class ModelPlanner:
             relevant: Chooses the operations that the model is shown; None: all of them.
             observer: Hears of each call.
             clock: Times the calls; None: the machine's own.
+            redact: Leaves of what is wrong with an answer what may be logged; None: all.
 
         Raises:
             InvalidSettings: `attempts` is under 1, or the format has no instructions.
         """
-        self._asking = Asking(model, "plan", attempts, observer, clock)
+        self._asking = Asking(model, "plan", attempts, observer, clock, redact)
         self._plan_format = plan_format
         self._relevant = relevant
         # Models write a program as StackVM's document does: a list, with no object around it.

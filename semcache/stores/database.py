@@ -197,6 +197,11 @@ class Database(diskcache.Cache):  # type: ignore[misc]
         count: int = self._sql(select, _bounds(prefix)).fetchone()[0]
         return count
 
+    def shrink(self) -> None:
+        """Give back the room of what was removed. Cost: everything is written anew; all wait."""
+        self._con.execute("VACUUM")
+        self._con.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def drop(self, *keys: str) -> int:
         """Forget those of `keys` that are there; return how many were."""
         delete = "DELETE FROM Cache WHERE key = ? AND raw = 1"

@@ -450,6 +450,11 @@ class DiskStore:
             db.drop_under(prefix(kind, tenant))
         return len(ids)
 
+    def shrink(self) -> None:
+        """Give back the room of what was removed. Cost: everything is written anew; all wait."""
+        with self._failing():
+            self._db().shrink()
+
     def close(self) -> None:
         """Release this thread's connection; other threads' end with them. Twice is fine."""
         self._closed = True

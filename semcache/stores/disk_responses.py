@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from semcache.errors import InvalidInput, StoreError, StoreUnavailable
 from semcache.ports import Room
+from semcache.stores.cipher import Cipher
 from semcache.stores.codec import seal, unseal
 from semcache.stores.directory import claim
 from semcache.stores.responses import alive
@@ -62,11 +63,17 @@ class DiskResponses:
     """
 
     def __init__(
-        self, directory: str | os.PathLike[str], *, busy_timeout_s: float = BUSY_TIMEOUT_S
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        cipher: Cipher | None = None,
     ) -> None:
+        """Keep what is asked for; `cipher` encrypts keys, groups and texts, None nothing."""
         self.directory = Path(directory).absolute()
         """Where it is kept; not the directory of a `DiskStore`."""
         self._busy_timeout_s = busy_timeout_s
+        self._cipher = cipher
         self._opening = threading.Lock()
         self._noting = threading.Lock()
         self._uses: dict[str, float] = {}
@@ -80,12 +87,13 @@ class DiskResponses:
         Raises:
             StoreUnavailable, StoreCorrupt: the directory cannot be read.
         """
+        key = self._name(key)
         with self._failing():
             sealed, content = self._db().two(f"e/{key}", f"a/{key}")
         if sealed is None:
             return None
         age = _age(content)
-        text = _text(key, sealed) if age is not None else None
+        text = self._read(key, sealed) if age is not None else None
         if text is None or age is None:
             _log.warning("a response in %s is not what was written; dropped", self.directory)
         elif alive(self._used_s(key, age), age.ttl_s, now_s):
@@ -93,11 +101,12 @@ class DiskResponses:
             return text
         # Where even that cannot be written it stays, and is found dead again.
         with suppress(StoreError):
-            self.remove([key])
+            self._remove([key])
         return None
 
     def has(self, key: str, *, now_s: float) -> bool:
         """Return whether there is a living text under `key`; that is no use of it."""
+        key = self._name(key)
         with self._failing():
             age = _age(self._db().content(f"a/{key}"))
         return age is not None and alive(self._used_s(key, age), age.ttl_s, now_s)
@@ -106,16 +115,21 @@ class DiskResponses:
         self, key: str, text: str, *, group: str, ttl_s: float | None, now_s: float, limit: Room
     ) -> int:
         """Keep `text`, replacing what was there; return how many others made room for it."""
-        size = len(text.encode())
+        with self._failing():
+            size = len(text.encode())
+            key, group = self._name(key), self._group(group)
         with self._writing() as ledger:
             ledger.drop(key)
             if size > limit.bytes or limit.entries < 1:
                 return 0
-            ledger.add(key, text, _Age(0, now_s, ttl_s, size, group))
+            ledger.add(key, self._written(key, text), _Age(0, now_s, ttl_s, size, group))
             return ledger.evict(limit, beside=key)
 
     def remove(self, keys: Sequence[str]) -> int:
         """Forget texts; return how many were there."""
+        return self._remove([self._name(key) for key in keys])
+
+    def _remove(self, keys: Sequence[str]) -> int:
         with self._writing() as ledger:
             return sum(ledger.drop(key) for key in keys)
 
@@ -124,7 +138,9 @@ class DiskResponses:
         with self._failing():
             rows = list(self._db().under("a/"))
         ages = ((row[2:], _age(value)) for row, value in rows)
-        return sorted(k for k, age in ages if group is None or (age and age.group == group))
+        wanted = None if group is None else self._group(group)
+        found = [k for k, age in ages if wanted is None or (age and age.group == wanted)]
+        return sorted(found if self._cipher is None else self._keys_of(found, self._cipher))
 
     def room(self) -> Room:
         """Return how much is kept; what is no longer alive counts until it is found or goes."""
@@ -144,6 +160,34 @@ class DiskResponses:
         self._closed = True
         if self._database is not None:
             self._database.close()
+
+    # What a cipher makes of it ---------------------------------------------------------------
+
+    def _name(self, key: str) -> str:
+        return key if self._cipher is None else self._cipher.name("response", key)
+
+    def _group(self, group: str) -> str:
+        plain = self._cipher is None or not group
+        return group if plain or self._cipher is None else self._cipher.digest("group", group)
+
+    def _written(self, name: str, text: str) -> str:
+        return text if self._cipher is None else self._cipher.encrypt(text, name)
+
+    def _read(self, name: str, sealed: bytes) -> str | None:
+        text = _text(name, sealed)
+        if self._cipher is None or text is None:
+            return text
+        try:
+            return self._cipher.decrypt(text, name)
+        except ValueError:
+            return None
+
+    def _keys_of(self, names: Iterable[str], cipher: Cipher) -> Iterator[str]:
+        for name in names:
+            try:
+                yield cipher.named("response", name)
+            except ValueError:  # written with another key, or with none
+                _log.warning("a response in %s was written with another key", self.directory)
 
     def _used_s(self, key: str, age: _Age) -> float:
         with self._noting:

@@ -7,6 +7,7 @@
 import contextlib
 import hashlib
 import logging
+from collections.abc import Collection
 from pathlib import Path
 
 from semcache.errors import IndexCorrupt, StoreUnavailable
@@ -14,6 +15,8 @@ from semcache.ports import Snapshot, VectorIndex
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.files import write_aside
 
+VIEWS = "views"
+"""Folder of them in the directory of a cache."""
 _MAGIC = b"semcache-view 1 "
 
 _log = logging.getLogger(__name__)
@@ -60,6 +63,14 @@ class Shelf:
             kept = [*self._folder.glob("*.view"), *self._folder.glob("*.index")]
             for path in kept if name is None else self._paths(name):
                 path.unlink(missing_ok=True)
+
+    def keep(self, names: Collection[str]) -> int:
+        """Forget what is kept under other names, and what a crash left; return how many went."""
+        paths = {path for name in names for path in self._paths(name)}
+        gone = [path for path in self._folder.glob("*.*") if path not in paths]
+        for path in gone:
+            path.unlink(missing_ok=True)
+        return len(gone)
 
     def _paths(self, name: str) -> tuple[Path, Path]:
         stem = hashlib.sha256(name.encode()).hexdigest()[:32]
