@@ -14,6 +14,7 @@ from semcache.planners.synonyms import GENERAL, Synonyms, words
 from semcache.planners.wires import wired
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.recognizers import DEFAULT
 
 _ASKING = frozenset(["prompt", "question", "message"])
 """Required texts that the words of the step itself can fill (specs/ccos.md, E4)."""
@@ -61,6 +62,10 @@ def fitted(
     """
     into = places(known.operation.input_schema)
     values, optional = _values(intent, known, into, asked)
+    for one in values:
+        if one not in asked.params and _is_relative(one):
+            what = f"{one.mention!r} is another value whenever it is asked; give the date itself"
+            return Unfit(known, what)
     found = placed(values, goal=intent.goal, known=known, places=into, synonyms=synonyms)
     if (doubt := _doubt(found, optional, known)) is not None:
         return doubt
@@ -106,6 +111,12 @@ def _is_value(param: Parameter, about: set[str], asked: Asked) -> bool:
     if is_guess(param.name):
         return not asked.params
     return not about.issuperset(words(param.mention or ""))
+
+
+def _is_relative(param: Parameter) -> bool:
+    """Return whether a value depends on when it is asked: "next week", "March 6th"."""
+    said = param.mention or ""
+    return any(one.relative and one.value == param.value for one in DEFAULT.find(said))
 
 
 def _closed(into: Sequence[Place], root: JsonObject) -> dict[str, list[str]]:

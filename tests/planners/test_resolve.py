@@ -290,6 +290,14 @@ def test_what_was_only_found_is_no_value_where_the_caller_holds_them() -> None:
     assert (found.operation, found.params) == ("list_meetings", held)
 
 
+def test_a_day_that_depends_on_when_it_is_asked_is_no_value() -> None:
+    catalog = Catalog([operation("list_meetings", "date")])
+    assert operations(resolve("list meetings on 2024-03-06", catalog)) == "list_meetings"
+    found = resolve("list meetings on March 6th", catalog)
+    assert isinstance(found, Referral)
+    assert "'March 6th' is another value whenever it is asked" in found.question
+
+
 def test_rules_read_a_step_that_the_catalog_accounts_for(issues: Catalog) -> None:
     goal = "list open issues of acme/web"
     found = RulesResolver().resolve(step(goal, params=()), Asked(prompt=goal, catalog=issues))
