@@ -24,7 +24,19 @@ class Settings:
     """Everything that can be set, with its default."""
 
     directory: Path | None = None
-    """Where the cache is kept; None keeps it in memory."""
+    """Where the cache is kept; None keeps it in memory. With a database: its snapshots."""
+    database: str = field(default="", repr=False)
+    """Connection string of the PostgreSQL that keeps the cache; empty: none. Never shown."""
+    database_schema: str = "semcache"
+    """Schema of the database that the cache has to itself."""
+    database_search: str = "replica"
+    """Who searches by meaning: `replica`, this process in a copy of its own, or the `server`."""
+    database_lag_s: float = 1.0
+    """Seconds within which changes by other processes are seen; 0: at once, a query a lookup."""
+    database_pool: int = 8
+    """Connections to the database that this process may have, beside the one that listens."""
+    database_timeout_s: float = 5.0
+    """Seconds that one statement may take in the database."""
     encryption_key: str = field(default="", repr=False)
     """32 bytes as base64 to encrypt with what is kept on disk; empty: it is not. Never shown."""
     threshold: float = 0.95
@@ -108,6 +120,10 @@ class Settings:
         if self.ttl_slides not in SLIDES:
             expected = ", ".join(SLIDES)
             raise InvalidSettings(f"ttl_slides is {self.ttl_slides!r}; expected one of {expected}")
+        if self.database_search not in _SEARCHES:
+            raise InvalidSettings(
+                f"database_search is {self.database_search!r}; expected {' or '.join(_SEARCHES)}"
+            )
         if self.max_wrong is not None and not 0 < self.max_wrong < 1:
             raise InvalidSettings(
                 f"max_wrong is {self.max_wrong!r}; expected a share between 0 and 1, or None"
@@ -148,9 +164,13 @@ class Settings:
 
 SLIDES = ("never", "exact", "always")
 """What `ttl_slides` may be."""
+_SEARCHES = ("replica", "server")
 
 _RANGES: dict[str, tuple[float, float]] = {
     "threshold": (-1, 1),
+    "database_lag_s": (0, 3600),
+    "database_pool": (1, 1000),
+    "database_timeout_s": (0.001, 3600),
     "neighbors": (1, 1000),
     "max_entries": (1, 10**9),
     "max_bytes": (1, 2**50),
@@ -179,8 +199,8 @@ _RANGES: dict[str, tuple[float, float]] = {
 
 
 _WHOLE = frozenset(
-    "neighbors max_entries max_bytes max_total_entries max_total_bytes max_prompt_chars "
-    "embedder_threads model_retries model_operations max_steps max_output_bytes "
+    "database_pool neighbors max_entries max_bytes max_total_entries max_total_bytes "
+    "max_prompt_chars embedder_threads model_retries model_operations max_steps max_output_bytes "
     "response_entries response_bytes run_trees run_nodes".split()
 )
 """Settings that count something."""

@@ -1,6 +1,8 @@
 """Wiring: from settings to a working cache; the only place that knows who implements what."""
 
+import hashlib
 import logging
+import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,10 +11,11 @@ from pathlib import Path
 from semcache.cache.cached_model import CachedModel
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.responses import Responses
+from semcache.cache.views import NOTE
 from semcache.catalog.builtin import ask_user
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounding
-from semcache.errors import SemCacheError
+from semcache.errors import InvalidSettings, MissingExtra, SemCacheError
 from semcache.events import Event
 from semcache.execution.program import ProgramEngine
 from semcache.execution.routes import RoutesEngine
@@ -118,6 +121,8 @@ def open_plan_cache(
     timezone: str,
     redact: Redact | None = None,
     encryption_key: str = "",
+    database: str,
+    database_search: str,
 ) -> PlanCache:
     """Return a plan cache for these settings; see `PlanCache.open`."""
     settings = Settings(
@@ -132,6 +137,8 @@ def open_plan_cache(
         max_total_bytes=max_total_bytes,
         timezone=timezone,
         encryption_key=encryption_key,
+        database=database,
+        database_search=database_search,
     )
     return _plan_cache(
         settings,
@@ -259,13 +266,14 @@ def _plan_cache(
     observer: Observer | None,
     redact: Redact | None,
 ) -> PlanCache:
-    make_index: Callable[[], VectorIndex] = FaissIndex
+    make_index, folder = _search(settings, store, embedder), settings.directory
     return PlanCache(
         store=store,
         embedder=embedder,
         clock=clock,
         make_index=make_index,
         snapshots=_snapshots(settings),
+        snapshot_note=_snapshot_note(folder) if folder and settings.database else NOTE,
         observer=observer,
         settings=settings,
         catalog=catalog,
@@ -275,21 +283,67 @@ def _plan_cache(
 
 
 def _snapshots(settings: Settings) -> Snapshots | None:
-    """Return where views are kept; encrypted records are read anew each time instead."""
-    if settings.directory is None or settings.encryption_key:
+    """Return where views are kept; what is encrypted or in a server is read anew."""
+    if settings.directory is None or settings.encryption_key or _searches_there(settings):
         return None
     return Shelf(settings.directory / VIEWS)
 
 
+def _search(
+    settings: Settings, store: PlanStore, embedder: Embedder
+) -> Callable[[str], VectorIndex]:
+    """Return what makes the index of a tenant."""
+    if not _searches_there(settings):
+        return lambda _: FaissIndex()
+    from semcache.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
+
+    assert isinstance(store, PostgresStore)  # noqa: S101 - `_store` opened it, with no key
+    return store.indexes(embedder.fingerprint)
+
+
+def _searches_there(settings: Settings) -> bool:
+    return bool(settings.database) and settings.database_search == "server"
+
+
+def _snapshot_note(folder: Path) -> str:
+    """Return the note of this machine's snapshots: others that share the database have theirs."""
+    place = f"{socket.gethostname()}:{folder.absolute()}"
+    return f"{NOTE}:{hashlib.sha256(place.encode()).hexdigest()[:16]}"
+
+
 def _store(settings: Settings) -> PlanStore:
-    if settings.directory is None:
+    if _searches_there(settings) and settings.encryption_key:
+        raise InvalidSettings(
+            "database_search is 'server', which cannot search what is encrypted; choose 'replica'"
+        )
+    store: PlanStore
+    if settings.database:
+        store, what = _database(settings), "the database"
+    elif settings.directory is not None:
+        store, what = DiskStore.open(settings.directory), repr(str(settings.directory))
+    else:
         return MemoryStore()
-    store = DiskStore.open(settings.directory)
     try:
-        return unlocked(store, settings.encryption_key, what=repr(str(settings.directory)))
+        return unlocked(store, settings.encryption_key, what=what)
     except SemCacheError:
         store.close()
         raise
+
+
+def _database(settings: Settings) -> PlanStore:
+    try:
+        from semcache.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise MissingExtra(
+            f"a cache in PostgreSQL needs {error.name or 'psycopg'!r}; install `semcache[postgres]`"
+        ) from error
+    return PostgresStore.open(
+        settings.database,
+        schema=settings.database_schema,
+        lag_s=settings.database_lag_s,
+        pool_size=settings.database_pool,
+        statement_timeout_s=settings.database_timeout_s,
+    )
 
 
 def _embedder(settings: Settings) -> Embedder:

@@ -116,7 +116,7 @@ class Bench:
                 store=self.store,
                 embedder=embedder or HashEmbedder(),
                 clock=self.clock,
-                make_index=FaissIndex,
+                make_index=lambda _: FaissIndex(),
                 observer=self.observer,
                 settings=settings or Settings(),
                 catalog=self.catalog,

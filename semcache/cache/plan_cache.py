@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from semcache.cache.admission import admit, readable
 from semcache.cache.asked import Asked, ask
@@ -24,7 +24,7 @@ from semcache.cache.transfer import read_entries, write_entries
 from semcache.cache.trouble import Trouble
 from semcache.cache.vetoes import Vetoes
 from semcache.cache.view import View
-from semcache.cache.views import Views
+from semcache.cache.views import NOTE, Views
 from semcache.cache.writer import Stored, Writer
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
@@ -83,13 +83,14 @@ class PlanCache:
         store: PlanStore,
         embedder: Embedder,
         clock: Clock,
-        make_index: Callable[[], VectorIndex],
+        make_index: Callable[[str], VectorIndex],
         observer: Observer | None,
         settings: "Settings",
         catalog: Catalog | None = None,
         normalizer: Normalizer | None = None,
         snapshots: Snapshots | None = None,
         redact: Redact | None = None,
+        snapshot_note: str = NOTE,
     ) -> None:
         self.catalog = catalog
         """What plans may call; None if nobody said."""
@@ -114,6 +115,7 @@ class PlanCache:
             make_index=make_index,
             embedder=embedder.fingerprint,
             snapshots=snapshots,
+            note=snapshot_note,
         )
         self._planning = Planning(
             store,
@@ -157,8 +159,10 @@ class PlanCache:
         timezone: str = "UTC",
         redact: Redact | None = None,
         encryption_key: str = "",
+        database: str | None = None,
+        database_search: Literal["replica", "server"] = "replica",
     ) -> "PlanCache":
-        """Return a cache kept in `directory`, or in memory (None). Loads no model.
+        """Return a cache kept in `directory`, in `database`, or in memory (None). Loads no model.
 
         `threshold`: cosine in [-1, 1] that a semantic candidate must exceed. `max_wrong`: highest
         share of the hits found by meaning that may be wrong, in (0, 1): then risk decides in place
@@ -171,11 +175,15 @@ class PlanCache:
         `redact`: returns a text without what must not be embedded, stored, logged or traced; what
         it raises reaches the caller. Prompts keep their own values, and plans take them.
         `encryption_key`: 32 bytes as base64 that everything in `directory` is encrypted with.
+        `database`: connection string of a PostgreSQL that many machines may share (extra
+        `postgres`); `directory` then keeps this machine's snapshots. `database_search`: whether
+        this process searches by meaning in a copy of its own, or asks the server.
 
         Raises:
             InvalidSettings: a value is out of range.
-            ForeignDirectory, NewerFormat, StoreUnavailable, StoreCorrupt: the directory cannot be
-                used; nothing in it was changed.
+            ForeignDirectory, ForeignDatabase, NewerFormat, StoreUnavailable, StoreCorrupt: the
+                directory or database cannot be used; nothing in it was changed.
+            MissingExtra: `database` is given and `semcache[postgres]` is not installed.
         """
         from semcache.wiring import open_plan_cache  # noqa: PLC0415 - wiring stands right of us
 
@@ -196,6 +204,8 @@ class PlanCache:
             timezone=timezone,
             redact=redact,
             encryption_key=encryption_key,
+            database=database or "",
+            database_search=database_search,
         )
 
     # Lookup --------------------------------------------------------------------------------

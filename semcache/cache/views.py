@@ -30,14 +30,16 @@ class Views:
         self,
         store: PlanStore,
         *,
-        make_index: Callable[[], VectorIndex],
+        make_index: Callable[[str], VectorIndex],
         embedder: str,
         snapshots: Snapshots | None = None,
+        note: str = NOTE,
     ) -> None:
         self._store = store
         self._make_index = make_index
         self._embedder = embedder
         self._snapshots = snapshots
+        self._note = note
         self._views: dict[str, View] = {}
         self._saved: dict[str, int] = {}
         """Tenant → number of the change that its snapshot holds."""
@@ -96,14 +98,14 @@ class Views:
         view = self._kept(tenant)
         if view is not None:
             return view
-        view = View(index=self._make_index())
+        view = View(index=self._make_index(tenant))
         for record in self._store.scan(tenant):
             view.put(record, self._embedder)
         return view
 
     def _kept(self, tenant: str) -> View | None:
         """Return the view of the tenant's snapshot, caught up; None if there is none to rely on."""
-        checksum = self._store.get_note(tenant, NOTE) if self._snapshots else None
+        checksum = self._store.get_note(tenant, self._note) if self._snapshots else None
         if self._snapshots is None or checksum is None:
             return None
         kept = self._snapshots.load(tenant, checksum)
@@ -140,7 +142,7 @@ class Views:
     def _save(self, snapshots: Snapshots, tenant: str, view: View) -> None:
         content = pack_view(view, change=self._change, embedder=self._embedder)
         checksum = snapshots.save(tenant, content, view.index, change=self._change)
-        self._store.put_note(tenant, NOTE, checksum)
+        self._store.put_note(tenant, self._note, checksum)
         self._saved[tenant] = self._change
 
     def forget(self, tenant: str | None) -> None:

@@ -14,7 +14,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.demo import operations, sales
 from semcache.errors import InvalidInput
 from semcache.semcache import SemCache
-from semcache.settings import Settings
+from semcache.settings import PREFIX, Settings
 from semcache.sources.auth import Auth
 from semcache.sources.functions import load
 from semcache.sources.mcp import McpServer, McpServers
@@ -88,7 +88,11 @@ def _asked(question: Question) -> str:
 
 def cache_of(options: argparse.Namespace) -> PlanCache:
     """Return the cache that the options name, without operations or model."""
-    return PlanCache.open(options.directory, encryption_key=encryption_key())
+    return PlanCache.open(
+        options.directory,
+        database=options.database or os.environ.get(f"{PREFIX}DATABASE"),
+        encryption_key=encryption_key(),
+    )
 
 
 def encryption_key() -> str:
@@ -101,6 +105,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     settings = Settings.load(
         environ=os.environ,
         directory=options.directory,
+        database=options.database,
         model=options.model,
         base_url=options.base_url,
         threshold=options.threshold,

@@ -30,6 +30,11 @@ def add_common(options: argparse.ArgumentParser, *, demo: bool = False) -> None:
         default=None if demo else DIRECTORY,
         help=f"where the cache is kept (default: {kept})",
     )
+    options.add_argument(
+        "--database",
+        metavar="URL",
+        help="the PostgreSQL that keeps it (SEMCACHE_DATABASE keeps a password out of sight)",
+    )
     options.add_argument("--tenant", default="default", help="whose plans (default: default)")
     options.add_argument("--json", action="store_true", help="print JSON")
 

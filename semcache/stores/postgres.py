@@ -17,6 +17,7 @@ from semcache.stores.postgres_connections import RETRY_S, Connections
 from semcache.stores.postgres_listener import Listener
 from semcache.stores.postgres_rows import Row, checked
 from semcache.stores.postgres_schema import migrate
+from semcache.stores.postgres_vectors import PostgresIndex
 
 T = TypeVar("T")
 
@@ -312,7 +313,8 @@ class PostgresStore:
         last, forgotten = rows[0][:2]
         if not forgotten <= since <= last:
             return None
-        return [Change(number, *rest) for _, _, number, *rest in rows if number is not None]
+        told = [Change(number, *rest) for _, _, number, *rest in rows if number is not None]
+        return self._made(last, told)
 
     # Notes and leases ----------------------------------------------------------------------
 
@@ -359,6 +361,8 @@ class PostgresStore:
             " WHERE l.holder = excluded.holder OR l.until_s <= %s RETURNING true"
         )
         asked = (tenant, name, holder, now_s + ttl_s, now_s)
+        if self._listener is not None:
+            self._listener.doubt()  # who had the lease may have written what it was for
         return self.connections.read(lambda c: c.execute(statement, asked).fetchone()) is not None
 
     def release(self, tenant: str, name: str, holder: str) -> None:
@@ -388,6 +392,10 @@ class PostgresStore:
 
         _check_names(self.schema, role)
         self.connections.write(work)
+
+    def indexes(self, embedder: str) -> Callable[[str], PostgresIndex]:
+        """Return what makes the index of a tenant that the server searches, for `embedder`."""
+        return lambda tenant: PostgresIndex(self.connections, tenant=tenant, embedder=embedder)
 
     def close(self) -> None:
         """End all connections; calling it twice is fine."""

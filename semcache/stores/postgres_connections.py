@@ -38,6 +38,7 @@ _SLICE_S = 0.05
 _CONNECT_S = 5
 """Seconds that one attempt to connect may take; libpq counts whole ones."""
 
+_NAME = "semcache-"
 _numbers = itertools.count(1)
 _living: "weakref.WeakSet[Connections]" = weakref.WeakSet()
 _inherited: list[ConnectionPool] = []
@@ -90,6 +91,22 @@ def _parts(dsn: str) -> dict[str, str | int | None]:
             "database is no connection string of PostgreSQL (it is not shown, since it may hold a "
             "password); expected one like 'postgresql://user@host:5432/dbname'"
         ) from None
+
+
+class _Ours(Connection):
+    """A connection of a store, which the log of the pool can be told by."""
+
+
+class _OneWarning(logging.Filter):
+    """Holds back what the pool says at each attempt: whoever uses the store warns, and once."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether `record` is about somebody else's connections."""
+        told = record.args if isinstance(record.args, tuple) else ()
+        return not any(isinstance(one, _Ours) or str(one).startswith(_NAME) for one in told)
+
+
+logging.getLogger("psycopg.pool").addFilter(_OneWarning())
 
 
 class Connections:
@@ -258,24 +275,25 @@ class Connections:
         self._pool, self._used, self._down = None, 0, ""
 
     def _made(self) -> ConnectionPool:
-        pool = ConnectionPool(
+        pool: ConnectionPool = ConnectionPool(
             self._conninfo,
             kwargs={"autocommit": True},
             min_size=0,
             max_size=self._size,
             open=False,
-            name=f"semcache-{next(_numbers)}",
+            connection_class=_Ours,
+            name=f"{_NAME}{next(_numbers)}",
             configure=self.configure,
             reconnect_timeout=0.0,  # once; who asks next lets it try again
             reconnect_failed=self._lost,
         )
-        _quiet(pool.name)
         pool.open()
         return pool
 
     def alone(self) -> Connection:
         """Return a connection outside the pool, made as those in it are. Raises `psycopg.Error`."""
         connection = psycopg.connect(self._conninfo, autocommit=True)
+        self._down = ""  # so the pool will have its way too
         self.configure(connection)
         return connection
 
@@ -367,24 +385,3 @@ _FAILURES: list[tuple[tuple[type[psycopg.Error], ...], _Failure]] = [
         lambda _, said: InvalidInput(f"text for the store cannot be kept by PostgreSQL: {said}"),
     ),
 ]
-
-
-class _OneWarning(logging.Filter):
-    """Holds back what the pool says at each attempt: whoever uses the store warns, and once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether `record` is somebody else's."""
-        said = record.getMessage()
-        return not any(f"'{name}'" in said for name in tuple(self.names))
-
-
-_filter = _OneWarning()
-
-
-def _quiet(name: str) -> None:
-    _filter.names.add(name)
-    logging.getLogger("psycopg.pool").addFilter(_filter)  # the same one again is no second one

@@ -71,6 +71,10 @@ class Listener:
             self._own += 1
             self._number = max(self._number, number)
 
+    def doubt(self) -> None:
+        """Let the next who asks for the number ask the server."""
+        self._confirmed_s = float("-inf")
+
     def _start(self) -> None:
         with self._lock:
             if self._closed or self._thread is not None:

@@ -37,7 +37,7 @@ class Shelf:
         view, vectors = self._paths(name)
         checksum = hashlib.sha256(content).hexdigest()
         try:
-            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             index.save(str(vectors), change=change)
             write_aside(view, (_MAGIC + checksum.encode() + b"\n", content))
         except OSError as error:

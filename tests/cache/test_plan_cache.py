@@ -614,7 +614,7 @@ def _over(
         store=store,
         embedder=embedder or HashEmbedder(),
         clock=clock,
-        make_index=FaissIndex,
+        make_index=lambda _: FaissIndex(),
         observer=observer or RecordingObserver(),
         settings=Settings(),
     )

@@ -229,7 +229,7 @@ def opened(directory: Path, planner: Counting, settings: Settings) -> SemCache:
             store=store,
             embedder=HashEmbedder(),
             clock=clock,
-            make_index=FaissIndex,
+            make_index=lambda _: FaissIndex(),
             observer=None,
             settings=settings,
             catalog=catalog,

@@ -110,7 +110,7 @@ class ForgetfulStore(MemoryStore):
 
 
 def _views(store: Any) -> Views:
-    return Views(store, make_index=FaissIndex, embedder="hash:64")
+    return Views(store, make_index=lambda _: FaissIndex(), embedder="hash:64")
 
 
 def _records(*prompts: str) -> list[Record]:

@@ -1,0 +1,354 @@
+"""A whole cache in PostgreSQL: what users see of the store, its search, and its trouble."""
+
+import logging
+import multiprocessing
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+from semcache import Hit, Miss, Parameter, PlanCache, SemCache
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
+from semcache.errors import InvalidSettings, StoreUnavailable
+from semcache.events import TierFailed
+from semcache.settings import Settings
+from semcache.testing import HashEmbedder, RecordingObserver
+
+if TYPE_CHECKING:
+    from tests.conftest import Postgres
+
+YEAR = Parameter("year", "2024", mention="2024")
+PROMPT = "sales in 2024 by category"
+SEARCHES = ("replica", "server")
+
+Open = Callable[..., PlanCache]
+
+
+@pytest.fixture
+def database(postgres: "Postgres", tmp_path: Path) -> str:
+    """A database of this test alone."""
+    name = postgres.schema(tmp_path)
+    postgres.run(f"CREATE DATABASE {name}")
+    return postgres.dsn.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture
+def open_cache(database: str) -> Iterator[Open]:
+    """Open caches in one database, each as another machine would; all are closed at the end."""
+    with ExitStack() as stack:
+
+        def opened(**given: Any) -> PlanCache:
+            given.setdefault("embedder", HashEmbedder())
+            return stack.enter_context(PlanCache.open(database=database, **given))
+
+        yield opened
+
+
+def until(holds: Callable[[], bool], *, within_s: float = 30.0) -> None:
+    """Ask again and again, at most for `within_s`: far longer than any bound that is promised."""
+    end = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < end, "it never held"
+
+
+def plan_of(year: str) -> dict[str, Any]:
+    return {"start_node": {"route": "end"}, "end": {"completed": True, "vars": {"answer": year}}}
+
+
+PLAN = plan_of("2024")
+
+
+def hits(cache: PlanCache, prompt: str = "sales in 2023 by category") -> bool:
+    return isinstance(cache.lookup(prompt), Hit)
+
+
+def both(cache: PlanCache) -> bool:
+    return hits(cache) and hits(cache, "refunds in 2023 by region")
+
+
+class TestManyMachines:
+    @pytest.mark.parametrize("search", SEARCHES)
+    def test_a_plan_made_on_one_is_served_on_the_others_with_their_own_values(
+        self, open_cache: Open, search: str
+    ) -> None:
+        left, right = (open_cache(database_search=search) for _ in range(2))
+        assert not hits(right)
+        assert left.store(PROMPT, PLAN, params=[YEAR])
+        until(lambda: hits(right))
+        found = right.lookup("sales in 2023 by category")
+        assert isinstance(found, Hit)
+        assert found.plan.to_dict()["end"] == {"completed": True, "vars": {"answer": "2023"}}
+
+    @pytest.mark.parametrize("search", SEARCHES)
+    def test_a_plan_is_found_by_meaning_on_the_other(self, open_cache: Open, search: str) -> None:
+        left, right = (open_cache(database_search=search) for _ in range(2))
+        left.store(PROMPT, PLAN, params=[YEAR])
+        until(lambda: hits(right))
+        last = right.lookup("show me the sales in 2021 by category")
+        assert isinstance(last, Hit), last.explain()
+        assert (last.tier, round(last.score, 3)) == ("semantic", 1.0)
+
+    @pytest.mark.parametrize("search", SEARCHES)
+    @pytest.mark.parametrize(
+        "forget",
+        [
+            lambda cache: cache.invalidate(tag="t"),
+            lambda cache: cache.clear(tenant="default"),
+            lambda cache: cache.feedback(cache.lookup(PROMPT), right=False),
+        ],
+        ids=["invalidated", "cleared", "judged wrong"],
+    )
+    def test_what_one_has_forgotten_is_served_by_none(
+        self, open_cache: Open, search: str, forget: Callable[[PlanCache], object]
+    ) -> None:
+        left, right = (open_cache(database_search=search) for _ in range(2))
+        left.store(PROMPT, PLAN, params=[YEAR], tags=["t"])
+        until(lambda: hits(right))
+        forget(left)
+        assert not hits(left)  # at once, where it was done
+        until(lambda: not hits(right))
+        assert not any(hits(right) for _ in range(20))
+
+    def test_clearing_a_tenant_leaves_the_others(self, open_cache: Open) -> None:
+        cache = open_cache()
+        for tenant in ("acme", "other"):
+            cache.store(PROMPT, PLAN, params=[YEAR], tenant=tenant)
+        assert cache.clear(tenant="acme") == 1
+        assert cache.tenants() == ("other",)
+        assert isinstance(cache.lookup(PROMPT, tenant="acme"), Miss)
+        assert isinstance(cache.lookup(PROMPT, tenant="other"), Hit)
+
+    @pytest.mark.parametrize("search", SEARCHES)
+    def test_vectors_of_two_embedders_are_never_compared(
+        self, open_cache: Open, search: str
+    ) -> None:
+        small = open_cache(embedder=HashEmbedder(32), database_search=search)
+        large = open_cache(embedder=HashEmbedder(64), database_search=search)
+        small.store(PROMPT, PLAN, params=[YEAR])
+        large.store("refunds in 2024 by region", PLAN, params=[YEAR])
+        for cache, own, others in (
+            (
+                small,
+                "show me the sales in 2021 by category",
+                "show me the refunds in 2021 by region",
+            ),
+            (
+                large,
+                "show me the refunds in 2021 by region",
+                "show me the sales in 2021 by category",
+            ),
+        ):
+            until(partial(both, cache))
+            assert hits(cache, own)
+            assert not hits(cache, others)
+
+    def test_counts_of_all_come_together(self, open_cache: Open) -> None:
+        left, right = open_cache(), open_cache()
+        left.store(PROMPT, PLAN, params=[YEAR])
+        until(lambda: hits(right))
+        for cache in (left, right):
+            before = cache.stats().hits.get("template", 0)
+            for _ in range(10):
+                assert hits(cache)
+            assert cache.stats().hits["template"] == before + 10
+            cache.flush()
+        assert left.stats() == right.stats()
+
+    def test_entries_move_between_directory_and_database(
+        self, open_cache: Open, tmp_path: Path
+    ) -> None:
+        cache, again = open_cache(), tmp_path / "again"
+        cache.store(PROMPT, PLAN, params=[YEAR])
+        assert cache.export(tmp_path / "out.jsonl") == 1
+        with PlanCache.open(again, embedder=HashEmbedder()) as local:
+            assert local.import_(tmp_path / "out.jsonl") == 1
+            assert hits(local)
+            local.store("refunds in 2024 by region", PLAN, params=[YEAR])
+            local.export(tmp_path / "back.jsonl")
+        assert cache.import_(tmp_path / "back.jsonl") == 2
+        assert hits(cache, "refunds in 2020 by region")
+
+    def test_a_machines_snapshot_serves_that_machine_alone(
+        self, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("semcache.cache.views.WORTHWHILE", 3)
+        folders = [tmp_path / name for name in ("left", "right")]
+
+        def opened(folder: Path) -> PlanCache:
+            return PlanCache.open(folder, database=database, embedder=HashEmbedder())
+
+        with opened(folders[0]) as cache:
+            for word in ("sales", "refunds", "visits", "orders"):
+                cache.store(f"{word} in 2024 by category", PLAN, params=[YEAR])
+        for folder in folders:
+            with opened(folder) as cache:
+                assert hits(cache, "visits in 2019 by category")
+        assert all(len(list((folder / "views").iterdir())) == 2 for folder in folders)
+        with opened(folders[0]) as cache:
+            found = cache.lookup("visits in 2019 by category")
+            assert isinstance(found, Hit)
+            assert cache.invalidate(id=found.entry) == 1
+        with opened(folders[1]) as cache:
+            assert not hits(cache, "visits in 2019 by category")
+            assert hits(cache, "orders in 2019 by category")
+
+
+def ask(database: str, notes: Path, year: int, together: Any) -> str:
+    """Look a prompt up when everybody does; plan, and note that, if nobody else does."""
+    with PlanCache.open(database=database, embedder=HashEmbedder()) as cache:
+        found = cache.lookup(f"sales in {year} by category")
+        assert isinstance(found, Miss)
+        together.wait(60)
+        with cache.planning(found) as again:
+            if again:
+                found = cache.lookup(f"sales in {year} by category")
+            if isinstance(found, Miss):
+                with notes.open("a", encoding="utf-8") as file:
+                    file.write(f"{year}\n")
+                mention = Parameter("year", f"{year}", mention=f"{year}")
+                cache.store(f"sales in {year} by category", plan_of(f"{year}"), params=[mention])
+        found = cache.lookup(f"sales in {year} by category")
+        assert isinstance(found, Hit)
+        return str(found.plan.to_dict()["end"])
+
+
+# specs: D-8
+def test_prompts_in_many_processes_are_planned_once_and_each_gets_its_own_values(
+    database: str, tmp_path: Path
+) -> None:
+    PlanCache.open(database=database).close()
+    context = multiprocessing.get_context("spawn")
+    with context.Manager() as manager, context.Pool(4) as pool:
+        together = manager.Barrier(4)
+        jobs = [(database, tmp_path / "notes", year, together) for year in range(2010, 2014)]
+        said = pool.starmap(ask, jobs, chunksize=1)
+    assert len((tmp_path / "notes").read_text(encoding="utf-8").splitlines()) == 1
+    assert said == [str(plan_of(f"{year}")["end"]) for year in range(2010, 2014)]
+
+
+class TestTrouble:
+    @pytest.mark.parametrize("search", SEARCHES)
+    def test_a_server_that_is_gone_is_a_miss_and_one_warning_and_comes_back_by_itself(
+        self,
+        postgres: "Postgres",
+        open_cache: Open,
+        search: str,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        observer = RecordingObserver()
+        cache = open_cache(observer=observer, database_search=search)
+        cache.store(PROMPT, PLAN, params=[YEAR])
+        assert hits(cache)
+        for _ in range(2):
+            postgres.stop()
+            caplog.clear()
+            until(lambda: not hits(cache))
+            found = [cache.lookup("sales in 2023 by category") for _ in range(200)]
+            assert {one.reason for one in found if isinstance(one, Miss)} == {"store_failed"}
+            assert not cache.store("refunds in 2024", PLAN, params=[YEAR])
+            warnings = [r for r in caplog.records if r.levelno >= logging.WARNING]
+            assert len(warnings) == 1, [r.getMessage() for r in warnings]
+            assert len(observer.of(TierFailed)) >= 200
+            postgres.start()
+            until(lambda: hits(cache))
+            assert cache.store(PROMPT, PLAN, params=[YEAR])
+
+    def test_a_planner_answers_while_the_server_is_gone(
+        self, postgres: "Postgres", database: str
+    ) -> None:
+        operation = Operation(
+            "list_orders", "List the orders.", {"type": "object"}, effect="read", call=lambda _: [1]
+        )
+        with SemCache.open(
+            catalog=Catalog([operation]),
+            settings=Settings(database=database, database_lag_s=0),
+            embedder=HashEmbedder(),
+        ) as cache:
+            assert cache.run("list the orders").value == {"answer": [1]}
+            postgres.stop()
+            answer = cache.run("list the orders")
+            assert isinstance(answer.found, Miss)
+            assert (answer.value, answer.found.reason) == ({"answer": [1]}, "store_failed")
+            postgres.start()
+            until(lambda: isinstance(cache.run("list the orders").found, Hit))
+
+    def test_a_database_that_cannot_be_reached_is_told_when_it_is_opened(self) -> None:
+        with pytest.raises(StoreUnavailable, match=r"user=me.*cannot be reached") as raised:
+            PlanCache.open(database="postgresql://me:s3cret@/x?host=/nowhere")
+        assert "s3cret" not in str(raised.value)
+
+    def test_a_statement_that_takes_too_long_is_given_up(
+        self, database: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        settings = Settings(database=database, database_timeout_s=0.2, database_lag_s=0)
+        with (
+            open_semcache_of(settings) as whole,
+            psycopg.connect(database) as other,
+        ):
+            cache = whole.cache
+            cache.store(PROMPT, PLAN, params=[YEAR])
+            other.execute("SELECT * FROM semcache.state FOR UPDATE")
+            stored = cache.store("refunds in 2024", PLAN, params=[YEAR])
+            assert (bool(stored), "took too long" in stored.reason) == (False, True)
+            assert hits(cache)  # readers do not wait for writers
+            other.rollback()
+            assert cache.store("refunds in 2024", PLAN, params=[YEAR])
+
+    def test_when_all_connections_are_in_use_it_is_a_miss_that_says_so(self, database: str) -> None:
+        settings = Settings(database=database, database_pool=1, database_lag_s=0)
+        with open_semcache_of(settings) as whole:
+            cache = whole.cache
+            cache.store(PROMPT, PLAN, params=[YEAR])
+            taken, done = threading.Event(), threading.Event()
+
+            def hold(connection: object) -> None:
+                taken.set()
+                done.wait(30)
+
+            store: Any = cache._store
+            store.connections._wait_s = 0.1
+            thread = threading.Thread(target=store.connections.read, args=(hold,))
+            thread.start()
+            taken.wait(30)
+            found = cache.lookup(PROMPT)
+            done.set()
+            thread.join()
+            assert isinstance(found, Miss)
+            assert found.reason == "store_failed"
+            assert hits(cache)
+
+
+def open_semcache_of(settings: Settings) -> SemCache:
+    return SemCache.open(catalog=Catalog([]), settings=settings, embedder=HashEmbedder())
+
+
+class TestSettings:
+    def test_what_is_encrypted_is_found_but_not_by_the_server(
+        self, open_cache: Open, postgres: "Postgres", database: str
+    ) -> None:
+        key = b64encode(bytes(32)).decode()
+        with pytest.raises(InvalidSettings, match="choose 'replica'"):
+            open_cache(encryption_key=key, database_search="server")
+        cache = open_cache(encryption_key=key)
+        cache.store(PROMPT, PLAN, params=[YEAR])
+        assert hits(cache, "show me the sales in 2021 by category")
+        with psycopg.connect(database) as connection:
+            rows = connection.execute("SELECT * FROM semcache.records").fetchall()
+        assert (len(rows), "sales" in repr(rows)) == (1, False)
+
+    def test_the_connection_string_is_shown_by_no_settings(self) -> None:
+        settings = Settings.load(environ={"SEMCACHE_DATABASE": "postgresql://me:s3cret@host/x"})
+        assert settings.database == "postgresql://me:s3cret@host/x"
+        assert "s3cret" not in repr(settings)
+
+    def test_a_search_that_there_is_not_is_refused(self) -> None:
+        with pytest.raises(InvalidSettings, match="expected replica or server"):
+            Settings(database_search="both")
