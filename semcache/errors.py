@@ -14,6 +14,7 @@ SemCacheError
 ├── NormalizationError            no valid schema after all attempts
 ├── PlanningError                 no valid plan after all attempts
 │   ├── NotActionable             the planner says that the catalog cannot do this
+│   ├── Referred                  the planner would have to guess; carries the questions to ask
 │   └── PlanSuspended             the plan failed lately; it is tried again after a delay
 ├── BindingError                  a plan template cannot take these values
 ├── ExecutionError                a plan stopped; carries the node
@@ -111,6 +112,15 @@ class PlanningError(SemCacheError):
 
 class NotActionable(PlanningError):
     """The planner says that the catalog cannot do what was asked."""
+
+
+class Referred(PlanningError):
+    """The planner would have to guess: which operation is meant, or what a value is."""
+
+    def __init__(self, message: str, *, questions: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.questions = tuple(questions)
+        """What to ask the person, in words; with the answers in the prompt it can be planned."""
 
 
 class PlanSuspended(PlanningError):

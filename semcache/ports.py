@@ -7,7 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from semcache.canonical import Json
+from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded
 from semcache.events import Event
@@ -403,10 +403,14 @@ class PlanRequest:
     catalog: Catalog
     params: tuple[Parameter, ...] = ()
     """What is known of the prompt's values: from the caller, else from the schema."""
+    params_read: bool = False
+    """Whether `params` are from the schema: read out of the prompt, and not given by the caller."""
     failure: str = ""
     """What went wrong with the last plan for this prompt; empty the first time."""
     grounding: Grounded | None = None
     """The use case that the prompt was found to be, with the rules of its domain; None: none."""
+    tenant: str = "default"
+    """Whose prompt it is; a planner that learns keeps tenants apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,6 +423,9 @@ class Planned:
     """The parameters that the plan depends on."""
     planner: str
     """Which planner made it, and by which version of its prompt."""
+    intents: JsonObject | None = None
+    """How the planner took the goal apart, as `planners.intent_graph.IntentGraph` tells it; None if
+    it did not."""
 
 
 class Normalizer(Protocol):

@@ -26,12 +26,17 @@ from semcache.errors import (
     InvalidPlan,
     InvalidPrompt,
     NormalizationError,
+    NotActionable,
     PlanningError,
+    Referred,
     SemCacheError,
 )
 from semcache.events import Event, Phase, PhaseFinished
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.grounding import Groundings
+from semcache.planners.intent_graph import IntentGraph
+from semcache.planners.intents import serves
+from semcache.planners.progress import IntentLog, Progress, fresh
 from semcache.planners.questions import Ask, Interview, asks, conduct
 from semcache.planners.waiting import Suspended, Waiting
 from semcache.plans.codec import adopt, decode
@@ -87,6 +92,8 @@ class Answer:
     """Seconds from the call to the answer."""
     nodes: tuple[NodeResult, ...] = field(default=(), repr=False)
     """What each node did, in order."""
+    intents: IntentGraph | None = field(default=None, repr=False)
+    """The goal, its steps and how far each came; None if the plan names no intents."""
     needs: NeedsInput | None = None
     """What a person must be asked before there is a value: `text` has the questions, `value` is
     None, and `SemCache.answer` goes on. None: the run came to its end."""
@@ -107,6 +114,7 @@ class Answer:
             "milliseconds": round(self.seconds * 1000, 3),
             "found": self.found.to_dict(),
             "plan": self.plan.to_dict(),
+            "intents": None if self.intents is None else self.intents.to_json(),
             "needs": None if self.needs is None else self.needs.to_json(),
         }
 
@@ -133,6 +141,7 @@ class SemCache:
         ask: Ask | None = None,
         waiting: Waiting | None = None,
         runs: Runs | None = None,
+        intents: IntentLog | None = None,
         closing: Sequence[Callable[[], None]] = (),
     ) -> None:
         self.cache = cache
@@ -152,6 +161,7 @@ class SemCache:
         self._groundings = groundings
         self._ask = ask
         self._waiting = waiting
+        self._intents = intents
         self._closing = tuple(closing)
 
     @classmethod
@@ -272,22 +282,29 @@ class SemCache:
         *,
         params: Mapping[str, object] | None = None,
         failure: str = "",
+        tenant: str = "default",
     ) -> Planned:
         """Return a new plan for `prompt` from the first planner that can make one.
 
+        What each of the others said is in the message of the error.
+
         Raises:
             NotActionable: the catalog cannot do what was asked.
+            Referred: a person must say which operation is meant, or a value.
             PlanningError: no planner could make a valid plan.
             ModelError: the model behind the last planner cannot answer.
         """
-        given = by_name(params) or (schema.parameters() if schema is not None else ())
+        own = by_name(params)
+        given = own or (schema.parameters() if schema is not None else ())
         request = PlanRequest(
             prompt=prompt,
             schema=schema,
             catalog=self.catalog,
             params=given,
+            params_read=not own,
             failure=failure,
             grounding=self.ground(prompt),
+            tenant=tenant,
         )
         refusals: list[PlanningError] = []
         for planner in self._planners:
@@ -295,7 +312,7 @@ class SemCache:
                 return planner.plan(request)
             except PlanningError as error:
                 refusals.append(error)
-        raise refusals[-1] if refusals else PlanningError("there is no planner; give SemCache one")
+        raise _refused(refusals)
 
     def store(
         self,
@@ -338,7 +355,9 @@ class SemCache:
             ExecutionError: an operation failed or was refused, or a limit was reached.
         """
         decoded = decode(plan)
-        came = self._conducted(decoded, Interview(answers), run=run, allow_writes=allow_writes)
+        came = self._conducted(
+            decoded, Interview(answers), self._emit, run=run, allow_writes=allow_writes
+        )
         if isinstance(came, Outcome):
             return came
         asked = ", ".join(repr(question.topic) for question in came)
@@ -423,14 +442,31 @@ class SemCache:
         job = _Job(held.prompt, tenant, None, held.allow_writes, None, held.run)
         with self._opened(job) as opened:
             found = self.lookup(held.prompt, tenant=tenant, run=held.run)
-            chosen = _Chosen(found, held.plan, planned=held.planned, key=held.key)
+            graph = None
+            with self.cache.guarded(tenant):
+                graph = self._intents.get(tenant, held.run) if self._intents is not None else None
+            chosen = _Chosen(found, held.plan, planned=held.planned, key=held.key, graph=graph)
             return self._finished(job, chosen, interview, start, opened)
+
+    def intents(self, run: str, *, tenant: str = "default") -> IntentGraph | None:
+        """Return the intents of a run whose plan was made by steps; None if there are none.
+
+        `why` of it leads from an operation back to the goal. Kept for 30 days after planning.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+        return None if self._intents is None else self._intents.get(tenant, run)
 
     def _finished(
         self, job: "_Job", chosen: "_Chosen", interview: Interview, start: float, opened: Open
     ) -> Answer:
         """Run the plan and return the answer, or what must be asked first."""
-        came = self._executed(job, chosen, interview)
+        progress = Progress(self._graph(job, chosen), self._emit)
+        try:
+            came = self._executed(job, chosen, interview, progress)
+        finally:
+            self._kept(job, chosen, progress.graph)
         needs = came if isinstance(came, NeedsInput) else None
         answer = Answer(
             text=came.text,
@@ -441,11 +477,35 @@ class SemCache:
             planned=chosen.planned,
             seconds=self._clock.monotonic() - start,
             nodes=came.nodes if isinstance(came, Outcome) else (),
+            intents=progress.graph,
             needs=needs,
         )
         opened.note(tier=answer.tier, planned=answer.planned)
         opened.gave(answer.text)
         return answer
+
+    def _graph(self, job: "_Job", chosen: "_Chosen") -> IntentGraph | None:
+        """Return the intents of a plan, as they were kept when it was made; None if it has none."""
+        if chosen.graph is not None or self._intents is None or not chosen.entry:
+            return chosen.graph
+        if not serves(chosen.plan):
+            return None
+        with self.cache.guarded(job.tenant):
+            kept = self._intents.get(job.tenant, chosen.entry)
+            return None if kept is None else fresh(kept, chosen.plan, job.prompt)
+        return None
+
+    def _kept(self, job: "_Job", chosen: "_Chosen", graph: IntentGraph | None) -> None:
+        """Keep the intents of a run, of a new plan also for its later runs; and learn from them."""
+        if graph is None or self._intents is None:
+            return
+        with self.cache.guarded(job.tenant):
+            if chosen.planned:
+                self._intents.keep(job.tenant, job.run, graph)
+                if chosen.entry:
+                    self._intents.keep(job.tenant, chosen.entry, graph)
+            if chosen.planned or graph.goal.status == "failed":
+                self._intents.learn(job.tenant, graph, self.catalog)
 
     def _look(self, job: "_Job", schema: PromptSchema | None = None) -> Found:
         """Return what the cache has, but no semantic hit that writes without the caller's leave."""
@@ -490,7 +550,9 @@ class SemCache:
         """Plan, store, and bind the prompt's own values, whether storing worked or not."""
         start = self._clock.monotonic()
         with self._timed("plan", job):
-            planned = self.create(job.prompt, schema, params=job.params, failure=failure)
+            planned = self.create(
+                job.prompt, schema, params=job.params, failure=failure, tenant=job.tenant
+            )
         cost_s = self._clock.monotonic() - start
         try:
             with self._timed("store", job):
@@ -503,7 +565,9 @@ class SemCache:
             what = f"the plan made for {job.prompt[:80]!r} cannot take its values: {error}"
             raise PlanningError(what) from error
         key = _entry_key(stored.key, stored.id) if stored else _failing_key(_missed(found))
-        return _Chosen(_missed(found), plan, planned=True, key=key)
+        entry = stored.id if stored else ""
+        graph = None if planned.intents is None else IntentGraph.from_json(planned.intents)
+        return _Chosen(_missed(found), plan, planned=True, key=key, entry=entry, graph=graph)
 
     def _bound(self, planned: Planned) -> ExecutionPlan:
         # With the schemas, as the cache does it: "2024" is 2024 where an integer is wanted.
@@ -513,25 +577,34 @@ class SemCache:
         return adopt(own.plan, own.data)
 
     def _executed(
-        self, job: "_Job", chosen: "_Chosen", interview: Interview
+        self, job: "_Job", chosen: "_Chosen", interview: Interview, progress: Progress
     ) -> Outcome | NeedsInput:
         allow = job.allow_writes is not False
         try:
             with self._timed("execute", job):
-                came = self._conducted(chosen.plan, interview, run=job.run, allow_writes=allow)
+                came = self._conducted(
+                    chosen.plan, interview, progress, run=job.run, allow_writes=allow
+                )
         except ExecutionError as error:
             said = self.cache.redacted(str(error), prompt=job.prompt, params=job.params)
             with self.cache.guarded(job.tenant):
                 self._failures.failed(job.tenant, chosen.key, said)
             raise
         if not isinstance(came, Outcome):
+            progress.suspended(came)
             return self._suspended(job, chosen, interview, came)
         with self.cache.guarded(job.tenant):
             self._failures.succeeded(job.tenant, chosen.key)
         return came
 
     def _conducted(
-        self, plan: ExecutionPlan, interview: Interview, *, run: str, allow_writes: bool
+        self,
+        plan: ExecutionPlan,
+        interview: Interview,
+        observer: Observer,
+        *,
+        run: str,
+        allow_writes: bool,
     ) -> Outcome | tuple[Question, ...]:
         """Run a plan; return what came out, or the questions that nobody is there to answer."""
         engine = self._engine(plan)
@@ -542,7 +615,7 @@ class SemCache:
                 catalog=catalog,
                 limits=self._limited(allow_writes=allow_writes),
                 clock=self._clock,
-                observer=self._emit,
+                observer=observer,
                 run=run,
             )
 
@@ -654,10 +727,26 @@ class _Chosen:
     planned: bool
     key: str
     """What its failures are remembered by."""
+    entry: str = ""
+    """Id of the entry that has it; empty if none does."""
+    graph: IntentGraph | None = None
+    """The intents that it serves, if they are at hand."""
 
     @classmethod
     def of(cls, hit: Hit) -> "_Chosen":
-        return cls(hit, hit.plan, planned=False, key=_failing_key(hit))
+        return cls(hit, hit.plan, planned=False, key=_failing_key(hit), entry=hit.entry)
+
+
+def _refused(refusals: Sequence[PlanningError]) -> PlanningError:
+    """Return what all planners said as one error, of the kind that helps the caller most."""
+    if len(refusals) < 2:
+        return refusals[0] if refusals else PlanningError("there is no planner; give SemCache one")
+    said = "; ".join(dict.fromkeys(map(str, refusals)))
+    for one in reversed(refusals):
+        if isinstance(one, Referred):
+            return Referred(said, questions=one.questions)
+    unable = any(isinstance(one, NotActionable) for one in refusals)
+    return NotActionable(said) if unable else PlanningError(said)
 
 
 def _waiting(waiting: Waiting | None) -> Waiting:

@@ -4,6 +4,7 @@ Explicit values win over the environment (`SEMCACHE_THRESHOLD=0.97`), the enviro
 (`semcache.toml`), and the file over the defaults below. No other room reads the environment.
 """
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -85,6 +86,10 @@ class Settings:
     """Format of the plans that the model is asked for: `routes`, `tasks` or `program`."""
     model_operations: int = 40
     """Operations that the model is shown at first: of a larger catalog, the most relevant."""
+    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Domain → its keywords, as `[domains]` of the file or as JSON has them: of a catalog that
+    covers several, the model is shown what a goal is about. Operations without a keyword belong to
+    all."""
     model_retries: int = 3
     """How often a call of the model is repeated after 429, 5xx or a broken connection."""
     response_cache: bool = True
@@ -262,7 +267,8 @@ def _from_file(file: Path) -> dict[str, object]:
 
 def _typed(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - as wide as the settings
     options = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
-    for kind in options:
+    for option in options:
+        kind = get_origin(option) or option
         if kind is type(None) and (value is None or value in ("none", "None")):
             return None
         if kind in _READ and (read := _READ[kind](value)) is not None:
@@ -311,4 +317,18 @@ def _str(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-_READ = {bool: _bool, int: _int, float: _float, Path: _path, str: _str}
+def _domains(value: object) -> Mapping[str, tuple[str, ...]] | None:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    if not isinstance(value, Mapping):
+        return None
+    found = {name: words for name, words in value.items() if isinstance(words, list | tuple)}
+    if len(found) < len(value) or not all(isinstance(w, str) for ws in found.values() for w in ws):
+        return None
+    return {str(name): tuple(words) for name, words in found.items()}
+
+
+_READ = {bool: _bool, int: _int, float: _float, Path: _path, str: _str, Mapping: _domains}

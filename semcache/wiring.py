@@ -23,14 +23,31 @@ from semcache.execution.tasks import TasksEngine
 from semcache.models.openai import OpenAIModel
 from semcache.models.redacting import RedactingEmbedder
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.planners.builtin_resolver import BuiltinResolver
 from semcache.planners.catalog_planner import CatalogPlanner
+from semcache.planners.decompose import Decomposer, Hybrid
 from semcache.planners.failures import FailureMemory
 from semcache.planners.grounding import Groundings
+from semcache.planners.learned import Learned, LearnedResolver
+from semcache.planners.model_decomposer import Grounded, IntentFirst
 from semcache.planners.model_normalizer import ModelNormalizer
 from semcache.planners.model_planner import ModelPlanner
+from semcache.planners.modular import ModularPlanner
+from semcache.planners.operation_index import Indexes
+from semcache.planners.parting import PARTING
+from semcache.planners.patterns import Patterns
+from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask
-from semcache.planners.relevant import Relevant
+from semcache.planners.relevant import EMBEDDED, Relevant
+from semcache.planners.resolution import Resolver
+from semcache.planners.resolve import (
+    Composite,
+    RulesResolver,
+    SuggestedResolver,
+    WordResolver,
+)
 from semcache.planners.rules import RuleNormalizer
+from semcache.planners.semantic_resolver import SemanticResolver
 from semcache.planners.transforms import TRANSFORMS
 from semcache.planners.waiting import Waiting
 from semcache.ports import (
@@ -168,7 +185,7 @@ def open_semcache(
     """Return a SemCache for these settings; see `SemCache.open`."""
     if directory is not None:
         settings = replace(settings, directory=directory)
-    catalog = catalog.with_builtins([ask_user(), *TRANSFORMS])
+    catalog = catalog.with_builtins([ask_user(), PARTING, *TRANSFORMS])
     clock = clock or SystemClock()
     runs = Runs(
         max_trees=settings.run_trees,
@@ -178,8 +195,10 @@ def open_semcache(
     theirs = Reporter(observer, redact=redact)
     report = Reporter(runs, theirs, redact=redact)
     store = _store(settings)
+    learned = Learned(store, clock)
     model = model or _model(settings)
     embedder = embedder or _embedder(settings)
+    hiding = embedder if redact is None else RedactingEmbedder(embedder, redact)
     ours = None
     if responses is None and model is not None and settings.response_cache:
         responses = ours = _responses(settings, clock, observer)
@@ -199,7 +218,13 @@ def open_semcache(
         catalog=catalog,
         normalizers=_normalizers(remembering, report, clock, redact),
         planners=_planners(
-            settings, remembering, embedder, observer=report, clock=clock, redact=redact
+            settings,
+            remembering,
+            embedder=hiding,
+            observer=report,
+            clock=clock,
+            resolver=_resolver(hiding, catalog, learned),
+            redact=redact,
         ),
         engines={"routes": RoutesEngine(), "tasks": TasksEngine(), "program": ProgramEngine(model)},
         failures=FailureMemory(store, clock),
@@ -216,8 +241,10 @@ def open_semcache(
             Groundings(groundings, embedder, closed=catalog.closed) if groundings else None
         ),
         ask=ask,
-        # What waits for an answer is a whole run, with all that its prompt has to hide.
+        # What waits for an answer is a whole run, with all that its prompt has to hide; and so are
+        # the steps of a goal.
         waiting=Waiting(store if redact is None else MemoryStore(), clock),
+        intents=IntentLog(store if redact is None else MemoryStore(), clock, learned=learned),
         closing=[ours.close] if ours is not None else [],
     )
 
@@ -377,23 +404,52 @@ def _normalizers(
 def _planners(
     settings: Settings,
     model: Model | None,
-    embedder: Embedder,
     *,
+    embedder: Embedder,
     observer: Observer,
     clock: Clock,
+    resolver: Resolver,
     redact: Redact | None,
 ) -> list[Planner]:
-    catalog: list[Planner] = [CatalogPlanner()]
+    """The catalog for what one query settles, then steps; a model that writes whole plans last."""
+    patterns = Patterns(domains=settings.domains)
     if model is None:
-        return catalog
-    if redact is not None:
-        embedder = RedactingEmbedder(embedder, redact)
+        # Patterns would say the same to a repair.
+        return [CatalogPlanner(), ModularPlanner(patterns, resolver, rounds=0)]
+    relevant = Relevant(embedder, most=settings.model_operations)
+    strategies: list[Decomposer] = [
+        patterns,
+        Grounded(
+            model,
+            relevant=relevant,
+            domains=settings.domains,
+            observer=observer,
+            clock=clock,
+            redact=redact,
+        ),
+        IntentFirst(model, domains=settings.domains, observer=observer, clock=clock, redact=redact),
+    ]
     by_model = ModelPlanner(
         model,
         plan_format=settings.plan_format,
-        relevant=Relevant(embedder, most=settings.model_operations),
+        relevant=relevant,
         observer=observer,
         clock=clock,
         redact=redact,
     )
-    return [*catalog, by_model]
+    return [CatalogPlanner(), ModularPlanner(Hybrid(strategies), resolver), by_model]
+
+
+def _resolver(embedder: Embedder, catalog: Catalog, learned: Learned) -> Resolver:
+    """What is built in, what a model names, what ran well, what rules and words say, meaning."""
+    indexes = Indexes()
+    asked: list[Resolver] = [
+        BuiltinResolver(),
+        SuggestedResolver(),
+        LearnedResolver(learned),
+        RulesResolver(),
+        WordResolver(indexes=indexes),
+    ]
+    if len(catalog) <= EMBEDDED:
+        asked.append(SemanticResolver(embedder, indexes=indexes))
+    return Composite(asked)

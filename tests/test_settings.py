@@ -122,3 +122,19 @@ def test_every_setting_says_what_it_is() -> None:
     text = source.read_text(encoding="utf-8")
     described = set(re.findall(r'^    (\w+): [^\n]*\n    """', text, re.MULTILINE))
     assert {field.name for field in fields(Settings)} <= described
+
+
+def test_domains_are_read_from_a_file_from_json_and_as_they_are(tmp_path: Path) -> None:
+    wanted = {"github": ("issue", "pull request"), "slack": ("channel",)}
+    file = tmp_path / "semcache.toml"
+    file.write_text('[domains]\ngithub = ["issue", "pull request"]\nslack = ["channel"]\n')
+    assert Settings.load(file=file).domains == wanted
+    told = '{"github": ["issue", "pull request"], "slack": ["channel"]}'
+    assert Settings.load(environ={"SEMCACHE_DOMAINS": told}).domains == wanted
+    assert Settings.load(domains=wanted).domains == wanted
+
+
+@pytest.mark.parametrize("bad", ["github", "[1]", '{"github": "issue"}', '{"github": [1]}'])
+def test_domains_that_are_no_lists_of_words_are_refused(bad: str) -> None:
+    with pytest.raises(InvalidSettings, match="domains is"):
+        Settings.load(environ={"SEMCACHE_DOMAINS": bad})

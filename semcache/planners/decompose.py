@@ -34,7 +34,8 @@ class Hybrid:
 
     Every strategy that deferred, or was less than sure, stands in the reasons of the decomposition.
     Patterns first, then the grounded model, then the one that sees no operations, is the order that
-    `wiring` gives. Satisfies `Decomposer`.
+    `wiring` gives. For a request whose last plan failed the first is asked last. Satisfies
+    `Decomposer`.
     """
 
     def __init__(self, strategies: Sequence[Decomposer], *, sure: float = SURE) -> None:
@@ -61,7 +62,9 @@ class Hybrid:
         """
         told: list[str] = []
         weak: list[Decomposition] = []
-        for strategy in self._strategies:
+        # What failed was most likely said by the first one, which would only say it again.
+        last = self._strategies[:1] if request.failure else ()
+        for strategy in (*self._strategies[len(last) :], *last):
             found = strategy.decompose(request)
             if isinstance(found, Deferred):
                 told.append(f"{found.strategy} deferred: {found.why}")

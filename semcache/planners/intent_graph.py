@@ -86,6 +86,8 @@ class IntentNode:
     """What took the goal apart: `pattern:sequential_actions`; empty for the goal."""
     operation: str = ""
     """The operation that was found for it; empty while there is none."""
+    found_by: str = ""
+    """Who found it, and what speaks for it: `catalog: verb and noun agree`."""
     plan_nodes: tuple[str, ...] = ()
     """Ids of the nodes of the plan that serve it."""
 
@@ -225,14 +227,14 @@ class IntentGraph:
         """
         return _settled(self._changed(self.node(name).id, status=status, note=note))
 
-    def resolved(self, name: str, operation: str, note: str = "") -> "IntentGraph":
-        """Return the graph with the operation that was found for one step.
+    def resolved(self, name: str, operation: str, found_by: str = "") -> "IntentGraph":
+        """Return the graph with the operation that was found for one step, and why.
 
         Raises:
             InvalidInput: no node has that id.
         """
         node = self.node(name)
-        return self._changed(node.id, status="resolved", operation=operation, note=note)
+        return self._changed(node.id, status="resolved", operation=operation, found_by=found_by)
 
     def planned(self, plan: ExecutionPlan) -> "IntentGraph":
         """Return the graph with the nodes of `plan` that serve each step."""

@@ -11,6 +11,7 @@ from semcache.planners.relevant import Relevant
 from semcache.planners.step_answers import StepReader
 from semcache.planners.texts import load, shown
 from semcache.ports import Clock, Message, Model, Observer, PlanRequest
+from semcache.prompts.redaction import Redact
 
 
 class ModelDecomposer:
@@ -31,6 +32,7 @@ class ModelDecomposer:
         attempts: int = 2,
         observer: Observer | None = None,
         clock: Clock | None = None,
+        redact: Redact | None = None,
     ) -> None:
         """Keep what is asked for.
 
@@ -40,11 +42,12 @@ class ModelDecomposer:
             attempts: Calls at most for one prompt; each after the first is told what was wrong.
             observer: Hears of each call.
             clock: Times the calls; None: the machine's own.
+            redact: Leaves of what is wrong with an answer what may be logged; None: all.
 
         Raises:
             InvalidSettings: `attempts` is under 1.
         """
-        self._asking = Asking(model, "decompose", attempts, observer, clock)
+        self._asking = Asking(model, "decompose", attempts, observer, clock, redact)
         self._text = load("decompose")
         self._domains = dict(domains or {})
 
@@ -122,6 +125,7 @@ class Grounded(ModelDecomposer):
         attempts: int = 2,
         observer: Observer | None = None,
         clock: Clock | None = None,
+        redact: Redact | None = None,
     ) -> None:
         """Keep what is asked for; see `ModelDecomposer`.
 
@@ -133,11 +137,19 @@ class Grounded(ModelDecomposer):
             attempts: Calls at most for one prompt.
             observer: Hears of each call.
             clock: Times the calls; None: the machine's own.
+            redact: Leaves of what is wrong with an answer what may be logged; None: all.
 
         Raises:
             InvalidSettings: `attempts` is under 1.
         """
-        super().__init__(model, domains=domains, attempts=attempts, observer=observer, clock=clock)
+        super().__init__(
+            model,
+            domains=domains,
+            attempts=attempts,
+            observer=observer,
+            clock=clock,
+            redact=redact,
+        )
         self._relevant = relevant
 
     def decompose(self, request: PlanRequest) -> Decomposition | Deferred:

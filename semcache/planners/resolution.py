@@ -95,6 +95,8 @@ class Asked:
     """Values that the caller holds already, by name."""
     before: Mapping[str, Resolution] = field(default_factory=lambda: MappingProxyType({}))
     """Step → its operation, for the steps that were resolved before."""
+    tenant: str = "default"
+    """Whose prompt it is."""
 
 
 class Resolver(Protocol):

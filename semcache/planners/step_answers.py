@@ -111,7 +111,7 @@ class StepReader:
             action=_action(verb) if kind == "api_call" else "other",
             transform=transform,
             topic=topic,
-            params=tuple(self._params(step, where, errors)),
+            params=(*self._params(step, where, errors), *(self._unsaid(step, kind))),
             depends_on=tuple(_needs(step, where, count, errors)),
             suggested=suggested,
             no_tool=no_tool,
@@ -153,6 +153,14 @@ class StepReader:
                 continue
             known = self.known.get(name_key(name))
             yield known if known is not None else self._said(name, told)
+
+    def _unsaid(self, step: JsonObject, kind: IntentKind) -> Iterator[Parameter]:
+        """Yield the values that the caller gives beside the prompt: any call may need them."""
+        told = step.get("params")
+        named = {name_key(name) for name in told} if isinstance(told, dict) else set[str]()
+        for key, one in self.known.items():
+            if kind == "api_call" and one.mention is None and key not in named:
+                yield one
 
     def _said(self, name: str, told: Json) -> Parameter:
         """Return a parameter with the words of the prompt that carry it, if they stand there."""

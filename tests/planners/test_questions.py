@@ -148,7 +148,7 @@ def test_without_a_callback_a_run_comes_back_with_its_questions_and_goes_on_late
     assert service.calls == []
     answer = semcache.answer(waiting.needs, {"page_size": "25"})
     assert (answer.value, answer.needs) == ({"answer": {"perPage": 25}}, None)
-    assert answer.run == waiting.run
+    assert answer.run.id == waiting.run.id
     told = waiting.to_dict()["needs"]
     assert isinstance(told, dict)
     assert told["token"] == waiting.needs.token
