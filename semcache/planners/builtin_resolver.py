@@ -10,6 +10,7 @@ from semcache.planners.coercion import coerced
 from semcache.planners.intents import SubIntent
 from semcache.planners.operation_index import content, known_as
 from semcache.planners.resolution import Asked, Referral, Resolution, Resolved, Wire
+from semcache.planners.rows import bare, head
 from semcache.planners.synonyms import words
 from semcache.planners.transforms import (
     AGGREGATE,
@@ -70,7 +71,7 @@ class _Rows:
         phrase = "_".join(said)
         if not self.fields:
             return phrase
-        for key in (name_key, words, lambda name: words(name)[-1:]):
+        for key in (name_key, words, bare, head):
             found = [name for name in self.fields if key(name) == key(phrase)]
             if found:
                 return found[0] if len(found) == 1 else None

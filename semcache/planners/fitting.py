@@ -9,6 +9,7 @@ from semcache.planners.intents import SubIntent
 from semcache.planners.operation_index import Known
 from semcache.planners.places import Place, places
 from semcache.planners.placing import Placing, is_guess, placed
+from semcache.planners.proper import proper_names
 from semcache.planners.resolution import Asked, Wire
 from semcache.planners.synonyms import GENERAL, Synonyms, words
 from semcache.planners.wires import wired
@@ -96,6 +97,8 @@ def _values(
     ]
     unsaid = [one for one in intent.params if one.mention is None]
     values = [*said, *unsaid]
+    if not asked.params:
+        values += proper_names(intent.goal, intent.params)
     closed = _closed(into, known.operation.input_schema)
     if closed:
         held = [one.mention or str(one.value) for one in values]

@@ -24,7 +24,7 @@ MAX_SUMMARY = 400
 # Beside the verbs of the specification, those by which operations are named in general English.
 _MORE: dict[str, Action] = {
     "browse": "list", "display": "list", "lookup": "search", "insert": "create", "post": "create",
-    "patch": "update", "put": "update", "set": "update", "destroy": "delete", "cancel": "delete",
+    "patch": "update", "put": "update", "set": "update", "destroy": "delete",
 }  # fmt: skip
 VERBS: Mapping[str, Action] = (
     {word: action for action, listed in KEYWORDS.items() for word in listed} | dict(ACTIONS) | _MORE

@@ -16,6 +16,7 @@ from semcache.planners.frame import NAMES_OF_KINDS, role
 from semcache.planners.mapping import likeness, mapped
 from semcache.planners.operation_index import Known
 from semcache.planners.places import Place
+from semcache.planners.proper import PROPER
 from semcache.planners.synonyms import Synonyms, words
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers import OPEN_KINDS
@@ -26,6 +27,12 @@ _FORMATS = {"date": "date", "email": "email", "uri": "url", "url": "url", "time"
 _TOP = frozenset(["first", "limit", "only", "top"])
 # An identifier in two parts, where an operation takes the parts: `owner/repository`.
 _PARTS = (("owner", "repository"), ("namespace", "project"), ("organization", "repository"))
+_WHERE = frozenset(["in", "at", "near", "around"])
+_OF = (["of"], ["for"], ["in"], ["at"])
+_LOCATIONS = frozenset({
+    "address", "area", "city", "country", "county", "district", "location", "place", "region",
+    "state", "town", "village", "where",
+})  # fmt: skip
 _AS_NAMED = 0.85  # from this likeness on, words beside a value are the name of its property
 _DIGITS = re.compile(r"\d+\Z")
 
@@ -56,7 +63,8 @@ class Placing:
 
 def is_guess(name: str) -> bool:
     """Return whether the name of a value only says of what kind it is: `number`, `date2`."""
-    return _DIGITS.sub("", name) in OPEN_KINDS
+    kind = _DIGITS.sub("", name)
+    return kind in OPEN_KINDS or kind == PROPER
 
 
 def placed(
@@ -93,7 +101,8 @@ class _Placer:
         # with a name of its own goes by none of these: what it is was said, and is not here.
         for way in (self._listed, self._named_beside, self._identified, self._by_kind, self._parts):
             left = [one for one in left if not way(one)]
-        left = [one for one in left if not self._by_role(one)]
+        for way in (self._by_role, self._located):
+            left = [one for one in left if not way(one)]
         if len(left) == 1 and not named:
             left = [one for one in left if not self._last(one)]
         left += named
@@ -242,13 +251,28 @@ class _Placer:
             param, lambda one: role(name_key(one.name)) == preposition, 0.8, f"after {preposition}"
         )
 
+    def _located(self, param: Parameter) -> bool:
+        """Place a name that stands after "in" or "near" where something is."""
+        before, _ = _around(self.goal, param)
+        if _DIGITS.sub("", param.name) != PROPER or not _WHERE.intersection(before[-1:]):
+            return False
+        return self._only(
+            param, lambda one: not _LOCATIONS.isdisjoint(words(one.name)), 0.8, "where it is"
+        )
+
     def _last(self, param: Parameter) -> bool:
         """Place the one value that is left in the one place that must be filled."""
         needed = [one for one in self.free if one.required and not one.has_default]
         if len(needed) != 1 or self._value(param, needed[0]) is None:
             return False
-        number = isinstance(param.value, int | float)
-        if number and needed[0].takes_text and words(needed[0].name)[-1] not in _IDS:
+        # A number that stands beside no noun names nothing, and no year is an order.
+        if isinstance(param.value, int | float) and needed[0].takes_text:
+            return False
+        kind, tail = _DIGITS.sub("", param.name), words(needed[0].name)[-1:]
+        before, _ = _around(self.goal, param)
+        if kind == PROPER and (not set(tail).isdisjoint(_IDS) or before[-1:] not in _OF):
+            return False
+        if kind == "year":
             return False
         return self._put(param, needed[0], 0.6, "the one place left")
 

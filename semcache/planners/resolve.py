@@ -49,6 +49,9 @@ CANDIDATES = 40
 FITTED = 12
 """Of these, the ones whose inputs are tried."""
 
+_OWN_VERB = 0.7
+"""Least evidence of the noun where the verb itself says what is done: "transfer 500 to B-2"."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -112,6 +115,8 @@ def verb_evidence(said: Said, known: Known) -> float | None:
     reading = said.action in READING
     if said.action != "other" and reading != known.reads:
         return None
+    if said.verb and not known.reads:  # to cancel is not to delete
+        return 1.0 if said.action == known.action != "other" else None
     if "other" in {said.action, known.action}:  # verbs of their own, and not the same one
         return 0.2 if said.verb else 0.5
     if said.action == known.action:
@@ -233,6 +238,8 @@ def _scored(said: Said, known: Known, index: OperationIndex, weights: Weights) -
     if verb is None:
         return None
     noun, told = noun_evidence(said, known, index), told_evidence(said, known)
+    if known.action == "other" and known.verb in said.words:
+        noun = max(noun, _OWN_VERB)
     score = weights.verb * verb + weights.noun * noun + weights.told * told
     return Scored(known, score, f"verb {verb:.2f}, noun {noun:.2f}, summary {told:.2f}")
 

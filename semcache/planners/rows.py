@@ -53,7 +53,7 @@ def field_in(rows: list[Json], wanted: str) -> str:
     names = list(dict.fromkeys(name for row in rows for name in fields_of(row)))
     if wanted in names:
         return wanted
-    for key in (str.casefold, words, _head):
+    for key in (str.casefold, words, bare, head):
         found = [name for name in names if key(name) == key(wanted)]
         if len(found) == 1:
             return found[0]
@@ -64,7 +64,13 @@ def field_in(rows: list[Json], wanted: str) -> str:
     raise OperationRefused(f"the rows have no field {wanted!r}; they have {has}")
 
 
-def _head(name: str) -> tuple[str, ...]:
+def bare(name: str) -> tuple[str, ...]:
+    """Return the words of a name without a last `id`: the customer of `customer_id`."""
+    found = words(name)
+    return found[:-1] if len(found) > 1 and found[-1] == "id" else found
+
+
+def head(name: str) -> tuple[str, ...]:
     """Return the last word of a name, which says what it is: `created_date` is a date."""
     return words(name)[-1:]
 

@@ -32,6 +32,8 @@ LOST = 0.5
 ROUNDS = 2
 """Repairs of one plan at most."""
 
+# Words that hold steps together, and those of a question; no step has to speak of them.
+_JOINTS = frozenset("also and ask asking but me plus so then user".split())
 _BACK = frozenset("it them these those they that this each its their".split())
 _STATUS: dict[Severity, Status] = {"critical": "invalid", "error": "review", "warning": "warnings"}
 
@@ -212,7 +214,7 @@ def _told(goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalo
         if one.operation in catalog:
             known = known_as(catalog.get(one.operation))
             words |= {known.verb, *known.nouns} | known.told | known.inputs
-    return words | set(content("ask user then"))
+    return words | _JOINTS
 
 
 def _effects(

@@ -298,6 +298,54 @@ def test_a_day_that_depends_on_when_it_is_asked_is_no_value() -> None:
     assert "'March 6th' is another value whenever it is asked" in found.question
 
 
+FLIGHTS = Catalog(
+    [
+        operation(
+            "search_flights", "from_city", "to_city", cabin={"enum": ["economy", "business"]}
+        ),
+        operation("list_customers", city=TEXT, status=TEXT),
+        operation("get_order", "order_id"),
+        operation("cancel_order", "order_id", effect="write"),
+        operation("transfer_money", "from_account", "to_account", amount=NUMBER, effect="write"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("goal", "named", "values"),
+    [
+        (
+            "search business flights from San Diego to Denver",
+            "search_flights",
+            {"cabin": "business", "from_city": "San Diego", "to_city": "Denver"},
+        ),
+        ("list customers in Boston", "list_customers", {"city": "Boston"}),
+        ("get order ORD-17", "get_order", {"order_id": "ORD-17"}),
+    ],
+)
+def test_names_that_nobody_knows_go_where_their_prepositions_say(
+    goal: str, named: str, values: dict[str, Json]
+) -> None:
+    found = resolve(goal, FLIGHTS)
+    assert isinstance(found, Resolution), found
+    assert found.operation == named
+    assert {one.name: one.value for one in found.params} == values
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "list customers of Ann",
+        "list the orders of Boston",
+        "get orders from 2024",
+        "delete order ORD-17",
+        "List Customers In Boston Please",
+    ],
+)
+def test_values_and_verbs_are_never_bent_until_they_fit(goal: str) -> None:
+    assert isinstance(resolve(goal, FLIGHTS), Referral)
+
+
 def test_rules_read_a_step_that_the_catalog_accounts_for(issues: Catalog) -> None:
     goal = "list open issues of acme/web"
     found = RulesResolver().resolve(step(goal, params=()), Asked(prompt=goal, catalog=issues))
