@@ -239,24 +239,41 @@ def importing() -> Iterator[Line]:
 def template_hits(
     cache: PlanCache, templates: Sequence[Shape], work: Path, rng: random.Random
 ) -> Iterator[Line]:
-    """Measure hits of the template tier against one diskcache get of the same records."""
-    prompts = asked(templates, 2000, rng)
-    expect(cache, prompts[:50], "template")
+    """Measure hits of the template tier against one diskcache get of the same records.
+
+    Each round asks for the same 2,000 templates: by prompts that were never asked before, which is
+    the budget, and by the same prompts once more, which need not be read again.
+    """
+    picked = [rng.choice(templates) for _ in range(2000)]
+    expect(cache, asked(picked, 2000, rng)[:50], "template")
     store = DiskStore.open(work / "cache")
     records = store.scan(TENANT)
     with diskcache.Cache(str(work / "plain")) as plain:
         for record in records:
             plain[record.id] = encode(record)
-        ids = [rng.choice(records).id for _ in prompts]
-        hit, get = medians((cache.lookup, prompts), (plain.get, ids))
+        ids = [rng.choice(records).id for _ in picked]
+        each(cache.lookup, [shape.prompt(1989, 5) for shape in picked])  # served once, as usual
+        new, again, get = (float("inf"),) * 3
+        for _ in range(ROUNDS):
+            prompts = [s.prompt(rng.randrange(1990, 2030), rng.randrange(2, 99)) for s in picked]
+            new = min(new, statistics.median(each(cache.lookup, prompts)))
+            again = min(again, statistics.median(each(cache.lookup, prompts)))
+            get = min(get, statistics.median(each(plain.get, ids)))
         size = statistics.median(len(plain[id_]) for id_ in ids[:100])
     store.close()
     entries = f"{len(templates):,} entries"
     yield ratio(
         f"template-tier hit / diskcache get, {entries}",
         5,
-        hit / get,
-        f"{micro(hit)} / {micro(get)}; record {size:,.0f} bytes",
+        new / get,
+        f"{micro(new)} / {micro(get)}; record {size:,.0f} bytes",
+    )
+    yield Line(
+        f"the same, of prompts asked before, {entries}",
+        "-",
+        f"{again / get:.1f} x",
+        None,
+        f"{micro(again)} / {micro(get)}",
     )
 
 

@@ -17,6 +17,7 @@ from semcache.cache.family import family
 from semcache.cache.found import Found, Hit, Miss, Trace
 from semcache.cache.labels import Labels
 from semcache.cache.planning import Planning
+from semcache.cache.recent import Recent
 from semcache.cache.redaction import redacted
 from semcache.cache.statistics import Counters, Statistics, statistics
 from semcache.cache.tiers import Lookup, Parts
@@ -132,6 +133,7 @@ class PlanCache:
             else Labels(store, shipped(), max_wrong=settings.max_wrong, gates=risk_gates())
         )
         self._decoded = Decoded()
+        self._recent = Recent()
         self._closed = (
             NOTHING_CLOSED
             if catalog is None
@@ -260,6 +262,11 @@ class PlanCache:
         view: View | None,
         schema: PromptSchema | None,
     ) -> Asked:
+        plain = not given and self.redact is None  # what is hidden is nowhere kept
+        version = view.version if view is not None and plain else None
+        known = None if version is None else self._recent.get(tenant, text, grounding, version)
+        if known is not None:
+            return replace(known, now=self._clock.now(), schema=schema)
         asked = ask(
             text,
             tenant=tenant,
@@ -272,6 +279,8 @@ class PlanCache:
             zone=self.settings.zone,
             redact=self.redact,
         )
+        if version is not None:
+            self._recent.put(asked, version)
         return replace(asked, schema=schema) if schema is not None else asked
 
     def _normalized(self, asked: Asked) -> PromptSchema | None:

@@ -52,7 +52,7 @@ class Counters(Forked):
     a lock here would be one that every thread wants on every hit.
     """
 
-    def __init__(self, store: PlanStore, clock: Clock, *, every: int = 256) -> None:
+    def __init__(self, store: PlanStore, clock: Clock, *, every: int = 1024) -> None:
         self._store = store
         self._clock = clock
         self._every = every

@@ -1,5 +1,6 @@
 """What is known of a tenant in memory: derived from the store, caught up by change number."""
 
+import itertools
 import logging
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from semcache.prompts.template import TemplateText
 from semcache.prompts.words import tokens
 
 log = logging.getLogger(__name__)
+
+_VERSIONS = itertools.count()
 
 
 Place: TypeAlias = tuple[str, tuple[tuple[int, str], ...]]
@@ -42,6 +45,9 @@ class View:
     """Template text → which of its slots its entries fix, where they fix any, and how many do."""
     without_given: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Template text without given values → ids of the entries with it, newest change first."""
+    version: int = field(default_factory=_VERSIONS.__next__)
+    """Another number after each change, and in no two views the same."""
+
     families: Kindred = field(default_factory=Kindred)
     """What makes plans comparable → the families there, and the words that their entries use."""
 
@@ -72,6 +78,10 @@ class View:
     def put(self, record: Record, embedder: str) -> None:
         """Take in a record, replacing what was known under its id."""
         self.drop(record.id)
+        self._take_in(record, embedder)
+        self.version = next(_VERSIONS)  # last: who reads a prompt meanwhile has the old number
+
+    def _take_in(self, record: Record, embedder: str) -> None:
         try:
             entry = from_record(record)
         except StoreCorrupt as error:
@@ -119,6 +129,7 @@ class View:
             for parameter in group:
                 self.learned.discard(parameter)
         self.index.remove(entry_id)
+        self.version = next(_VERSIONS)
 
     def _drop_words(self, template: TemplateText) -> None:
         for word in template_words(template):

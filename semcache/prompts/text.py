@@ -42,10 +42,12 @@ def _check_encodable(text: str) -> None:
         ) from error
 
 
+@lru_cache(maxsize=16)
 def lowered(text: str) -> str:
     """Return `text` in lower case, character for character, so that offsets stay the same.
 
-    The few characters whose lower case is longer (`İ`) are left as they are.
+    The few characters whose lower case is longer (`İ`) are left as they are. Kept for the last
+    texts: six recognizers ask about each prompt.
     """
     lower = text.lower()
     if len(lower) == len(text):

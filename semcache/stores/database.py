@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -34,6 +34,9 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_FULL: "the disk is full",
     sqlite3.SQLITE_IOERR: "the disk does not answer",
 }
+
+
+_MOST_KEYS = 500  # of one statement; SQLite takes no more than 999 everywhere
 
 
 # diskcache publishes no types
@@ -129,6 +132,17 @@ class Database(diskcache.Cache):  # type: ignore[misc]
         select = "SELECT CAST(value AS BLOB) FROM Cache WHERE key = ? AND raw = 1"
         row = self._sql(select, (key,)).fetchone()
         return None if row is None else row[0]
+
+    def contents(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return the values of those of `keys` that are there."""
+        found: dict[str, bytes] = {}
+        for start in range(0, len(keys), _MOST_KEYS):
+            some = keys[start : start + _MOST_KEYS]
+            marks = ",".join("?" * len(some))
+            where = f"WHERE raw = 1 AND key IN ({marks})"
+            select = "SELECT key, CAST(value AS BLOB) FROM Cache " + where  # noqa: S608 - marks
+            found.update(self._sql(select, some).fetchall())
+        return found
 
     def two(self, first: str, second: str) -> tuple[bytes | None, bytes | None]:
         """Return the values of two keys, read at one moment, each None if it is not there."""

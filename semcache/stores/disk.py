@@ -18,9 +18,11 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
@@ -31,7 +33,8 @@ from semcache.stores import ledger
 from semcache.stores.codec import Decoder, check_record, check_text, decode, encode, seal, unseal
 from semcache.stores.directory import DATABASE, claim, set_aside
 from semcache.stores.places import last_part, numbered, prefix, row, unescape
-from semcache.stores.worth import largest, replaced, surplus, unused, used
+from semcache.stores.ticks import RECHECK_S, Ticks
+from semcache.stores.worth import largest, replaced, surplus, unused
 
 if TYPE_CHECKING:
     from semcache.stores.database import Database
@@ -66,6 +69,9 @@ class DiskStore:
         self._opening = threading.Lock()
         self._decoder = Decoder(KEPT_RECORDS)
         self._database: Database | None = None
+        self._ticks: Ticks | None = None
+        self._known: tuple[bytes | None, float, int] = (None, 0.0, 0)
+        """The tick at which the last change was read, when that was, and its number."""
         self._closed = False
         self._guard = _Failing(self.directory)
 
@@ -115,6 +121,7 @@ class DiskStore:
         with self._opening, self._failing():
             if self._database is None:
                 claim(self.directory)
+                self._ticks = Ticks(self.directory)
                 self._database = Database(self.directory, timeout_s=self._busy_timeout_s)
             return self._database
 
@@ -124,8 +131,11 @@ class DiskStore:
     @contextmanager
     def _writing(self) -> "Iterator[Database]":
         db = self._db()
-        with self._failing(), db.writing():
-            yield db
+        with self._failing():
+            with db.writing():
+                yield db
+            if self._ticks is not None:
+                self._ticks.strike()
 
     def put(self, record: Record, *, bounds: Bounds = UNBOUNDED, over: int | None = None) -> Put:
         """Write `record`, replacing its id; then evict the least worth, until all is in `bounds`.
@@ -138,7 +148,8 @@ class DiskStore:
         """
         check_record(record)
         with self._writing() as db:
-            if over is not None and over != self._change_of(db, record):
+            there = None if over is None else self._there(db, record.tenant, record.id)
+            if over is not None and over != (0 if there is None else there.change):
                 return Put(self._last(db), replaced=False, evicted=(), written=False)
             had, use = self._drop(db, record.tenant, record.id)
             number = self._tell(db, [(record.tenant, record.id)], "put")
@@ -151,15 +162,6 @@ class DiskStore:
             gone = self._evict(db, record, bounds)
             own = tuple(known for name, known in gone if name == record.tenant)
             return Put(number + len(gone), had, own, _elsewhere(gone, record.tenant))
-
-    def _change_of(self, db: "Database", record: Record) -> int:
-        """Return the change that wrote the record in the place of `record`; 0 if none is there."""
-        home = row("r", record.tenant, record.id)
-        sealed = db.content(home)
-        try:
-            return 0 if sealed is None else _at_home(home, self._decoder.decode(sealed)).change
-        except ValueError:
-            return 0  # damaged, and nobody's
 
     def _evict(self, db: "Database", record: Record, bounds: Bounds) -> list[tuple[str, str]]:
         """Make room within `bounds`; return tenant and id of what went, in order."""
@@ -194,20 +196,21 @@ class DiskStore:
     def use(self, tenant: str, uses: Mapping[str, int], *, now_s: float) -> None:
         """Add to each record that is still there how often it was used; no numbered change."""
         with self._writing() as db:
-            for known, count in uses.items():
-                home = row("r", tenant, known)
-                sealed = db.content(home)
-                with contextlib.suppress(ValueError):  # a damaged one is told when it is read
-                    if sealed is not None:
-                        record = _at_home(home, self._decoder.decode(sealed))
-                        ledger.move(
-                            db, record, used(ledger.use_of(db, record), record, count, now_s)
-                        )
+            read = partial(self._there, db, tenant)
+            ledger.add_uses(db, tenant, uses, now_s, read=read)
+
+    def _there(self, db: "Database", tenant: str, id: str) -> Record | None:  # noqa: A002 - the word of the record
+        """Return the record, or None; a damaged one is told when it is read, and not here."""
+        home = row("r", tenant, id)
+        sealed = db.content(home)
+        with contextlib.suppress(ValueError):
+            return None if sealed is None else _at_home(home, self._decoder.decode(sealed))
+        return None
 
     def uses(self, tenant: str) -> Mapping[str, Use]:
         """Return the use of every record of the tenant. Cost: all of them."""
         with self._failing():
-            known = ledger.used(self._db(), tenant)
+            known = ledger.uses(self._db(), tenant)
         return {record.id: known.get(record.id) or unused(record) for record in self.scan(tenant)}
 
     def room(self, tenant: str | None = None) -> Room:
@@ -345,9 +348,20 @@ class DiskStore:
             return sorted(unescape(name.partition("/")[2]) for name in self._db().keys("n/"))
 
     def last_change(self) -> int:
-        """Return the number of the latest change; 0 for a store that never changed."""
-        with self._failing():
-            return self._last(self._db())
+        """Return the number of the latest change; 0 for a store that never changed.
+
+        A change by a process that was killed before its call returned is seen after
+        `ticks.RECHECK_S`, every other one at once.
+        """
+        db = self._db()
+        tick = None if self._ticks is None else self._ticks.read()
+        now = time.monotonic()
+        known, looked, number = self._known
+        if tick is None or tick != known or not 0 <= now - looked < RECHECK_S:
+            with self._failing():
+                number = self._last(db)
+            self._known = (tick, now, number)
+        return number
 
     def changes(self, since: int) -> Sequence[Change] | None:
         """Return the changes after number `since`, in order; None if some of them are forgotten.

@@ -3,7 +3,7 @@
     n/<tenant>                         how many records the tenant has, and their bytes, sealed
     t/total                            the sums of these over all tenants, sealed
     o/<tenant>/<worth>/<change>/<id>   the id: the order of eviction
-    u/<tenant>/<id>                    uses of a record: [count, last, worth], sealed; none: unused
+    u/<tenant>/<id>                    uses of a record and where it is in the order, sealed
     f/<tenant>/<lease>                 [holder, until], sealed
 
 Each function works within the transaction of its caller. What is damaged is counted anew from the
@@ -11,18 +11,19 @@ records, at the cost of reading the tenant: a sum that is off by a bit would evi
 """
 
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from semcache.ports import Record, Room, Use
 from semcache.stores.codec import decode, seal, unseal
 from semcache.stores.places import escape, last_part, prefix, row, sortable, unescape
-from semcache.stores.worth import unused
+from semcache.stores.worth import unused, used
 
 if TYPE_CHECKING:
     from semcache.stores.database import Database
 
 TOTAL = "t/total"
+_RANKS_READ = 16  # records looked at in one go for the one that is worth least
 _LEASES_SWEPT = 16  # leases of dead holders that one who takes a lease clears away
 
 
@@ -45,60 +46,119 @@ def lose(db: "Database", tenant: str, known: str) -> None:
     _recount(db, tenant)
 
 
-def move(db: "Database", record: Record, use: Use) -> None:
-    """Give a record another use."""
-    _unrank(db, record)
-    _rank(db, record, use)
+class _Standing(NamedTuple):
+    """How a record that was used stands in the order of eviction."""
+
+    use: Use
+    ranked: float
+    """The worth by which it is in the order: what it was when somebody last looked there. Worth
+    only grows, so that a use need not move it, and the least is found by looking again."""
+    cost_s: float
+    created_s: float
+    size: int
+
+    @classmethod
+    def of(cls, record: Record, use: Use) -> "_Standing":
+        return cls(use, use.worth, record.cost_s, record.created_s, record.size)
 
 
-def _rank(db: "Database", record: Record, use: Use) -> None:
-    rows = [(_order(record, use), record.id)]
-    if use != unused(record):
-        text = json.dumps([use.count, use.last_s, use.worth])
-        rows.append((row("u", record.tenant, record.id), seal(text)))
+def add_uses(
+    db: "Database",
+    tenant: str,
+    uses: Mapping[str, int],
+    now_s: float,
+    *,
+    read: Callable[[str], Record | None],
+) -> None:
+    """Add to the records that are there how often each was used, by id.
+
+    `read`: how to read a record, which is done only for one that was never used.
+    """
+    places = {row("u", tenant, known): known for known in uses}
+    kept = db.contents([*places])
+    rows = []
+    for place, known in places.items():
+        standing = _standing(kept.get(place))
+        if standing is None:
+            record = read(known)
+            if record is None:
+                continue
+            standing = _Standing.of(record, unused(record))
+        more = used(standing.use, standing, uses[known], now_s)
+        rows.append((place, _sealed(standing._replace(use=more))))
     db.point(rows)
 
 
+def _rank(db: "Database", record: Record, use: Use) -> None:
+    db.point([(_order(record, use.worth), record.id)])
+    if use != unused(record):
+        db.point([(row("u", record.tenant, record.id), _sealed(_Standing.of(record, use)))])
+
+
 def _unrank(db: "Database", record: Record) -> Use:
-    use = use_of(db, record)
-    if not db.drop(_order(record, use)):  # a damaged use, or written by an earlier semcache
+    place = row("u", record.tenant, record.id)
+    standing = _standing(db.content(place)) or _Standing.of(record, unused(record))
+    if not db.drop(_order(record, standing.ranked)):  # damaged, or of an earlier semcache
         db.drop_pointers(prefix("o", record.tenant), record.id)
-    db.drop(row("u", record.tenant, record.id))
-    return use
+    db.drop(place)
+    return standing.use
 
 
-def _order(record: Record, use: Use) -> str:
-    place = f"{sortable(use.worth)}/{record.change:016d}"
+def _order(record: Record, worth: float) -> str:
+    place = f"{sortable(worth)}/{record.change:016d}"
     return f"o/{escape(record.tenant)}/{place}/{escape(record.id)}"
 
 
 def least(db: "Database", tenant: str, *, beside: str | None) -> str | None:
     """Return the id of the record worth least that is not `beside`; None if there is none."""
-    for _, value in db.under(prefix("o", tenant), limit=2):
-        known = value.decode(errors="replace")
-        if known != beside:
-            return known
-    return None
+    while True:
+        moved = False
+        for name, value in list(db.under(prefix("o", tenant), limit=_RANKS_READ)):
+            known = value.decode(errors="replace")
+            if known == beside:
+                continue
+            if not _moved(db, tenant, name, known):
+                if not moved:
+                    return known
+                break  # one that was moved may stand before it now
+            moved = True
+        if not moved:
+            return None
 
 
-def use_of(db: "Database", record: Record) -> Use:
-    """Return the use of a record that is there."""
-    sealed = db.content(row("u", record.tenant, record.id))
-    return (None if sealed is None else _use(sealed)) or unused(record)
+def _moved(db: "Database", tenant: str, name: str, known: str) -> bool:
+    """Put a record where its worth belongs; return whether it stood elsewhere."""
+    place = row("u", tenant, known)
+    standing = _standing(db.content(place))
+    if standing is None or standing.use.worth == standing.ranked:
+        return False
+    kind, owner, _, change, last = name.split("/")
+    db.drop(name)
+    here = f"{kind}/{owner}/{sortable(standing.use.worth)}/{change}/{last}"
+    db.point([(here, known), (place, _sealed(standing._replace(ranked=standing.use.worth)))])
+    return True
 
 
-def used(db: "Database", tenant: str) -> dict[str, Use]:
+def uses(db: "Database", tenant: str) -> dict[str, Use]:
     """Return the use of the tenant's records that were used, by id."""
-    found = ((last_part(name), _use(sealed)) for name, sealed in db.under(prefix("u", tenant)))
-    return {known: use for known, use in found if use is not None}
+    found = ((last_part(n), _standing(sealed)) for n, sealed in db.under(prefix("u", tenant)))
+    return {known: standing.use for known, standing in found if standing is not None}
 
 
-def _use(sealed: bytes) -> Use | None:
+def _sealed(standing: _Standing) -> str:
+    use = standing.use
+    return seal(json.dumps([use.count, use.last_s, use.worth, *standing[1:]]))
+
+
+def _standing(sealed: bytes | None) -> _Standing | None:
+    """Return how a record stands; None for one that was never used, or whose row is damaged."""
+    if sealed is None:
+        return None
     try:
-        count, last_s, worth = json.loads(unseal(sealed))
+        count, last_s, worth, ranked, cost_s, created_s, size = json.loads(unseal(sealed))
     except ValueError:
         return None
-    return Use(count, last_s, worth)
+    return _Standing(Use(count, last_s, worth), ranked, cost_s, created_s, size)
 
 
 def room(db: "Database", tenant: str) -> Room:

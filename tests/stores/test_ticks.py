@@ -1,0 +1,74 @@
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from semcache.stores import disk
+from semcache.stores.disk import DiskStore
+from semcache.stores.ticks import NAME, Ticks
+from semcache.testing import make_record
+
+
+def test_all_that_share_a_directory_see_a_strike(tmp_path: Path) -> None:
+    left, right = Ticks(tmp_path), Ticks(tmp_path)
+    before = right.read()
+    assert before == left.read()
+    left.strike()
+    assert right.read() == left.read() != before
+
+
+def test_without_a_file_nothing_is_relied_on(tmp_path: Path) -> None:
+    ticks = Ticks(tmp_path / "missing")
+    ticks.strike()
+    assert ticks.read() is None
+
+
+def test_a_file_cut_short_is_made_whole_at_opening(tmp_path: Path) -> None:
+    Ticks(tmp_path)
+    (tmp_path / NAME).write_bytes(b"")
+    ticks = Ticks(tmp_path)
+    before = ticks.read()
+    ticks.strike()
+    assert ticks.read() != before
+
+
+def test_who_may_only_read_hears_strikes_and_makes_none(tmp_path: Path) -> None:
+    assert Ticks(tmp_path, writable=False).read() is None
+    assert not (tmp_path / NAME).exists()
+    writer, reader = Ticks(tmp_path), Ticks(tmp_path, writable=False)
+    writer.strike()
+    assert reader.read() == writer.read()
+    reader.strike()
+    assert reader.read() == writer.read()
+
+
+def test_while_nothing_changes_the_database_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(DiskStore.open(tmp_path / "store")) as store:
+        store.put(make_record("a"))
+        asked: list[str] = []
+        last = store._db().last
+
+        def counting(row: str) -> str | None:
+            asked.append(row)
+            return last(row)
+
+        monkeypatch.setattr(store._db(), "last", counting)
+        monkeypatch.setattr(disk, "RECHECK_S", 1e9)
+        assert [store.last_change() for _ in range(5)] == [1] * 5
+        assert len(asked) <= 1
+
+
+def test_a_change_that_was_never_told_is_seen_when_it_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        closing(DiskStore.open(tmp_path / "store")) as killed,
+        closing(DiskStore.open(tmp_path / "store")) as other,
+    ):
+        assert other.last_change() == 0
+        monkeypatch.setattr(Ticks, "strike", lambda _: None)
+        killed.put(make_record("a"))
+        monkeypatch.setattr(disk, "RECHECK_S", 0.0)
+        assert other.last_change() == 1
