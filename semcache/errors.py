@@ -232,6 +232,13 @@ class WeightsUnavailable(EmbeddingError):
 class ModelError(SemCacheError):
     """The model cannot answer."""
 
+    def __init__(self, message: str, *, status: int | None = None, code: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        """The HTTP status; None where there was none."""
+        self.code = code
+        """What the server called it: `insufficient_quota`, `timeout`…; empty if it did not say."""
+
 
 class ModelUnavailable(ModelError):
     """The model is unreachable, overloaded or too late; another try may work."""

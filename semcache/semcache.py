@@ -32,6 +32,7 @@ from semcache.errors import (
     SemCacheError,
 )
 from semcache.events import Event, Phase, PhaseFinished
+from semcache.planners.blame import blame
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.grounding import Groundings
 from semcache.planners.intent_graph import IntentGraph
@@ -59,7 +60,8 @@ from semcache.prompts.parameter import by_name
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.text import check_prompt
-from semcache.runs.here import Open, OpenRun
+from semcache.reflection import Attempt, Failed, Reflection, Verdict
+from semcache.runs.here import Open, OpenRun, here
 from semcache.runs.here import node as open_node
 from semcache.runs.recorder import Runs
 from semcache.runs.redacted import redacted_event
@@ -142,6 +144,7 @@ class SemCache:
         waiting: Waiting | None = None,
         runs: Runs | None = None,
         intents: IntentLog | None = None,
+        reflection: Reflection | None = None,
         closing: Sequence[Callable[[], None]] = (),
     ) -> None:
         self.cache = cache
@@ -152,6 +155,8 @@ class SemCache:
         """What plans may call."""
         self.runs = runs or Runs()
         """The latest runs of each tenant, as trees."""
+        self.reflection = reflection or Reflection(clock=clock, enabled=False)
+        """What looks at plans that fail, and its history."""
         self._normalizers = tuple(normalizers)
         self._planners = tuple(planners)
         self._engines = dict(engines)
@@ -462,11 +467,7 @@ class SemCache:
         self, job: "_Job", chosen: "_Chosen", interview: Interview, start: float, opened: Open
     ) -> Answer:
         """Run the plan and return the answer, or what must be asked first."""
-        progress = Progress(self._graph(job, chosen), self._emit)
-        try:
-            came = self._executed(job, chosen, interview, progress)
-        finally:
-            self._kept(job, chosen, progress.graph)
+        came, chosen, intents = self._healed(job, chosen, interview)
         needs = came if isinstance(came, NeedsInput) else None
         answer = Answer(
             text=came.text,
@@ -477,7 +478,7 @@ class SemCache:
             planned=chosen.planned,
             seconds=self._clock.monotonic() - start,
             nodes=came.nodes if isinstance(came, Outcome) else (),
-            intents=progress.graph,
+            intents=intents,
             needs=needs,
         )
         opened.note(tier=answer.tier, planned=answer.planned)
@@ -576,20 +577,74 @@ class SemCache:
         own = bind(template, {p.name: p.value for p in planned.params})
         return adopt(own.plan, own.data)
 
+    def _healed(
+        self, job: "_Job", chosen: "_Chosen", interview: Interview
+    ) -> tuple[Outcome | NeedsInput, "_Chosen", IntentGraph | None]:
+        """Run the plan; where reflection is on, again or another one, if the first one fails."""
+        current, known = chosen, set[int]()
+        progress = Progress(None, self._emit)
+
+        def work(attempt: Attempt) -> Outcome | NeedsInput:
+            nonlocal current, progress
+            if attempt.verdict is not None and attempt.verdict.decision == "plan":
+                current = self._replanned(job, current, attempt)
+            progress = Progress(self._graph(job, current), self._emit)
+            try:
+                return self._executed(job, current, interview, progress)
+            finally:
+                self._kept(job, current, progress.graph)
+
+        def judge(failed: Failed) -> Verdict:
+            if id(failed.error) in known:
+                return Verdict(retry=False, reason="The plan was made anew, and is the same")
+            known.add(id(failed.error))
+            return _judged(failed, current.plan, self._given(job, failed))
+
+        try:
+            came = self.reflection.step("execute", work, level="run", judge=judge)
+        except ExecutionError as error:
+            said = self.cache.redacted(str(error), prompt=job.prompt, params=job.params)
+            with self.cache.guarded(job.tenant):
+                self._failures.failed(job.tenant, current.key, said)
+            raise
+        return came, current, progress.graph
+
+    def _given(self, job: "_Job", failed: Failed) -> Json:
+        """Return what the operation that failed was called with, as far as the tree has it."""
+        name = failed.error.node if isinstance(failed.error, ExecutionError) else ""
+        standing = here()
+        home = standing.home if standing is not None else self.runs
+        called = home.view(job.run, tenant=job.tenant).named(name) if name else ()
+        return called[-1].input if called else None
+
+    def _replanned(self, job: "_Job", broken: "_Chosen", attempt: Attempt) -> "_Chosen":
+        """Return a new plan in the place of one that failed, which is taken back.
+
+        A semantic hit is vetoed for the prompt, and any other plan is removed.
+
+        Raises:
+            ExecutionError: the new plan is the one that failed.
+            PlanningError: there is no other plan.
+        """
+        if isinstance(broken.found, Hit) and not broken.planned:
+            self.cache.feedback(broken.found, right=False)
+        elif broken.entry:
+            self.cache.invalidate(tenant=job.tenant, id=broken.entry)
+        with self._timed("normalize", job):
+            schema = self.normalize(job.prompt, params=job.params)
+        again = self._make(job, broken.found, schema, str(attempt.error))
+        if attempt.error is not None and again.plan.to_dict() == broken.plan.to_dict():
+            raise attempt.error
+        return again
+
     def _executed(
         self, job: "_Job", chosen: "_Chosen", interview: Interview, progress: Progress
     ) -> Outcome | NeedsInput:
         allow = job.allow_writes is not False
-        try:
-            with self._timed("execute", job):
-                came = self._conducted(
-                    chosen.plan, interview, progress, run=job.run, allow_writes=allow
-                )
-        except ExecutionError as error:
-            said = self.cache.redacted(str(error), prompt=job.prompt, params=job.params)
-            with self.cache.guarded(job.tenant):
-                self._failures.failed(job.tenant, chosen.key, said)
-            raise
+        with self._timed("execute", job):
+            came = self._conducted(
+                chosen.plan, interview, progress, run=job.run, allow_writes=allow
+            )
         if not isinstance(came, Outcome):
             progress.suspended(came)
             return self._suspended(job, chosen, interview, came)
@@ -667,8 +722,11 @@ class SemCache:
     def _timed(self, phase: Phase, job: "_Job") -> Iterator[None]:
         start, failed = self._clock.monotonic(), ""
         try:
-            with open_node(phase, "attempt" if phase == "execute" else "step"):
+            if phase == "execute":  # its attempts are nodes already
                 yield
+            else:
+                with open_node(phase):
+                    yield
         except SemCacheError as error:
             failed = type(error).__name__
             raise
@@ -776,6 +834,23 @@ def _is_news(schema: PromptSchema, found: Miss) -> bool:
     """Return whether the schema says more than the one that the lookup had from the rules."""
     had_complete = bool(found.trace.key) and not found.trace.unexplained
     return not schema.partial and not had_complete
+
+
+def _judged(failed: Failed, plan: ExecutionPlan, given: Json) -> Verdict:
+    """Return what comes of a plan that failed."""
+    match blame(failed.error, plan, given):
+        case "values":
+            reason = f"The values will not do: {failed.error}"
+            return Verdict(retry=False, reason=reason, decision="values")
+        case "passing":
+            again = failed.fault != "timeout" or failed.attempt < 2
+            reason = "It may pass: tried again" if again else "Too late again"
+            return Verdict(retry=again, reason=reason, decision="passing")
+        case "plan":
+            reason = f"The plan is at fault and is made anew: {failed.error}"
+            return Verdict(retry=True, reason=reason, decision="plan")
+        case "nobody":
+            return Verdict(retry=False, reason=f"Not for another try: {failed.fault}")
 
 
 def _said(found: Found) -> JsonObject:

@@ -108,6 +108,12 @@ class Settings:
     """Seconds that one operation may take."""
     max_output_bytes: int = 10 * 2**20
     """Bytes that one result may have."""
+    reflection: bool = False
+    """Whether a plan that fails is looked at, and tried again or made anew where that may help."""
+    reflection_attempts: int = 3
+    """Attempts at one execution, the first one counted."""
+    reflection_delay_s: float = 0.0
+    """Seconds before each further attempt."""
     run_trees: int = 100
     """Run trees that are kept to look at; those that began longest ago make room."""
     run_nodes: int = 10_000
@@ -196,6 +202,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "timeout_s": (0.001, 86_400),
     "call_timeout_s": (0.001, 86_400),
     "max_output_bytes": (1, 2**40),
+    "reflection_attempts": (1, 100),
+    "reflection_delay_s": (0, 3600),
     "run_trees": (1, 10**6),
     "run_nodes": (1, 10**7),
     "prompt_token_price": (0, 10**9),
@@ -206,7 +214,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 _WHOLE = frozenset(
     "database_pool neighbors max_entries max_bytes max_total_entries max_total_bytes "
     "max_prompt_chars embedder_threads model_retries model_operations max_steps max_output_bytes "
-    "response_entries response_bytes run_trees run_nodes".split()
+    "response_entries response_bytes run_trees run_nodes reflection_attempts".split()
 )
 """Settings that count something."""
 

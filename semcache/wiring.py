@@ -63,6 +63,7 @@ from semcache.ports import (
     VectorIndex,
 )
 from semcache.prompts.redaction import Redact
+from semcache.reflection import Reflection
 from semcache.runs.recorder import Runs
 from semcache.runs.redacted import redacted_event
 from semcache.runs.tree import Prices
@@ -237,6 +238,12 @@ def open_semcache(
         ),
         responses=responses,
         runs=runs,
+        reflection=Reflection(
+            clock=clock,
+            enabled=settings.reflection,
+            attempts=settings.reflection_attempts,
+            delay_s=settings.reflection_delay_s,
+        ),
         groundings=(
             Groundings(groundings, embedder, closed=catalog.closed) if groundings else None
         ),

@@ -31,14 +31,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cache": PORTS | {"matching", "settings", "forks"},
     "runs": PORTS,
     "planners": PORTS | {"runs"},
+    "reflection": PORTS | {"planners", "runs"},
     "execution": PORTS | {"runs"},
     "stores": PORTS | {"forks"},
     "models": PORTS | {"cache"},
     "sources": PORTS,
-    "semcache": PORTS | {"matching", "cache", "planners", "runs", "settings"},
+    "semcache": PORTS | {"matching", "cache", "planners", "reflection", "runs", "settings"},
     "wiring": PORTS
     | {"matching", "cache", "planners", "execution", "stores", "models", "sources", "settings"}
-    | {"runs", "semcache"},
+    | {"reflection", "runs", "semcache"},
     "aio": PORTS | {"cache", "semcache", "settings"},
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache"},

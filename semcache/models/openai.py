@@ -221,7 +221,8 @@ class _Server:
             # The words come from the server, which may repeat what it was sent.
             text = self._redacted(str(error))
             cause = error if text == str(error) else None
-            raise _kind(error)(f"{self.address!r}: {text}") from cause
+            status, code = _told(error)
+            raise _kind(error)(f"{self.address!r}: {text}", status=status, code=code) from cause
 
     def close(self) -> None:
         with self._lock:
@@ -265,6 +266,17 @@ def _kind(error: Exception) -> type[ModelError]:
             return ModelUnavailable
         case _:
             return ModelRejected
+
+
+def _told(error: Exception) -> tuple[int | None, str]:
+    """Return the status and code that the server gave, or that the client saw."""
+    import openai  # noqa: PLC0415 - loaded by whoever raised
+
+    if isinstance(error, openai.APITimeoutError):
+        return None, "timeout"
+    status = error.status_code if isinstance(error, openai.APIStatusError) else None
+    code = error.code if isinstance(error, openai.APIError) else None
+    return status, str(code or "")
 
 
 def _message(message: Message) -> "ChatCompletionMessageParam":

@@ -1,0 +1,496 @@
+"""Looking at a failure, and trying again with what was learned: bounded, and never blindly."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from semcache.canonical import Json, JsonObject, dumps, plain
+from semcache.errors import InvalidJson, InvalidSettings, SemCacheError
+from semcache.events import Event, Level, ModelCalled, ReflectionFinished, ReflectionStarted
+from semcache.planners.answers import json_object
+from semcache.planners.attempts import Accepted, Asking, Rejected
+from semcache.planners.texts import load
+from semcache.ports import Clock, Completion, Message, Model, Observer, RememberingModel
+from semcache.runs.faults import HOPELESS, Fault, fault_of
+from semcache.runs.here import Open, here, run_id, told
+from semcache.runs.here import node as open_node
+from semcache.runs.redaction import kept
+
+T = TypeVar("T")
+
+ATTEMPTS = 3
+MAX_HISTORY = 1000
+MAX_SENT = 20_000  # characters of a prompt that a diagnosis is shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """An attempt that failed, as stop rules and judges see it."""
+
+    name: str
+    level: Level
+    attempt: int
+    """1 for the first."""
+    error: Exception
+    fault: Fault
+    seconds: float
+    """Since the first attempt began."""
+    wrote: tuple[str, ...] = ()
+    """Operations of the attempt that may have changed the world, and take no idempotency key."""
+    sent: Json = None
+    """What was sent to a model, for a diagnosis."""
+    history: tuple["Entry", ...] = ()
+    """The earlier failures of the same work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What comes of a failure."""
+
+    retry: bool
+    reason: str
+    data: Mapping[str, Json] = field(default_factory=dict)
+    """Values to change or add before the next attempt."""
+    system: str = ""
+    """The system prompt of the next attempt; empty: as it was."""
+    decision: str = ""
+    """In a word what was found, for the tree: `plan`, `values`, `passing`…"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One failure that was looked at."""
+
+    at_s: float
+    """Epoch seconds."""
+    level: Level
+    name: str
+    attempt: int
+    error: str
+    """Class and message of the failure, without secrets."""
+    reason: str
+    resolution: Literal["retry", "skip", "abort"]
+    success: bool = False
+    """Whether the attempt after it succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What the work is told of the attempt that it is."""
+
+    number: int
+    """1 for the first."""
+    verdict: Verdict | None = None
+    """What came of the last failure; None in the first attempt."""
+    error: Exception | None = None
+    """The last failure; None in the first attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """When to give up, beside what the failure itself says; combine rules by `|` and `&`.
+
+    tenacity has such rules too, but those about time read the machine's clock.
+    """
+
+    holds: Callable[[Failed], bool]
+
+    def __call__(self, failed: Failed) -> bool:
+        """Return whether no further attempt is made."""
+        return self.holds(failed)
+
+    def __or__(self, other: "Stop") -> "Stop":
+        return Stop(lambda failed: self(failed) or other(failed))
+
+    def __and__(self, other: "Stop") -> "Stop":
+        return Stop(lambda failed: self(failed) and other(failed))
+
+
+def stop_after_attempts(count: int) -> Stop:
+    """Return the rule that gives up after `count` attempts.
+
+    Raises:
+        InvalidSettings: no attempt would be made.
+    """
+    if count < 1:
+        raise InvalidSettings(f"attempts is {count!r}; expected 1 or more")
+    return Stop(lambda failed: failed.attempt >= count)
+
+
+def stop_after_seconds(seconds: float) -> Stop:
+    """Return the rule that gives up when an attempt fails that long after the first began."""
+    return Stop(lambda failed: failed.seconds >= seconds)
+
+
+def stop_on(*faults: Fault) -> Stop:
+    """Return the rule that gives up at failures of these kinds."""
+    return Stop(lambda failed: failed.fault in faults)
+
+
+class Diagnosis(BaseModel):
+    """What a model says of a failure."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    should_retry: bool = Field(alias="shouldRetry")
+    reason: str = Field(min_length=1, max_length=2000)
+    data: dict[str, object] | None = Field(default=None, alias="revisedPromptData")
+    system: str | None = Field(default=None, alias="revisedSystemPrompt")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model is asked: a text, the data that it is about, and a system prompt.
+
+    Data that is not JSON (NaN, a set, a cycle) raises InvalidJson.
+    """
+
+    user: str
+    data: Mapping[str, Json] = field(default_factory=dict)
+    system: str = ""
+
+    def __post_init__(self) -> None:
+        plain(self.data, what="the data of a prompt")
+
+    def messages(self, complaint: str = "") -> tuple[Message, ...]:
+        """Return it as messages; `complaint` says what was wrong with the last answer."""
+        user = f"{self.user}\n\n{dumps(dict(self.data))}" if self.data else self.user
+        system = (Message("system", self.system),) if self.system else ()
+        wrong = (Message("user", complaint),) if complaint else ()
+        return (*system, Message("user", user), *wrong)
+
+    def revised(self, verdict: Verdict) -> "Prompt":
+        """Return it with what a verdict changes."""
+        data = {**self.data, **verdict.data}
+        return replace(self, data=data, system=verdict.system or self.system)
+
+
+class Reflection:
+    """Tries work again that failed, with what was learned from the failure. Safe from threads.
+
+    Rate limits, refused credentials and spent quotas end it at once, and so does an attempt that
+    wrote what it must not write twice. What is not valid is tried again with the error as feedback;
+    what was too late, once; anything else while attempts are left. A model may judge instead, and
+    revise data or system prompt, which the next attempt is given. Each attempt is a node of the run
+    tree (`X`, then `X (retry 1)`), each look at a failure another.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        enabled: bool = True,
+        attempts: int = ATTEMPTS,
+        delay_s: float = 0.0,
+        stop: Stop | None = None,
+        model: Model | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        """Keep what is asked for.
+
+        Args:
+            clock: Waits, and times.
+            enabled: False: one attempt each, whose error is raised as it is.
+            attempts: Attempts at most, the first one counted.
+            delay_s: Seconds before each further attempt.
+            stop: A further rule of when to give up.
+            model: Is asked what went wrong; None: the kind of the failure decides.
+            observer: Hears of reflections outside a run; inside one, the run's own does.
+
+        Raises:
+            InvalidSettings: no attempt, or a negative delay.
+        """
+        if delay_s < 0:
+            raise InvalidSettings(f"delay_s is {delay_s!r}; expected 0 or more")
+        bound = stop_after_attempts(attempts if enabled else 1)
+        self._stop = bound if stop is None else bound | stop
+        self._enabled = enabled
+        self._attempts = attempts
+        self._delay_s = delay_s
+        self._model = model
+        self._clock = clock
+        self._observer = observer
+        self._lock = threading.Lock()
+        self._history: deque[Entry] = deque(maxlen=MAX_HISTORY)
+
+    @property
+    def history(self) -> tuple[Entry, ...]:
+        """The latest failures that were looked at, oldest first; at most 1000."""
+        with self._lock:
+            return tuple(self._history)
+
+    def step(
+        self,
+        name: str,
+        work: Callable[[Attempt], T],
+        *,
+        level: Level = "step",
+        judge: Callable[[Failed], Verdict | None] | None = None,
+    ) -> T:
+        """Return what `work` gives, tried as often as it makes sense.
+
+        `judge` looks at a failure first; None from it: as usual.
+
+        Raises:
+            Exception: what the last attempt raised.
+        """
+        return self._tried(name, work, level, judge, lambda: None)
+
+    def ask(
+        self, prompt: Prompt, model: Model, *, read: Callable[[str], T], name: str = "ask"
+    ) -> T:
+        """Return what `read` makes of the model's answer; what it raises is what is wrong with it.
+
+        A further attempt sends the prompt as it was revised, and what was wrong; it takes nothing
+        from the memory of a model that remembers, where the answer that failed is forgotten.
+
+        Raises:
+            Exception: what the last attempt raised: a ModelError, or an error of `read`.
+        """
+        current = [prompt]
+
+        def work(attempt: Attempt) -> T:
+            complaint = ""
+            if attempt.verdict is not None and attempt.error is not None:
+                current[0] = current[0].revised(attempt.verdict)
+                complaint = f"The last answer could not be used: {told(attempt.error)}"
+            messages = current[0].messages(complaint)
+            said = self._complete(model, messages, attempt.number)
+            try:
+                return read(said.text)
+            except Exception:  # whatever is wrong with the answer, it is not to be remembered
+                if isinstance(model, RememberingModel):
+                    model.forget(messages)
+                raise
+
+        return self._tried(name, work, "model", None, lambda: _sent(current[0]))
+
+    def trigger(self, reason: str, *, name: str = "") -> None:
+        """Record that the caller thought about something, without an attempt.
+
+        Raises:
+            InvalidSettings: reflection is not enabled.
+        """
+        if not self._enabled:
+            raise InvalidSettings("reflection is not enabled; open it with `enabled=True`")
+        self._record(
+            Entry(
+                at_s=self._clock.now(),
+                level="run",
+                name=name,
+                attempt=1,
+                error="",
+                reason=reason,
+                resolution="skip",
+            )
+        )
+
+    # Attempts ----------------------------------------------------------------------------------
+
+    def _tried(
+        self,
+        name: str,
+        work: Callable[[Attempt], T],
+        level: Level,
+        judge: Callable[[Failed], Verdict | None] | None,
+        sent: Callable[[], Json],
+    ) -> T:
+        started = self._clock.monotonic()
+        attempt, own = Attempt(1), list[Entry]()
+        while True:
+            opened = open_node(_label(name, attempt.number), "attempt")
+            try:
+                with opened:
+                    value = work(attempt)
+            except Exception as error:  # whatever work raises is looked at, and raised in the end
+                failed = Failed(
+                    name=name,
+                    level=level,
+                    attempt=attempt.number,
+                    error=error,
+                    fault=fault_of(error),
+                    seconds=self._clock.monotonic() - started,
+                    wrote=_wrote(opened),
+                    sent=sent(),
+                    history=tuple(own),
+                )
+                verdict = self._reflected(failed, judge)
+                if verdict is None or not verdict.retry:
+                    raise
+                own.append(self.history[-1])
+                attempt = Attempt(attempt.number + 1, verdict, error)
+            else:
+                if own:
+                    self._succeeded(own[-1])
+                return value
+
+    def _reflected(
+        self, failed: Failed, judge: Callable[[Failed], Verdict | None] | None
+    ) -> Verdict | None:
+        """Return what comes of a failure; None without looking, where nothing may come of it."""
+        if self._stop(failed):
+            return None
+        error = str(kept(told(failed.error)))
+        run = run_id()
+        self._emit(
+            ReflectionStarted(
+                run=run,
+                level=failed.level,
+                name=failed.name,
+                attempt=failed.attempt,
+                error=error,
+            )
+        )
+        with open_node(f"reflection on {failed.name}", "reflection") as opened:
+            verdict = self._verdict(failed, judge)
+            opened.note(decision=verdict.decision or failed.fault, reason=verdict.reason)
+        self._record(
+            Entry(
+                at_s=self._clock.now(),
+                level=failed.level,
+                name=failed.name,
+                attempt=failed.attempt,
+                error=error,
+                reason=verdict.reason,
+                resolution="retry" if verdict.retry else "abort",
+            )
+        )
+        if verdict.retry and self._delay_s:
+            self._clock.sleep(self._delay_s)
+        self._emit(
+            ReflectionFinished(
+                run=run,
+                level=failed.level,
+                name=failed.name,
+                attempt=failed.attempt,
+                retry=verdict.retry,
+                reason=verdict.reason,
+            )
+        )
+        return verdict
+
+    def _verdict(self, failed: Failed, judge: Callable[[Failed], Verdict | None] | None) -> Verdict:
+        if failed.wrote:
+            what = ", ".join(dict.fromkeys(failed.wrote))
+            reason = f"{what} may have written already, and takes no idempotency key"
+            return Verdict(retry=False, reason=reason, decision="wrote")
+        if failed.fault in HOPELESS:
+            reason = f"Non-retryable error: {failed.fault}"
+            return Verdict(retry=False, reason=reason)
+        found = judge(failed) if judge is not None else None
+        if found is not None:
+            return found
+        return self._diagnosed(failed, self._model) if self._model else _usual(failed)
+
+    def _diagnosed(self, failed: Failed, model: Model) -> Verdict:
+        """Return what a model says; one that fails, or says nothing of use, ends it."""
+        text = load("reflect")
+        earlier = [f"{e.attempt}. {e.error}: {e.reason}" for e in failed.history]
+        user = text.fill(
+            "user",
+            level=failed.level,
+            name=failed.name,
+            attempt=str(failed.attempt),
+            attempts=str(self._attempts),
+            error=dumps(kept(told(failed.error))),
+            sent=dumps(kept(failed.sent, max_chars=MAX_SENT)),
+            history="\n".join(earlier) or "None",
+        )
+        asking = Asking(model, "reflect", 2, observer=self._emit, clock=self._clock)
+        try:
+            said = asking.ask(
+                [Message("system", text.fill("system")), Message("user", user)],
+                read=_diagnosis,
+                retry=lambda errors: text.fill("retry", errors=errors),
+            )
+        except SemCacheError as error:
+            return Verdict(retry=False, reason=f"Reflection analysis failed: {told(error)}")
+        if isinstance(said, Rejected):
+            return Verdict(
+                retry=False, reason=f"Reflection analysis failed: {'; '.join(said.errors)}"
+            )
+        return said.value
+
+    # What is told of it ------------------------------------------------------------------------
+
+    def _complete(self, model: Model, messages: Sequence[Message], attempt: int) -> Completion:
+        fresh = attempt > 1 and isinstance(model, RememberingModel)
+        asked = model.fresh if fresh and isinstance(model, RememberingModel) else model.complete
+        started, said, failure = self._clock.monotonic(), Completion(""), ""
+        try:
+            said = asked(messages)
+        except SemCacheError as error:
+            failure = type(error).__name__
+            raise
+        finally:
+            self._emit(
+                ModelCalled(
+                    run=run_id(),
+                    purpose="ask",
+                    model=said.model or model.fingerprint,
+                    attempt=attempt,
+                    seconds=self._clock.monotonic() - started,
+                    prompt_tokens=said.prompt_tokens,
+                    completion_tokens=said.completion_tokens,
+                    error=failure,
+                    cached=said.cached,
+                )
+            )
+        return said
+
+    def _emit(self, event: Event) -> None:
+        standing = here()
+        if standing is not None:
+            standing.emit(event)
+        elif self._observer is not None:
+            self._observer(event)
+
+    def _record(self, entry: Entry) -> None:
+        with self._lock:
+            self._history.append(entry)
+
+    def _succeeded(self, entry: Entry) -> None:
+        with self._lock:
+            for place in range(len(self._history) - 1, -1, -1):
+                if self._history[place] is entry:
+                    self._history[place] = replace(entry, success=True)
+                    return
+
+
+def _usual(failed: Failed) -> Verdict:
+    """Return what the kind of a failure says."""
+    if failed.fault == "validation":
+        return Verdict(retry=True, reason="Validation/parsing error: tried again with feedback")
+    if failed.fault == "timeout":
+        again = failed.attempt < 2
+        return Verdict(retry=again, reason="Too late: tried again" if again else "Too late again")
+    return Verdict(retry=True, reason=f"{type(failed.error).__name__}: tried again")
+
+
+def _diagnosis(text: str) -> Accepted[Verdict] | Rejected[Verdict]:
+    try:
+        said = Diagnosis.model_validate(json_object(text))
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
+        return Rejected(tuple(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in errors))
+    except InvalidJson as error:
+        return Rejected((str(error),))
+    data = {name: plain(value, what=name) for name, value in (said.data or {}).items()}
+    system = said.system or ""
+    return Accepted(Verdict(retry=said.should_retry, reason=said.reason, data=data, system=system))
+
+
+def _label(name: str, number: int) -> str:
+    return name if number == 1 else f"{name} (retry {number - 1})"
+
+
+def _wrote(opened: Open) -> tuple[str, ...]:
+    return tuple(opened.here.writes) if opened.here is not None else ()
+
+
+def _sent(prompt: Prompt) -> JsonObject:
+    return {"user": prompt.user, "data": dict(prompt.data), "system": prompt.system}
