@@ -437,11 +437,25 @@ def test_the_demo_finds_no_wrong_answer_and_refuses_nothing(run: Run) -> None:
 @pytest.mark.usefixtures("two_cases")
 def test_the_demo_prints_a_row_for_each_prompt_and_what_it_came_to(run: Run) -> None:
     status, out, err = run("demo")
-    first, second, last = out.splitlines()
+    first, second, *healed, last = out.splitlines()
     assert (status, err) == (0, "")
     assert first.split()[:2] == ["ok", "planned"]
+    assert healed[0] == "A plan that breaks when it runs is looked at and made anew (ok):"
     assert second.split()[:2] == ["ok", "template"]
     assert last.startswith("2 prompts: 1 hits, 1 plans made, 0 wrong, 0 refused, ")
+
+
+# specs: B-8
+@pytest.mark.usefixtures("two_cases")
+def test_the_demo_heals_a_plan_that_breaks_and_the_tree_shows_how(run: Run) -> None:
+    healed = _json(run, "demo")["healed"]
+    assert (healed["right"], healed["way"]) == (True, "planned")
+    steps = [(step["name"], step["status"]) for step in healed["tree"]["children"]]
+    assert steps == [
+        ("lookup", "completed"), ("execute", "failed"), ("reflection on execute", "completed"),
+        ("execute (retry 1)", "completed"),
+    ]  # fmt: skip
+    assert healed["tree"]["children"][2]["notes"]["decision"] == "plan"
 
 
 @pytest.mark.usefixtures("two_cases")

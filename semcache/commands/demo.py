@@ -5,19 +5,21 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.canonical import Json, dumps, plain
-from semcache.commands.opening import opened
+from semcache.commands.opening import settings_of
 from semcache.commands.options import add_command, add_common, add_planning
-from semcache.commands.output import WRONG, print_json
-from semcache.demo import operations, sales
+from semcache.commands.output import WRONG, print_json, print_run
+from semcache.demo import broken, operations, sales
 from semcache.demo.check import Checked, Tally, checked
 from semcache.demo.prompts import CASES
+from semcache.runs.tree import Run
+from semcache.semcache import SemCache
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands
@@ -36,19 +38,36 @@ def _demo(options: argparse.Namespace) -> int:
         if options.directory is None:
             options.directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         database = stack.enter_context(closing(sales.memory()))
-        semcache = stack.enter_context(opened(options, operations.catalog(database)))
+        settings = replace(settings_of(options), reflection=True)
+        catalog = operations.catalog(database)
+        semcache = stack.enter_context(SemCache.open(settings=settings, catalog=catalog))
         show = stack.enter_context(_table(options))
         asked = partial(semcache.run, tenant=options.tenant)
         results: list[Checked] = []
         for case in CASES:
             results.append(checked(case, asked, database))
             show(results)
+        broken.plant(semcache, tenant=options.tenant)
+        healed = checked(broken.CASE, asked, database)
+        run = semcache.runs.latest(tenant=options.tenant)
     tally = Tally.of(results)
     if options.json:
-        print_json({"prompts": [r.to_dict() for r in results], "tally": plain(asdict(tally))})
+        tree = run.to_dict() if run is not None else None
+        print_json({
+            "prompts": [r.to_dict() for r in results],
+            "tally": plain(asdict(tally)),
+            "healed": {**healed.to_dict(), "tree": tree},
+        })  # fmt: skip
     else:
+        _print_healed(healed, run)
         _print_tally(tally)
-    return WRONG if tally.wrong else 0
+    return WRONG if tally.wrong or healed.wrong else 0
+
+
+def _print_healed(healed: Checked, run: Run | None) -> None:
+    print(f"A plan that breaks when it runs is looked at and made anew ({_cells(healed)[-1]}):")
+    if run is not None:
+        print_run(run, to=sys.stdout)
 
 
 def _print_tally(tally: Tally) -> None:
