@@ -35,7 +35,7 @@ def add(commands: "Commands") -> None:
     checks = add_command(plans, "check", _plan_check, says)
     runs = add_command(plans, "run", _plan_run, "Run a plan.")
     # Without a directory: running a plan caches nothing.
-    runs.set_defaults(directory=None, threshold=None)
+    runs.set_defaults(directory=None, database=None, threshold=None)
     for options in (checks, runs):
         options.add_argument("file", type=Path, help="the plan, as JSON")
         options.add_argument("--json", action="store_true", help="print JSON")
