@@ -38,7 +38,7 @@ from semcache.planners.parting import PARTING
 from semcache.planners.patterns import Patterns
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask
-from semcache.planners.relevant import EMBEDDED, Relevant
+from semcache.planners.relevant import Relevant
 from semcache.planners.resolution import Resolver
 from semcache.planners.resolve import (
     Composite,
@@ -50,6 +50,7 @@ from semcache.planners.rules import RuleNormalizer
 from semcache.planners.semantic_resolver import SemanticResolver
 from semcache.planners.transforms import TRANSFORMS
 from semcache.planners.waiting import Waiting
+from semcache.planners.whole import Whole
 from semcache.ports import (
     Clock,
     Embedder,
@@ -224,7 +225,7 @@ def open_semcache(
             embedder=hiding,
             observer=report,
             clock=clock,
-            resolver=_resolver(hiding, catalog, learned),
+            resolver=_resolver(hiding, learned),
             redact=redact,
         ),
         engines={"routes": RoutesEngine(), "tasks": TasksEngine(), "program": ProgramEngine(model)},
@@ -421,8 +422,9 @@ def _planners(
     """The catalog for what one query settles, then steps; a model that writes whole plans last."""
     patterns = Patterns(domains=settings.domains)
     if model is None:
-        # Patterns would say the same to a repair.
-        return [CatalogPlanner(), ModularPlanner(patterns, resolver, rounds=0)]
+        # Neither strategy would say anything else to a repair.
+        simple = Hybrid([patterns, Whole()])
+        return [CatalogPlanner(), ModularPlanner(simple, resolver, rounds=0)]
     relevant = Relevant(embedder, most=settings.model_operations)
     strategies: list[Decomposer] = [
         patterns,
@@ -447,7 +449,7 @@ def _planners(
     return [CatalogPlanner(), ModularPlanner(Hybrid(strategies), resolver), by_model]
 
 
-def _resolver(embedder: Embedder, catalog: Catalog, learned: Learned) -> Resolver:
+def _resolver(embedder: Embedder, learned: Learned) -> Resolver:
     """What is built in, what a model names, what ran well, what rules and words say, meaning."""
     indexes = Indexes()
     asked: list[Resolver] = [
@@ -456,7 +458,6 @@ def _resolver(embedder: Embedder, catalog: Catalog, learned: Learned) -> Resolve
         LearnedResolver(learned),
         RulesResolver(),
         WordResolver(indexes=indexes),
+        SemanticResolver(embedder, indexes=indexes),
     ]
-    if len(catalog) <= EMBEDDED:
-        asked.append(SemanticResolver(embedder, indexes=indexes))
     return Composite(asked)

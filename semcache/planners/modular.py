@@ -106,7 +106,13 @@ class ModularPlanner:
     def _finished(self, request: PlanRequest, goal_of: Callable[[str], Decomposition]) -> Planned:
         draft, verdict = repaired(
             lambda failure: self._drafted(request, goal_of(failure)),
-            lambda draft: verify(draft.goal, draft.resolved, request.catalog, may_write=True),
+            lambda draft: verify(
+                draft.goal,
+                draft.resolved,
+                request.catalog,
+                params=_given(request),
+                may_write=True,
+            ),
             rounds=self._rounds,
         )
         found = {k: one for k, one in draft.resolved.items() if isinstance(one, Resolution)}

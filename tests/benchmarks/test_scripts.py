@@ -56,3 +56,47 @@ def test_the_operations_shown_to_a_model_are_measured_on_a_stream(
     assert measured["operations"] == 60
     assert measured["words and meaning"]["found"]["5"] == 1.0
     assert measured["characters sent"]["40"] < measured["characters sent"]["all"]
+
+
+def test_public_calls_are_planned_and_scored_without_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        {
+            "id": str(i),
+            "scope": scope,
+            "text": text,
+            "params": [{"name": name, "value": value, "text": value}],
+            "plan": {
+                "start_node": {"route": "call"},
+                "call": {
+                    "operation": "x.call",
+                    "input": {"template": template, "args": {name: value}},
+                    "route": "end",
+                },
+                "end": {"completed": True, "vars": {"answer": "$.call"}},
+            },
+        }
+        for i, (scope, text, template, name, value) in enumerate(
+            (
+                ("Travel", "find museums in Oslo", "Travel.FindMuseums(city)", "city", "Oslo"),
+                ("Mail", "forward it to Ann", "Mail/Forward the mail to {name}", "name", "Ann"),
+            )
+        )
+    ]
+    stream, out = tmp_path / "stream.jsonl", tmp_path / "planner.json"
+    stream.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert run("planner", monkeypatch, str(stream), "--words", "--json", str(out)) == 0
+    given, foreign, text = json.loads(out.read_text(encoding="utf-8"))
+    assert (given["rows"], given["right"], given["wrong"]) == (2, 2, 0)
+    assert (foreign["catalog"], foreign["right"]) == ("foreign", 0)
+    assert text["mode"] == "text"
+
+
+def test_plans_over_a_large_catalog_are_timed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("planner", monkeypatch, "--speed", "800") == 0
+    told = capsys.readouterr().out
+    assert "800 operations" in told
+    assert "'list_invoices'" in told

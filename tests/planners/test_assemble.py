@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from semcache import Hit, PlanCache
+from semcache.binding.bind import bind
+from semcache.binding.generalize import generalize
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ASK_USER, ask_user
 from semcache.catalog.catalog import Catalog
@@ -290,3 +294,46 @@ def test_an_output_step_says_what_the_answer_is() -> None:
     plan = assemble(intents, found, CATALOG).plan
     assert isinstance(plan, RoutePlan)
     assert run(plan) == "$.pong"
+
+
+CHAINS = st.lists(
+    st.sampled_from(
+        [
+            "filter by label bug",
+            "filter by number over 1",
+            "sort by title descending",
+            "keep the first 2",
+            "count by author",
+            "count them",
+        ]
+    ),
+    max_size=4,
+)
+
+
+@given(CHAINS, st.sampled_from(["acme/web", "mandubian/ccos"]), st.integers(1, 99))
+@settings(max_examples=40, deadline=None)
+def test_every_chain_passes_the_checks_and_binds_to_the_plan_with_its_values(
+    chain: list[str], repository: str, page: int
+) -> None:
+    prompt = " then ".join([f"list issues in {repository} on page {page}", *chain])
+    intents = decomposed(prompt)
+    before: dict[str, Resolution] = {}
+    for intent in intents:
+        found = RESOLVER.resolve(intent, Asked(prompt=prompt, catalog=CATALOG, before=before))
+        if not isinstance(found, Resolution):
+            return  # such as filtering what was counted
+        before[intent.id] = found
+    made = assemble(intents, before, CATALOG)
+    assert check(made.plan, CATALOG) == ()
+    template = generalize(made.plan.to_dict(), made.params)
+    filled = bind(template, {one.name: one.value for one in made.params}).plan
+    values = {f"{{{{params.{one.name}}}}}": one.value for one in made.params}
+    wanted = made.plan.to_dict()
+    for node in wanted.values():
+        given_input = node.get("input") if isinstance(node, dict) else None
+        if isinstance(given_input, dict):
+            given_input.update(
+                {k: values[v] for k, v in given_input.items() if isinstance(v, str) and v in values}
+            )
+    assert filled == wanted

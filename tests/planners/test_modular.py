@@ -213,7 +213,7 @@ def test_a_value_that_nobody_gave_is_asked_for_and_not_guessed(semcache: SemCach
 
 # specs: E-3
 def test_a_goal_that_no_pattern_understands_needs_a_model(semcache: SemCache) -> None:
-    with pytest.raises(PlanningError, match="cannot be taken apart: 'unless' joins"):
+    with pytest.raises(PlanningError, match=r"cannot be taken apart: .*'unless' joins"):
         semcache.run("list issues in acme/site unless they are closed")
 
 
