@@ -77,11 +77,3 @@ def retold(mention: Mention, *, source: str, value: Json, stored: date, today: d
         for form, each in known.items()
     }
     return None if None in parts.values() else cast(Json, parts)
-
-
-_DAY_ITSELF = frozenset({("named", "first"), ("named", "last")})
-
-
-def plain_day(mention: Mention, today: date) -> Json:
-    """Return the day that a relative `mention` names by every reading there is, else None."""
-    return reread(mention, _DAY_ITSELF, today)

@@ -1,6 +1,5 @@
 """Serving: an entry and a prompt become a plan with its own values, or a reason why not."""
 
-import re
 from collections.abc import Container, Mapping
 from datetime import date
 from typing import NamedTuple
@@ -8,7 +7,7 @@ from typing import NamedTuple
 from semcache.binding.bind import BoundPlan, bind
 from semcache.binding.wording import deterministic, read
 from semcache.cache.asked import Asked
-from semcache.cache.dated import plain_day, retold
+from semcache.cache.dated import retold
 from semcache.cache.entry import Entry
 from semcache.cache.reading import SlotReading
 from semcache.canonical import Json, same
@@ -116,29 +115,15 @@ def value_of(slot: SlotReading, mention: Mention, asked: Asked, stored_s: float)
         return _dated(slot, mention, asked, asked.day(stored_s))
     if slot.source.casefold() == mention.text.casefold():
         return slot.value
-    if mention.relative and _is_day(slot.value):
-        return _dated(slot, mention, asked, asked.day(stored_s))
     try:
         return read(slot.how, mention, source=slot.source)
     except BindingError as error:
         raise Refused("binding", str(error)) from error
 
 
-def _is_day(value: Json) -> bool:
-    return isinstance(value, str) and _DAY.fullmatch(value) is not None
-
-
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-
-
 def _dated(slot: SlotReading, mention: Mention, asked: Asked, stored: date) -> Json:
     today = asked.day()
-    if slot.how == "dated":
-        value = retold(mention, source=slot.source, value=slot.value, stored=stored, today=today)
-    elif deterministic(slot.how):
-        value = plain_day(mention, today)
-    else:
-        value = None
+    value = retold(mention, source=slot.source, value=slot.value, stored=stored, today=today)
     if value is None:
         raise Refused("binding", f"what {mention.text!r} means on {today} cannot be told for sure")
     return value

@@ -203,7 +203,7 @@ def test_a_date_that_was_read_is_read_again(cache: PlanCache) -> None:
     iso = Parameter("date", "2024-03-11", mention="March 11, 2024")
     cache.store("sales on March 11, 2024", plan(date="2024-03-11"), params=[iso])
     assert given_input(cache.lookup("sales on April 2, 2024")) == {"date": "2024-04-02"}
-    assert given_input(cache.lookup("sales on yesterday")) == {"date": "2023-11-13"}
+    assert not cache.lookup("sales on yesterday")
 
 
 # Words whose meaning changes with the day ────────────────────────────────────────────────────────
