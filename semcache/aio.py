@@ -10,15 +10,17 @@ from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
 from semcache.cache.entry import Entry
-from semcache.cache.found import Found
+from semcache.cache.found import Found, Hit
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.statistics import Statistics
 from semcache.cache.writer import Stored
 from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.grounding import Grounded
 from semcache.errors import StoreUnavailable
+from semcache.matching.evidence import Evidence
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Outcome, Planned
+from semcache.prompts.learned import LearnedValues
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema import PromptSchema
 from semcache.semcache import Answer, SemCache
@@ -133,6 +135,14 @@ class AsyncPlanCache(_Door):
         """Take a caller's word on a hit; see `PlanCache.feedback`."""
         await self._call(self.cache.feedback, found, right=right)
 
+    async def audit(self, hit: Hit, plan: ExecutionPlan) -> bool:
+        """Take in the plan made for a prompt although it hit; see `PlanCache.audit`."""
+        return await self._call(self.cache.audit, hit, plan)
+
+    async def judged(self, hit: Hit, *, right: bool) -> None:
+        """Let the risk model know how a hit turned out; see `PlanCache.judged`."""
+        await self._call(self.cache.judged, hit, right=right)
+
     async def invalidate(
         self,
         *,
@@ -174,6 +184,22 @@ class AsyncPlanCache(_Door):
     async def import_(self, path: str | Path, *, tenant: str = "default") -> int:
         """Keep the entries of a file; see `PlanCache.import_`."""
         return await self._call(self.cache.import_, path, tenant=tenant)
+
+    async def evidence(self, *, tenant: str = "default") -> Evidence:
+        """Return what the tenant's labels said; see `PlanCache.evidence`."""
+        return await self._call(self.cache.evidence, tenant=tenant)
+
+    async def export_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Write the tenant's evidence to a file; see `PlanCache.export_evidence`."""
+        return await self._call(self.cache.export_evidence, path, tenant=tenant)
+
+    async def import_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Add the evidence of a file; see `PlanCache.import_evidence`."""
+        return await self._call(self.cache.import_evidence, path, tenant=tenant)
+
+    async def learned(self, *, tenant: str = "default") -> LearnedValues:
+        """Return the values that the tenant's plans taught; see `PlanCache.learned`."""
+        return await self._call(self.cache.learned, tenant=tenant)
 
     async def flush(self) -> None:
         """Write counts that are kept in memory; see `PlanCache.flush`."""

@@ -1,6 +1,7 @@
 """SemCache: a prompt goes in, an answer comes out, and the plan behind it is made once."""
 
 import logging
+import random
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,14 +23,18 @@ from semcache.catalog.grounding import Grounded, Grounding
 from semcache.errors import (
     BindingError,
     ExecutionError,
+    ExpressionError,
     InputNeeded,
     InvalidPlan,
     InvalidPrompt,
+    ModelError,
     NormalizationError,
     NotActionable,
+    OperationRefused,
     PlanningError,
     Referred,
     SemCacheError,
+    StepLimitExceeded,
 )
 from semcache.events import Event, Phase, PhaseFinished
 from semcache.planners.blame import blame
@@ -146,7 +151,9 @@ class SemCache:
         intents: IntentLog | None = None,
         reflection: Reflection | None = None,
         closing: Sequence[Callable[[], None]] = (),
+        chance: Callable[[], float] | None = None,
     ) -> None:
+        """Take the parts. `chance` gives numbers in [0, 1); None: seeded alike in each process."""
         self.cache = cache
         """The plan cache behind it."""
         self.responses = responses
@@ -168,6 +175,7 @@ class SemCache:
         self._waiting = waiting
         self._intents = intents
         self._closing = tuple(closing)
+        self._random = chance or random.Random(0).random  # noqa: S311 - a sample, not a secret
 
     @classmethod
     def open(
@@ -406,9 +414,25 @@ class SemCache:
         found = self._look(job)
         failure = self._failure(job.tenant, _failing_key(found))
         broken = failure is not None and failure.attempts >= REPLAN_AFTER
-        return (
-            _Chosen.of(found) if isinstance(found, Hit) and not broken else self._learn(job, found)
-        )
+        if not isinstance(found, Hit) or broken:
+            return self._learn(job, found)
+        return self._explored(job, found) if self._explores(found) else _Chosen.of(found)
+
+    def _explores(self, hit: Hit) -> bool:
+        share = self.cache.settings.explore
+        return hit.tier == "semantic" and share > 0 and self._random() < share
+
+    def _explored(self, job: "_Job", hit: Hit) -> "_Chosen":
+        """Plan a prompt that hit all the same, so that labels come from hits too."""
+        try:
+            chosen = self._learn(job, Miss("explored", None, hit.trace))
+        except (PlanningError, ModelError) as error:
+            said = self.cache.redacted(str(error), prompt=job.prompt, params=job.params)
+            log.info("a hit was not explored: %s", said)
+            return _Chosen.of(hit)
+        if chosen.planned:
+            self.cache.audit(hit, chosen.plan)
+        return chosen
 
     def _opened(self, job: "_Job") -> OpenRun:
         given = None if job.params is None else {"params": job.params}
@@ -641,10 +665,15 @@ class SemCache:
         self, job: "_Job", chosen: "_Chosen", interview: Interview, progress: Progress
     ) -> Outcome | NeedsInput:
         allow = job.allow_writes is not False
-        with self._timed("execute", job):
-            came = self._conducted(
-                chosen.plan, interview, progress, run=job.run, allow_writes=allow
-            )
+        try:
+            with self._timed("execute", job):
+                came = self._conducted(
+                    chosen.plan, interview, progress, run=job.run, allow_writes=allow
+                )
+        except _FAULTS:
+            if allow and isinstance(chosen.found, Hit):
+                self.cache.judged(chosen.found, right=False)
+            raise
         if not isinstance(came, Outcome):
             progress.suspended(came)
             return self._suspended(job, chosen, interview, came)
@@ -762,6 +791,10 @@ class SemCache:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+_FAULTS = (ExpressionError, StepLimitExceeded, OperationRefused)
+"""What a plan does that is not the plan of its prompt; an operation may fail for any reason."""
 
 
 @dataclass(frozen=True, slots=True)

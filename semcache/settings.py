@@ -44,6 +44,9 @@ class Settings:
     """Cosine in [-1, 1] that a semantic candidate must exceed."""
     max_wrong: float | None = None
     """Highest share of hits that may be wrong, in (0, 1); None sets no bound beyond the gates."""
+    explore: float = 0.0
+    """Share of semantic hits, in [0, 1], whose prompts are planned all the same: their plans show
+    how often hits are wrong. Each costs what a miss costs."""
     neighbors: int = 16
     """How many nearest templates are tried on a lookup."""
     max_entries: int | None = 10_000
@@ -182,6 +185,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "database_lag_s": (0, 3600),
     "database_pool": (1, 1000),
     "database_timeout_s": (0.001, 3600),
+    "explore": (0, 1),
     "neighbors": (1, 1000),
     "max_entries": (1, 10**9),
     "max_bytes": (1, 2**50),

@@ -26,6 +26,7 @@ Reason = Literal[
     "contested",
     "risk",
     "writes",
+    "explored",
     "schema",
     "store_failed",
     "embedder_failed",

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from semcache.cache.asked import Asked
 from semcache.cache.seen import Seen
@@ -70,6 +71,8 @@ class Labels:
         self._gates = gates
         self._known: dict[str, _Known] = {}
         self._asked: OrderedDict[tuple[str, str], tuple[Weighed, ...]] = OrderedDict()
+        self._answered: OrderedDict[tuple[str, str], tuple[Weighed, ...]] = OrderedDict()
+        """Those whose prompts were planned since: a hit among them may still be judged."""
         self._lock = threading.RLock()
 
     def weigh(self, view: View, asked: Asked, neighbors: Sequence[Neighbor]) -> tuple[Weighed, ...]:
@@ -91,7 +94,7 @@ class Labels:
             found = featured(asking, near) if near else ()
             weighed = [self._weighed(known, one, asking) for one in found]
             weighed.sort(key=lambda one: (-one.score, one.entry))
-            self._remember((asked.tenant, asked.shown), tuple(weighed))
+            _remember(self._asked, (asked.tenant, asked.shown), tuple(weighed))
             return tuple(weighed)
 
     def _weighed(self, known: _Known, one: Featured, asking: Asking) -> Weighed:
@@ -111,12 +114,6 @@ class Labels:
             reason += f" (differs in {', '.join(map(repr, words[:6]))})"
         return Weighed(one, score, Verdict("risk", passed=False, reason=reason))
 
-    def _remember(self, key: tuple[str, str], weighed: tuple[Weighed, ...]) -> None:
-        self._asked[key] = weighed
-        self._asked.move_to_end(key)
-        if len(self._asked) > REMEMBERED:
-            self._asked.popitem(last=False)
-
     # Learning ------------------------------------------------------------------------------
 
     def planned(self, tenant: str, text: str, families: Collection[str]) -> None:
@@ -129,6 +126,7 @@ class Labels:
             weighed = self._asked.pop((tenant, text), ())
             if not weighed:
                 return
+            _remember(self._answered, (tenant, text), weighed)
             news = Evidence()
             model = self._of(tenant).model
             for rank, one in enumerate(weighed[:LABELED]):
@@ -141,21 +139,23 @@ class Labels:
             self._take(tenant, news)
 
     def judged(self, tenant: str, text: str, entry: str, *, right: bool) -> None:
-        """Take in a caller's word on a hit.
+        """Take in how a hit turned out, by a caller's word or by the plan made for it since.
 
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
         """
         with self._lock:
-            weighed = self._asked.get((tenant, text), ())
+            key = (tenant, text)
+            weighed = self._asked.get(key) or self._answered.get(key, ())
             served = next((one for one in weighed if one.entry == entry), None)
             if served is None:
                 return
             news = Evidence()
-            news.learn(served.featured.difference, served.featured.near.family, same=right)
             news.record.add(score_key(served.score), same=right)
-            step = self._of(tenant).model.step(served.featured.values, same=right, weight=_TOLD)
-            news.shift(*step)
+            if key in self._asked:  # else its plan has labeled the pair already
+                news.learn(served.featured.difference, served.featured.near.family, same=right)
+                model = self._of(tenant).model
+                news.shift(*model.step(served.featured.values, same=right, weight=_TOLD))
             self._take(tenant, news)
 
     def _take(self, tenant: str, news: Evidence) -> None:
@@ -218,11 +218,49 @@ class Labels:
         """Drop what is in memory of the tenant, or of all (None)."""
         with self._lock:
             self._known = {t: known for t, known in self._known.items() if tenant not in {None, t}}
-            self._asked = OrderedDict(
-                (key, weighed)
-                for key, weighed in self._asked.items()
-                if tenant not in {None, key[0]}
-            )
+            for remembered in (self._asked, self._answered):
+                for key in [key for key in remembered if tenant in {None, key[0]}]:
+                    del remembered[key]
+
+    # Carrying ------------------------------------------------------------------------------
+
+    @property
+    def weights(self) -> int:
+        """How many weights the risk model has."""
+        return len(self._prior.weights)
+
+    def evidence(self, tenant: str) -> Evidence:
+        """Return a copy of what the tenant's labels said, of all processes; written first.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read or written.
+        """
+        with self._lock:
+            known = self._known.get(tenant)
+            if known is not None and known.pending.labels:
+                self._write(tenant, known)
+            return self._read(self._store.get_note(tenant, NOTE))
+
+    def absorb(self, tenant: str, evidence: Evidence) -> None:
+        """Add `evidence` to what the tenant's own labels said.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read or written.
+        """
+        with self._lock:
+            known = self._of(tenant)
+            known.pending.merge(evidence)
+            self._write(tenant, known)
+
+
+_Remembered: TypeAlias = OrderedDict[tuple[str, str], tuple[Weighed, ...]]
+
+
+def _remember(remembered: _Remembered, key: tuple[str, str], weighed: tuple[Weighed, ...]) -> None:
+    remembered[key] = weighed
+    remembered.move_to_end(key)
+    if len(remembered) > REMEMBERED:
+        remembered.popitem(last=False)
 
 
 def _comparable(

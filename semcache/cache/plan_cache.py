@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from semcache.cache.admission import admit, readable
 from semcache.cache.asked import Asked, ask
 from semcache.cache.entry import Decoded, Entry, from_record
+from semcache.cache.evidence_file import read_evidence, write_evidence
 from semcache.cache.family import family
 from semcache.cache.found import Found, Hit, Miss, Trace
 from semcache.cache.labels import Labels
@@ -27,6 +28,7 @@ from semcache.cache.vetoes import Vetoes
 from semcache.cache.view import View
 from semcache.cache.views import NOTE, Views
 from semcache.cache.writer import Stored, Writer
+from semcache.canonical import same
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
     InvalidInput,
@@ -43,6 +45,7 @@ from semcache.events import (
     PhaseFinished,
     Tier,
 )
+from semcache.matching.evidence import Evidence
 from semcache.matching.gates import default_gates, exact_gates, risk_gates
 from semcache.matching.risk import shipped
 from semcache.plans.plan import ExecutionPlan
@@ -57,6 +60,7 @@ from semcache.ports import (
     VectorIndex,
 )
 from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
+from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.redaction import Redact, hide
@@ -469,9 +473,7 @@ class PlanCache:
             )
         tenant = found.trace.tenant
         self._count(tenant, "right" if right else "wrong")
-        if self._labels is not None and found.tier == "semantic":
-            with self.guarded(tenant):
-                self._labels.judged(tenant, found.trace.prompt, found.entry, right=right)
+        self.judged(found, right=right)
         if right:
             return
         with self.guarded(tenant):
@@ -482,6 +484,26 @@ class PlanCache:
                 self._vetoes.add(tenant, asked.digest, found.entry)
             elif self._store.remove(tenant, [found.entry]):
                 self._trouble.removed(tenant, 1, "feedback")
+
+    def audit(self, hit: Hit, plan: ExecutionPlan) -> bool:
+        """Take in the plan that was made for a prompt although it hit; return whether it agrees.
+
+        Such labels are of hits as they come, and so keep the bound honest. Whether a plan that
+        differs is better, nobody says: nothing is removed.
+        """
+        tenant = hit.trace.tenant
+        agrees = same(hit.plan.to_dict(), plan.to_dict())
+        self._count(tenant, "explored")
+        if not agrees:
+            self._count(tenant, "explored_wrong")
+        self.judged(hit, right=agrees)
+        return agrees
+
+    def judged(self, hit: Hit, *, right: bool) -> None:
+        """Let the risk model know how a hit turned out; nothing is vetoed or removed."""
+        if self._labels is not None and hit.tier == "semantic":
+            with self.guarded(hit.trace.tenant):
+                self._labels.judged(hit.trace.tenant, hit.trace.prompt, hit.entry, right=right)
 
     def invalidate(
         self,
@@ -564,6 +586,52 @@ class PlanCache:
             StoreUnavailable: the store cannot be read.
         """
         return statistics(self._counters.read(tenant), self._store.count(tenant))
+
+    def evidence(self, *, tenant: str = "default") -> Evidence:
+        """Return a copy of what the tenant's labels said of words, word pairs and hits.
+
+        Empty where `max_wrong` was never set: then nothing is labeled.
+
+        Raises:
+            StoreUnavailable: the store cannot be read.
+        """
+        return self._evidence().evidence(tenant)
+
+    def export_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Write the tenant's evidence to a file; return from how many labels it is.
+
+        Raises:
+            StoreUnavailable: the store cannot be read or the file cannot be written.
+        """
+        evidence = self.evidence(tenant=tenant)
+        write_evidence(Path(path), evidence)
+        return evidence.labels
+
+    def import_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Add the evidence of a file to the tenant's own; return from how many labels it is.
+
+        Import only what you trust: it decides which differences are taken for harmless.
+
+        Raises:
+            StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing changed.
+        """
+        _check_tenant(tenant)
+        labels = self._evidence()
+        evidence = read_evidence(Path(path), weights=labels.weights)
+        labels.absorb(tenant, evidence)
+        return evidence.labels
+
+    def _evidence(self) -> Labels:
+        """Return the keeper of evidence; one that only keeps where no `max_wrong` is set."""
+        return self._labels or Labels(self._store, shipped(), max_wrong=0.5, gates=risk_gates())
+
+    def learned(self, *, tenant: str = "default") -> LearnedValues:
+        """Return the values that the tenant's plans taught: words, their types, translations.
+
+        Raises:
+            StoreUnavailable: the store cannot be read.
+        """
+        return self._views.current(tenant).learned
 
     def export(self, path: str | Path, *, tenant: str = "default") -> int:
         """Write the tenant's entries to a file that `import_` reads; return how many.

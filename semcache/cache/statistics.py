@@ -29,6 +29,10 @@ class Statistics:
     stored: int
     feedback_right: int
     feedback_wrong: int
+    explored: int = 0
+    """Hits whose prompts were planned all the same, to see whether they were right."""
+    explored_wrong: int = 0
+    """Those where the new plan was another."""
 
     @property
     def hit_rate(self) -> float:
@@ -131,7 +135,7 @@ def _added(new: Counter[str], old: str | None) -> str:
 
 
 def statistics(counts: Counter[str], entries: int) -> Statistics:
-    """Return `counts` by their names: `hit:<tier>`, `miss:<reason>`, `stored`, `right`, `wrong`."""
+    """Return `counts` by their names: `hit:<tier>`, `miss:<reason>`, `stored` and so on."""
     hits = {name[4:]: n for name, n in counts.items() if name.startswith("hit:")}
     misses = {name[5:]: n for name, n in counts.items() if name.startswith("miss:")}
     return Statistics(
@@ -142,4 +146,6 @@ def statistics(counts: Counter[str], entries: int) -> Statistics:
         stored=counts["stored"],
         feedback_right=counts["right"],
         feedback_wrong=counts["wrong"],
+        explored=counts["explored"],
+        explored_wrong=counts["explored_wrong"],
     )

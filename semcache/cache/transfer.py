@@ -27,7 +27,7 @@ def write_entries(path: Path, entries: Sequence[Entry]) -> None:
         "entries": [entry.to_json() for entry in entries],
     }
     try:
-        _replace(path, dumps(document) + "\n")
+        replace_text(path, dumps(document) + "\n")
     except OSError as error:
         raise StoreUnavailable(f"{str(path)!r} cannot be written: {error}") from error
 
@@ -65,8 +65,12 @@ def _listed(document: Json, name: str) -> list[Json]:
     return entries
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write aside and rename, so that a crash leaves the old file or the new one."""
+def replace_text(path: Path, text: str) -> None:
+    """Write aside and rename, so that a crash leaves the old file or the new one.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

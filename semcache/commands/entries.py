@@ -1,4 +1,4 @@
-"""`semcache stats`, `list`, `remove`, `clear`, `export` and `import`."""
+"""`semcache stats`, `list`, `remove`, `clear`, `export`, `import` and `evidence`."""
 
 import argparse
 from contextlib import closing
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.cache.responses import Responses
+from semcache.canonical import Json, JsonObject
 from semcache.commands.opening import cache_of, encryption_key
 from semcache.commands.options import add_command, add_common
 from semcache.commands.output import print_json, print_pairs
@@ -27,6 +28,15 @@ def add(commands: "Commands") -> None:
         add_common(add_command(commands, name, run, says))
     options = add_command(commands, "remove", _remove, "Remove plans.")
     options.add_argument("entry", help="an id, or a key for every plan of it")
+    add_common(options)
+    options = add_command(
+        commands, "evidence", _evidence, "Show what the tenant's labels say of words and hits."
+    )
+    options.add_argument("--export", type=Path, metavar="FILE", help="write the evidence to FILE")
+    options.add_argument(
+        "--import", dest="taken", type=Path, metavar="FILE", help="add the evidence of FILE first"
+    )
+    options.add_argument("--count", type=int, default=10, help="words shown (default: 10)")
     add_common(options)
     for name, run, says, meaning in (
         ("export", _export, "Write the plans of the tenant to a file.", "to write"),
@@ -76,6 +86,30 @@ def _clear(options: argparse.Namespace) -> int:
         with closing(Responses.open(answered, encryption_key=encryption_key())) as responses:
             responses.clear()
     print_pairs({"removed": removed}, as_json=options.json)
+    return 0
+
+
+def _evidence(options: argparse.Namespace) -> int:
+    with cache_of(options) as cache:
+        if options.taken:
+            cache.import_evidence(options.taken, tenant=options.tenant)
+        if options.export:
+            cache.export_evidence(options.export, tenant=options.tenant)
+        evidence = cache.evidence(tenant=options.tenant)
+    tally = evidence.words
+    seen = sorted({*tally.same, *tally.other}, key=lambda word: (-sum(tally.of(word)), word))
+    harmless = {word: tally.of(word)[0] / sum(tally.of(word)) for word in seen[: options.count]}
+    shown: JsonObject = {
+        "labels": evidence.labels,
+        "same": evidence.same,
+        "harmless": dict[str, Json](harmless),
+    }
+    if options.json:
+        print_json(shown)
+        return 0
+    print(f"{evidence.labels} labels, {evidence.same} with the plan of the nearest neighbor")
+    for word, share in harmless.items():
+        print(f"{share:5.0%} harmless  {word}")
     return 0
 
 
