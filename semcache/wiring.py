@@ -452,12 +452,12 @@ def _planners(
 def _resolver(embedder: Embedder, learned: Learned) -> Resolver:
     """What is built in, what a model names, what ran well, what rules and words say, meaning."""
     indexes = Indexes()
+    told: list[Resolver] = [RulesResolver(), WordResolver(indexes=indexes)]
     asked: list[Resolver] = [
         BuiltinResolver(),
         SuggestedResolver(),
-        LearnedResolver(learned),
-        RulesResolver(),
-        WordResolver(indexes=indexes),
+        LearnedResolver(learned, Composite(told)),
+        *told,
         SemanticResolver(embedder, indexes=indexes),
     ]
     return Composite(asked)

@@ -92,11 +92,11 @@ class Tally:
         )
 
 
-def checked(case: Case, ask: Callable[[str], Answered], database: sqlite3.Connection) -> Checked:
+def checked(case: Case, ask: Callable[..., Answered], database: sqlite3.Connection) -> Checked:
     """Return how `ask` fared with the prompt of `case`; what it raises on purpose is a finding."""
     started = time.perf_counter()
     try:
-        answer = ask(case.prompt)
+        answer = ask(case.prompt, answers=case.answers) if case.answers else ask(case.prompt)
     except (NormalizationError, PlanningError) as error:
         return Checked(case.prompt, "refused", time.perf_counter() - started, None, str(error))
     except SemCacheError as error:

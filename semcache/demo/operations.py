@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict
+from typing_extensions import TypedDict  # before Python 3.12, pydantic takes no other
 
 from semcache.catalog.catalog import Catalog
 from semcache.demo.sales import (
@@ -30,6 +31,47 @@ from semcache.sources.functions import catalog_from, operation
 Scalar = str | int | float
 Row = dict[str, Scalar | None]
 """Column → value."""
+
+
+class Order(TypedDict):
+    """One order, with its customer and its product."""
+
+    order_id: str
+    date: str
+    year: int
+    quarter: int
+    month: int
+    customer: str
+    email: str
+    state: str
+    city: str
+    product: str
+    category: str
+    price: float
+    quantity: int
+    amount: float
+    channel: str
+    payment_method: str
+    status: str
+
+
+class Customer(TypedDict):
+    """One customer."""
+
+    name: str
+    email: str
+    city: str
+    state: str
+    since: str
+
+
+class Product(TypedDict):
+    """One product."""
+
+    name: str
+    category: str
+    price: float
+
 
 Field = Literal[
     "order_id", "date", "year", "quarter", "month", "customer", "email", "state", "city",
@@ -161,7 +203,7 @@ class SalesService:
         first, second = self._amount(first_year), self._amount(second_year)
         return YearComparison(first_year, first, second_year, second, round(second - first, 2))
 
-    def get_order(self, *, order_id: str) -> Row | None:
+    def get_order(self, *, order_id: str) -> Order | None:
         """Get one order by its id; null if there is none.
 
         Args:
@@ -169,16 +211,16 @@ class SalesService:
         """
         columns = _select(_columns((), ()))
         sql = f"SELECT {columns} FROM {_SOURCE} WHERE o.id = ?"  # noqa: S608 - only names out of _EXPRESSIONS
-        return next(iter(self._rows(sql, [order_id])), None)
+        return cast("Order | None", next(iter(self._rows(sql, [order_id])), None))
 
-    def get_customer(self, *, email: str) -> Row | None:
+    def get_customer(self, *, email: str) -> Customer | None:
         """Get one customer by e-mail address; null if there is none.
 
         Args:
             email: E-mail address of the customer.
         """
         sql = "SELECT name, email, city, state, since FROM customers WHERE email = ?"
-        return next(iter(self._rows(sql, [email])), None)
+        return cast("Customer | None", next(iter(self._rows(sql, [email])), None))
 
     def list_products(
         self,
@@ -186,7 +228,7 @@ class SalesService:
         category: str | None = None,
         min_price: float | None = None,
         max_price: float | None = None,
-    ) -> list[Row]:
+    ) -> list[Product]:
         """List products, by name.
 
         Args:
@@ -194,15 +236,16 @@ class SalesService:
             min_price: Only products that cost at least so many dollars.
             max_price: Only products that cost at most so many dollars.
         """
-        return self._rows(
+        rows = self._rows(
             "SELECT name, category, price FROM products WHERE category = ifnull(?, category)"
             " AND price >= ifnull(?, price) AND price <= ifnull(?, price) ORDER BY name",
             [category, min_price, max_price],
         )
+        return cast("list[Product]", rows)
 
     def list_customers(
         self, *, state: str | None = None, city: str | None = None, since: str | None = None
-    ) -> list[Row]:
+    ) -> list[Customer]:
         """List customers, by name.
 
         Args:
@@ -213,11 +256,12 @@ class SalesService:
         """
         if since is not None and not _DAY.fullmatch(since):
             raise ValueError(f"since is {since!r}; expected 2024, 2024-03 or 2024-03-11")
-        return self._rows(
+        rows = self._rows(
             "SELECT name, email, city, state, since FROM customers WHERE state = ifnull(?, state)"
             " AND city = ifnull(?, city) AND since >= ifnull(?, since) ORDER BY name",
             [state, city, since],
         )
+        return cast("list[Customer]", rows)
 
     def _amount(self, year: int) -> float:
         filters = [Filter(field="year", value=year)]

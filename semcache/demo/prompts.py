@@ -4,7 +4,8 @@ The SQL is written by hand from the prompt, on the base tables, and shares nothi
 the operations; only its column names are those that the operations promise.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Shape = Literal["number", "groups", "ranking", "records", "record"]
@@ -28,11 +29,19 @@ class Case:
     prompt: str
     query: Query
     values: tuple[str | float, ...] = ()
-    """The values of the prompt, in the order of the placeholders."""
+    """The values of the prompt and of the answers, in the order of the placeholders."""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """What a person says to the questions that the plan asks, by topic."""
 
 
 def _case(prompt: str, query: Query, *values: str | float) -> Case:
     return Case(prompt, query, values)
+
+
+def _asking(prompt: str, query: Query, *values: str | float, **answers: str) -> Case:
+    """Return the case of a prompt whose plan asks; topics have blanks where names have none."""
+    said = {topic.replace("_", " "): answer for topic, answer in answers.items()}
+    return Case(prompt, query, values, said)
 
 
 _SUM_BY_CATEGORY = Query(
@@ -284,6 +293,21 @@ _CUSTOMERS_SINCE = Query(
     "SELECT name, since FROM customers WHERE state = ? AND since >= ? || '-01-01'",
 )
 
+_CUSTOMER_OF = Query(
+    "record",
+    "SELECT c.name, c.email, c.city, c.state, c.since FROM orders o JOIN customers c"
+    " ON c.id = o.customer_id WHERE o.id = ?",
+)
+_CHEAPEST = Query(
+    "ranking",
+    "SELECT name, category, price FROM products WHERE category = ? ORDER BY price LIMIT ?",
+)
+_COUNT_CUSTOMERS = Query("number", "SELECT count(*) FROM customers WHERE state = ?")
+_CUSTOMERS_BY_CITY = Query(
+    "groups", "SELECT city, count(*) AS count FROM customers WHERE state = ? GROUP BY city"
+)
+_AVERAGE_PRICE = Query("number", "SELECT avg(price) FROM products WHERE category = ?")
+
 CASES: tuple[Case, ...] = (
     # The same question of other years and in other words.
     _case("Show me total sales in 2024 by category", _SUM_BY_CATEGORY, "2024"),
@@ -451,5 +475,31 @@ CASES: tuple[Case, ...] = (
     _case("List customers in Virginia", _CUSTOMERS_IN, "VA"),
     _case("List customers in Texas since 2023", _CUSTOMERS_SINCE, "TX", "2023"),
     _case("List customers in Georgia since 2022", _CUSTOMERS_SINCE, "GA", "2022"),
+    # Several steps: a call that needs another's result, what is done to a result, questions.
+    _case("Get order ORD1042, then get its customer", _CUSTOMER_OF, "ORD1042"),
+    _case("Get order ORD1500, then get its customer", _CUSTOMER_OF, "ORD1500"),
+    _case(
+        "List products in Garden, then sort by price and keep the first 3", _CHEAPEST, "Garden", 3
+    ),
+    _case("List products in Toys, then sort by price and keep the first 2", _CHEAPEST, "Toys", 2),
+    _case("List customers in Ohio and count them", _COUNT_CUSTOMERS, "OH"),
+    _case("List customers in Texas and count them", _COUNT_CUSTOMERS, "TX"),
+    _case("List customers in Ohio and count them by city", _CUSTOMERS_BY_CITY, "OH"),
+    _case("List customers in Nevada and count them by city", _CUSTOMERS_BY_CITY, "NV"),
+    _case("List products in Toys and average the price", _AVERAGE_PRICE, "Toys"),
+    _asking(
+        "List products in Garden but ask me for the max price",
+        _PRODUCTS_UP_TO,
+        "Garden",
+        30,
+        max_price="30",
+    ),
+    _asking(
+        "List products in Clothing but ask me for the max price",
+        _PRODUCTS_UP_TO,
+        "Clothing",
+        100,
+        max_price="100",
+    ),
 )
 """Asked one after the other of one cache, so that later ones meet the plans of earlier ones."""

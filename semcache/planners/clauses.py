@@ -9,6 +9,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.planners.domains import domains_of
 from semcache.planners.intents import ACTIONS, SubIntent, Transform
 from semcache.ports import PlanRequest
+from semcache.prompts.closed import ClosedValues
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.words import (
@@ -110,7 +111,7 @@ class Prompt:
         """Return the prompt of a request with its values found."""
         text = request.prompt
         given = tuple(one for one in request.params if one.mention is not None)
-        mentions = find_mentions(text, given=request.params, closed=request.catalog.closed)
+        mentions = find_mentions(text, given=request.params, closed=_closed(request.catalog))
         known = {one.name: one for one in request.params}
         masked, said, names = list(text), [], dict[str, int]()
         for one in mentions:
@@ -229,6 +230,11 @@ class Prompt:
         odd = _QUALIFIED.search(masked) or re.search(r"[,;:?!]", masked)
         if odd is not None:
             raise Unclear(f"{odd[0]!r} is more than a pattern understands")
+
+
+@lru_cache(maxsize=16)
+def _closed(catalog: Catalog) -> ClosedValues:
+    return ClosedValues(catalog.closed, synonyms=catalog.synonyms)
 
 
 @lru_cache(maxsize=16)

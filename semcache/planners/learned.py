@@ -14,7 +14,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import StoreError
 from semcache.planners.intents import SubIntent
 from semcache.planners.resolution import Asked, Resolution, Resolved, Resolver
-from semcache.planners.resolve import SuggestedResolver, none
+from semcache.planners.resolve import none
 from semcache.ports import Clock, PlanStore
 from semcache.prompts.parameter import type_key
 from semcache.prompts.words import singular, tokens
@@ -102,14 +102,19 @@ class Learned:
 class LearnedResolver:
     """Resolves to the operation that did the same step well before. Satisfies `Resolver`.
 
-    Its values are fitted and checked as those of any other; if they do not fit, the next one
-    decides.
+    It is fitted and checked as any other, and only spared the comparison with the rest; if it does
+    not fit this time, the next resolver decides.
     """
 
-    def __init__(self, learned: Learned, resolver: Resolver | None = None) -> None:
-        """Keep what is asked for; `resolver` fits the values of a step that suggests its own."""
+    def __init__(self, learned: Learned, resolver: Resolver) -> None:
+        """Keep what is asked for.
+
+        Args:
+            learned: What ran well.
+            resolver: Fits a step to the operation that did it, which is all that it is shown.
+        """
         self._learned = learned
-        self._fitting = resolver or SuggestedResolver()
+        self._resolver = resolver
 
     def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
         """Return the operation that did this before, or that none did; see `Resolver`."""
@@ -123,11 +128,23 @@ class LearnedResolver:
             return unknown
         if known is None:
             return unknown
-        found = self._fitting.resolve(replace(intent, suggested=known.operation), asked)
+        found = self._resolver.resolve(intent, replace(asked, catalog=_only(known, asked)))
         if not isinstance(found, Resolution):
             return unknown
         why = f"did the same step well before (standing {known.score:g})"
         return replace(found, source="learned", why=why)
+
+
+def _only(known: Standing, asked: Asked) -> Catalog:
+    """Return the catalog with one operation; those of the steps before it are found by name."""
+    catalog = asked.catalog
+    before = {one.operation for one in asked.before.values() if one.operation in catalog}
+    return Catalog(
+        [catalog.get(known.operation)],
+        closed=catalog.closed,
+        synonyms=catalog.synonyms,
+        builtins=[catalog.get(name) for name in sorted(before)],
+    )
 
 
 def _known(note: str | None) -> dict[str, Standing]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
+from semcache.binding.types import types
 from semcache.canonical import Json, JsonObject, digest, dumps, plain
 from semcache.catalog.builtin import ASK_USER, Question, ask_user
 from semcache.catalog.catalog import Catalog
@@ -267,5 +268,8 @@ def _property(given: Mapping[str, Json], catalog: Catalog) -> JsonObject:
     found = properties.get(str(wanted)) if isinstance(properties, dict) else None
     if not isinstance(found, dict):
         return {}
+    domain = catalog.closed.get(name_key(str(wanted)))
+    if domain and "string" in types(found, catalog.get(name).input_schema):
+        found = {**found, "enum": list(domain)}
     shared = {key: catalog.get(name).input_schema.get(key) for key in ("$defs", "definitions")}
     return {**{key: value for key, value in shared.items() if value is not None}, **found}

@@ -258,6 +258,11 @@ def accounted(fit: Fit, intent: SubIntent, said: Said, asked: Asked) -> Fit | Un
     topics = {word for wire in fit.wires for word in content(wire.property)}
     values = {word for param in fit.params for word in content(param.mention or "")}
     known_words = tells | topics | values | fit.accounts | VERBS.keys() | REQUESTS
+    # Two words for one thing: who accounts for one of them accounts for the other.
+    for word, meant in asked.catalog.synonyms.items():
+        both = {*(singular(one) for one in tokens(word))}, {*content(meant)}
+        if any(one <= known_words for one in both):
+            known_words |= both[0] | both[1]
     odd = [word for word in said.words if word not in known_words]
     if odd:
         return Unfit(known, f"it does not account for {', '.join(map(repr, odd))}")
@@ -424,13 +429,11 @@ class RulesResolver:
         """Return the one call that the step is, or why rules cannot tell; see `Resolver`."""
         if intent.depends_on or len(asked.catalog) > self._most:
             return none(intent, f"rules do not read {intent.goal!r}: it needs more than its words")
+        # A name that only says of what kind a value is would be a field that there is not.
+        named = tuple(one for one in intent.params if not is_guess(one.name))
         try:
-            schema = self._normalizer.normalize(
-                intent.goal, catalog=asked.catalog, params=intent.params
-            )
-            made = self._planner.plan(
-                PlanRequest(intent.goal, schema, asked.catalog, intent.params)
-            )
+            schema = self._normalizer.normalize(intent.goal, catalog=asked.catalog, params=named)
+            made = self._planner.plan(PlanRequest(intent.goal, schema, asked.catalog, named))
         except (NormalizationError, PlanningError) as why:
             return none(intent, str(why))
         body = made.plan.to_dict()

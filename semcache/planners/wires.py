@@ -87,8 +87,19 @@ def _from(
             filled.add(place.name)
             yield _wire(step, best[1], place, best[0])
     needed = [one for one in free if one.required and not one.has_default]
-    if not filled and len(needed) == 1:
+    if not filled and len(needed) == 1 and _may_be(operation, outputs, needed[0]):
         yield _whole(step, outputs, needed[0])
+
+
+def _may_be(operation: Operation, outputs: Sequence[_Output], place: Place) -> bool:
+    """Return whether a whole result, or one of its list, may go where `place` is.
+
+    An object whose members are known, and none of which is what the place is named for, does not.
+    """
+    root = operation.output_schema
+    scalar = bool(place.types) and place.types.isdisjoint({"array", "object"})
+    listed = any(one.each and not one.item for one in outputs)
+    return listed or not scalar or frozenset(types(root, root)) - {"null"} != {"object"}
 
 
 def _fit(one: _Output, place: Place, synonyms: Synonyms) -> float:

@@ -10,6 +10,7 @@ from semcache.errors import OperationFailed, StoreUnavailable
 from semcache.planners.intents import SubIntent
 from semcache.planners.learned import NOTE, Learned, LearnedResolver, step_key
 from semcache.planners.resolution import Asked, Referral, Resolution
+from semcache.planners.resolve import WordResolver
 from semcache.prompts.parameter import Parameter
 from semcache.semcache import SemCache
 from semcache.stores.memory import MemoryStore
@@ -24,16 +25,16 @@ CATALOG = Catalog(
 )
 STEP = SubIntent(
     id="step1",
-    goal="show the issues of acme/site",
+    goal="list the issues of acme/site",
     kind="api_call",
-    verb="show",
+    verb="list",
     noun="issues",
     params=(Parameter("identifier", "acme/site", "acme/site"),),
 )
 OTHER = replace(
     STEP,
     id="step9",
-    goal="Show the issues of mandubian/ccos",
+    goal="List the issues of mandubian/ccos",
     params=(Parameter("identifier", "mandubian/ccos", "mandubian/ccos"),),
 )
 
@@ -55,7 +56,7 @@ def trusted(learned: Learned, catalog: Catalog = CATALOG, tenant: str = "a") -> 
 
 def test_a_step_is_the_same_with_other_values_and_another_with_other_words() -> None:
     assert step_key(STEP) == step_key(OTHER)
-    assert step_key(STEP) != step_key(replace(STEP, goal="show the stale issues of acme/site"))
+    assert step_key(STEP) != step_key(replace(STEP, goal="list the stale issues of acme/site"))
 
 
 def test_an_operation_that_ran_well_is_trusted_by_its_tenant(learned: Learned) -> None:
@@ -109,14 +110,21 @@ def test_only_so_many_steps_are_remembered(learned: Learned, store: MemoryStore)
 
 def test_the_resolver_takes_what_was_learned_and_leaves_the_rest(learned: Learned) -> None:
     asked = Asked(prompt="", catalog=GitHub().catalog, tenant="a")
-    assert isinstance(LearnedResolver(learned).resolve(OTHER, asked), Referral)
+    assert isinstance(LearnedResolver(learned, WordResolver()).resolve(OTHER, asked), Referral)
     learned.ran("a", STEP, "list_issues", asked.catalog, well=True)
-    found = LearnedResolver(learned).resolve(OTHER, asked)
+    found = LearnedResolver(learned, WordResolver()).resolve(OTHER, asked)
     assert isinstance(found, Resolution)
     assert (found.operation, found.source) == ("list_issues", "learned")
     assert found.why == "did the same step well before (standing 1)"
     odd = replace(OTHER, kind="data_transform")
-    assert isinstance(LearnedResolver(learned).resolve(odd, asked), Referral)
+    assert isinstance(LearnedResolver(learned, WordResolver()).resolve(odd, asked), Referral)
+
+
+def test_what_was_learned_never_loses_a_word_of_the_step(learned: Learned) -> None:
+    asked = Asked(prompt="", catalog=GitHub().catalog, tenant="a")
+    odd = replace(STEP, goal="list the stale issues of acme/site")
+    learned.ran("a", odd, "list_issues", asked.catalog, well=True)
+    assert isinstance(LearnedResolver(learned, WordResolver()).resolve(odd, asked), Referral)
 
 
 def test_a_store_that_is_gone_costs_what_was_learned_and_nothing_else() -> None:
@@ -124,7 +132,7 @@ def test_a_store_that_is_gone_costs_what_was_learned_and_nothing_else() -> None:
         def get_note(self, tenant: str, name: str) -> str | None:
             raise StoreUnavailable("gone")
 
-    resolver = LearnedResolver(Learned(Gone(), FakeClock()))
+    resolver = LearnedResolver(Learned(Gone(), FakeClock()), WordResolver())
     asked = Asked(prompt="", catalog=CATALOG)
     assert isinstance(resolver.resolve(STEP, asked), Referral)
 
