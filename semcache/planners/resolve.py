@@ -38,7 +38,17 @@ from semcache.planners.rules import RuleNormalizer
 from semcache.planners.synonyms import GENERAL, Synonyms
 from semcache.ports import Normalizer, Planner, PlanRequest
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.words import REQUESTS, singular, tokens
+from semcache.prompts.words import (
+    AGGREGATION,
+    COMPARISON,
+    DIRECTION,
+    NEGATION,
+    ORDER,
+    PREPOSITIONS,
+    REQUESTS,
+    singular,
+    tokens,
+)
 
 ENOUGH = 0.6
 """Scores below are no resolution."""
@@ -49,6 +59,8 @@ CANDIDATES = 40
 FITTED = 12
 """Of these, the ones whose inputs are tried."""
 
+# Words that make another question of the same values.
+_TURNING = (NEGATION | COMPARISON | DIRECTION | AGGREGATION | ORDER) - PREPOSITIONS - {"up"}
 _OWN_VERB = 0.7
 """Least evidence of the noun where the verb itself says what is done: "transfer 500 to B-2"."""
 
@@ -249,9 +261,10 @@ def accounted(fit: Fit, intent: SubIntent, said: Said, asked: Asked) -> Fit | Un
 
     "list stale issues" is not `list_issues`: what it says of the issues would be lost. Nor is "list
     issues" `list_issue_types`, though no other operation should be there. A caller who gives the
-    values says with them what matters, so that further words are just talk.
+    values says with them what matters, so that further words are just talk; but not those that
+    turn it round, compare or count: "not in toys" is none of the toys.
     """
-    if asked.params or intent.suggested:
+    if intent.suggested:
         return fit
     known = fit.known
     tells = known.told | known.inputs | {*known.nouns, known.verb, said.verb}
@@ -264,10 +277,12 @@ def accounted(fit: Fit, intent: SubIntent, said: Said, asked: Asked) -> Fit | Un
         if any(one <= known_words for one in both):
             known_words |= both[0] | both[1]
     odd = [word for word in said.words if word not in known_words]
+    if asked.params:
+        odd = [word for word in odd if word in _TURNING]
     if odd:
         return Unfit(known, f"it does not account for {', '.join(map(repr, odd))}")
     unsaid = [word for word in known.nouns if word not in said.words]
-    if unsaid and len(unsaid) < len(known.nouns):
+    if unsaid and len(unsaid) < len(known.nouns) and not asked.params:
         return Unfit(known, f"it is about {', '.join(map(repr, unsaid))} too, which was not said")
     return fit
 

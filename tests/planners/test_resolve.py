@@ -346,6 +346,25 @@ def test_values_and_verbs_are_never_bent_until_they_fit(goal: str) -> None:
     assert isinstance(resolve(goal, FLIGHTS), Referral)
 
 
+@pytest.mark.parametrize(
+    ("talk", "plans"),
+    [
+        ("I'd like to find some products, toys would be great", True),
+        ("find products that are not toys", False),
+        ("find the cheapest products in toys", False),
+        ("how many products are there in toys", False),
+    ],
+)
+def test_talk_is_just_talk_unless_it_turns_the_values_round(talk: str, *, plans: bool) -> None:
+    catalog = Catalog([operation("find_products", category=TEXT)])
+    held = (Parameter("category", "toys", "toys"),)
+    found = WordResolver().resolve(
+        step(talk, verb="find", action="search", params=held),
+        Asked(prompt=talk, catalog=catalog, params=held),
+    )
+    assert isinstance(found, Resolution) == plans
+
+
 def test_rules_read_a_step_that_the_catalog_accounts_for(issues: Catalog) -> None:
     goal = "list open issues of acme/web"
     found = RulesResolver().resolve(step(goal, params=()), Asked(prompt=goal, catalog=issues))
