@@ -291,6 +291,20 @@ def _responses(settings: Settings, clock: Clock, observer: Observer | None) -> R
     )
 
 
+def open_store(settings: Settings) -> PlanStore:
+    """Return the store of these settings, for who looks after it.
+
+    Raises:
+        ForeignDirectory, NewerFormat, StoreUnavailable, StoreCorrupt, WrongKey: it cannot be used.
+    """
+    return _store(settings)
+
+
+def open_embedder(settings: Settings) -> Embedder:
+    """Return the embedder of these settings; it loads nothing before it is used."""
+    return _embedder(settings)
+
+
 def _plan_cache(
     settings: Settings,
     *,

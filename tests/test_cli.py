@@ -601,3 +601,43 @@ def test_answers_can_be_given_with_the_prompt(run: Run) -> None:
     status, _, err = run("ask", "get an order but ask me", "--answer", "17")
     assert status == 2
     assert "'17' is no answer; expected TOPIC=TEXT" in err
+
+
+# Upkeep ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_cache_is_warmed_verified_examined_and_compacted(run: Run, tmp_path: Path) -> None:
+    good = {"prompt": "sales in 2024", "plan": {"year": "2024"}, "params": {"year": "2024"}}
+    (tmp_path / "w.jsonl").write_text(f"{json.dumps(good)}\n{{\n", encoding="utf-8")
+    status, out, _ = run("warm", "w.jsonl")
+    assert status == 1
+    assert out.splitlines()[0].startswith("w.jsonl:2: ")
+    assert out.splitlines()[1] == "1 stored, 0 without a plan, 1 bad lines"
+    assert run("verify")[:2] == (0, "1 entries, 1 tenants, 0 problems\n")
+    assert _json(run, "doctor")["sound"] is True
+    assert _json(run, "compact")["expired"] == 0
+
+
+def test_the_doctor_says_what_is_wrong_and_repairs_it(run: Run, tmp_path: Path) -> None:
+    run("ask", SALES_2024)
+    (tmp_path / "indexes" / "default" / "cache.db").chmod(0o644)
+    status, out, _ = run("doctor")
+    assert status == 1
+    assert "warning   permissions: others can read" in out
+    assert "way out: chmod -R go-rwx" in out
+    status, out, _ = run("doctor", "--repair", "--no-embedder")
+    assert (status, "repaired  permissions" in out) == (0, True)
+    assert run("doctor")[0] == 0
+
+
+def test_plans_move_to_an_encrypted_directory_and_need_its_key_there(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ask", SALES_2024)
+    monkeypatch.setenv("NEW_KEY", "k" * 43)
+    moved = _json(run, "migrate", "indexes/default", "safe", "--to-key", "NEW_KEY")
+    assert (moved["records"], moved["passed_over"]) == (1, [])
+    status, _, err = run("list", "--directory", "safe")
+    assert (status, "give its key" in err) == (2, True)
+    monkeypatch.setenv("SEMCACHE_ENCRYPTION_KEY", "k" * 43)
+    assert len(_json(run, "list", "--directory", "safe")) == 1

@@ -1,16 +1,23 @@
-"""Transfer: a tenant's entries as a file of JSON text, to carry them to another cache."""
+"""Transfer: a tenant's entries as a file of text, to carry them to another cache or to keep in git.
 
+    {"entries":2,"kind":"semcache plans","sha256":"…","version":2}
+    {"catalog":"…",…}                                       one entry a line, keys sorted
+
+Entries stand in the order of their template texts, so that exports differ where entries do.
+"""
+
+import hashlib
 import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from semcache.cache.entry import Entry, from_json
-from semcache.canonical import Json, dumps, loads
+from semcache.canonical import Json, JsonObject, dumps, loads
 from semcache.errors import InvalidJson, NewerFormat, StoreCorrupt, StoreUnavailable
 
 KIND = "semcache plans"
-VERSION = 1
+VERSION = 2
 
 
 def write_entries(path: Path, entries: Sequence[Entry]) -> None:
@@ -21,13 +28,16 @@ def write_entries(path: Path, entries: Sequence[Entry]) -> None:
     Raises:
         StoreUnavailable: the file cannot be written; what was there stays.
     """
-    document: Json = {
+    ordered = sorted(entries, key=lambda entry: (entry.template.text, entry.id))
+    body = "".join(f"{dumps(entry.to_json())}\n" for entry in ordered)
+    head: JsonObject = {
+        "entries": len(entries),
         "kind": KIND,
+        "sha256": hashlib.sha256(body.encode()).hexdigest(),
         "version": VERSION,
-        "entries": [entry.to_json() for entry in entries],
     }
     try:
-        replace_text(path, dumps(document) + "\n")
+        replace_text(path, f"{dumps(head)}\n{body}")
     except OSError as error:
         raise StoreUnavailable(f"{str(path)!r} cannot be written: {error}") from error
 
@@ -42,27 +52,32 @@ def read_entries(path: Path, *, tenant: str) -> tuple[Entry, ...]:
     """
     name = repr(str(path))
     try:
-        document = loads(path.read_text(encoding="utf-8"), what=name)
+        head, _, body = path.read_bytes().partition(b"\n")
+        _check(loads(head.decode(), what=f"the first line of {name}"), body, name)
+        lines = [loads(line, what=f"an entry of {name}") for line in body.decode().split("\n")[:-1]]
     except OSError as error:
         raise StoreUnavailable(f"{name} cannot be read: {error}") from error
     except (InvalidJson, UnicodeDecodeError) as error:
         raise StoreCorrupt(f"{name} holds no exported plans: {error}") from error
-    listed = _listed(document, name)
     try:
-        return tuple(from_json(tenant, one) for one in listed)
+        return tuple(from_json(tenant, one) for one in lines)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreCorrupt(f"{name} has an entry that cannot be read: {error!r}") from error
 
 
-def _listed(document: Json, name: str) -> list[Json]:
-    if not isinstance(document, dict) or document.get("kind") != KIND:
+def _check(head: Json, body: bytes, name: str) -> None:
+    if not isinstance(head, dict) or head.get("kind") != KIND:
         raise StoreCorrupt(f"{name} holds no exported plans; expected what `export` writes")
-    version, entries = document.get("version"), document.get("entries")
+    version = head.get("version")
     if isinstance(version, int) and version > VERSION:
         raise NewerFormat(f"{name} has version {version}; this semcache reads {VERSION}: update it")
-    if version != VERSION or not isinstance(entries, list):
-        raise StoreCorrupt(f"{name} has version {version!r}; expected {VERSION} and its entries")
-    return entries
+    if version != VERSION:
+        raise StoreCorrupt(f"{name} has version {version!r}; expected {VERSION}: export it anew")
+    if head.get("sha256") != hashlib.sha256(body).hexdigest():
+        raise StoreCorrupt(
+            f"{name} is not what was written: it was cut short or edited after its checksum was "
+            "made; export it anew"
+        )
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -73,7 +88,7 @@ def replace_text(path: Path, text: str) -> None:
     """
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

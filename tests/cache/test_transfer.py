@@ -1,3 +1,4 @@
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,14 @@ def _plan(year: str) -> JsonObject:
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
+
+
+def lines(*entries: str) -> str:
+    """Return an export of these lines."""
+    body = "".join(f"{entry}\n" for entry in entries)
+    checksum = hashlib.sha256(body.encode()).hexdigest()
+    head = {"kind": "semcache plans", "version": 2, "entries": len(entries), "sha256": checksum}
+    return f"{json.dumps(head)}\n{body}"
 
 
 @pytest.fixture
@@ -69,7 +78,7 @@ def test_an_export_replaces_the_file_and_leaves_nothing_beside_it(
 ) -> None:
     assert cache.export(exported, tenant="nobody") == 0
     assert [path.name for path in exported.parent.iterdir()] == [exported.name]
-    assert json.loads(exported.read_text(encoding="utf-8"))["entries"] == []
+    assert json.loads(exported.read_text(encoding="utf-8"))["entries"] == 0
 
 
 @pytest.mark.parametrize(
@@ -79,9 +88,11 @@ def test_an_export_replaces_the_file_and_leaves_nothing_beside_it(
         ("[]", StoreCorrupt),
         ('{"kind": "recipes"}', StoreCorrupt),
         ('{"kind": "semcache plans", "version": 1}', StoreCorrupt),
-        ('{"kind": "semcache plans", "version": 1, "entries": [{}]}', StoreCorrupt),
-        ('{"kind": "semcache plans", "version": 1, "entries": [7]}', StoreCorrupt),
-        ('{"kind": "semcache plans", "version": 2, "entries": []}', NewerFormat),
+        ('{"kind": "semcache plans", "version": 2}', StoreCorrupt),
+        (lines("{}"), StoreCorrupt),
+        (lines("7"), StoreCorrupt),
+        (lines("no JSON"), StoreCorrupt),
+        ('{"kind": "semcache plans", "version": 3, "entries": []}', NewerFormat),
     ],
 )
 def test_a_file_that_is_not_ours_is_refused_by_name(
@@ -93,9 +104,8 @@ def test_a_file_that_is_not_ours_is_refused_by_name(
 
 
 def test_one_bad_entry_keeps_all_of_them_out(cache: PlanCache, exported: Path) -> None:
-    document = json.loads(exported.read_text(encoding="utf-8"))
-    document["entries"].append({"format": 99})
-    exported.write_text(json.dumps(document), encoding="utf-8")
+    entry = exported.read_text(encoding="utf-8").splitlines()[1]
+    exported.write_text(lines(entry, '{"format": 99}'), encoding="utf-8")
     with pytest.raises(StoreCorrupt, match="99"):
         cache.import_(exported, tenant="umbrella")
     assert cache.entries(tenant="umbrella") == ()
@@ -112,3 +122,28 @@ def test_files_that_cannot_be_reached_say_so(cache: PlanCache, tmp_path: Path) -
         cache.import_(tmp_path / "absent.json")
     with pytest.raises(StoreUnavailable, match="cannot be written"):
         cache.export(tmp_path / "no folder" / "plans.json")
+
+
+def test_an_export_has_one_entry_a_line_in_an_order_of_its_own(
+    cache: PlanCache, tmp_path: Path
+) -> None:
+    prompts = ["visits in 2024", "sales in 2024", "orders in 2024"]
+    exports = []
+    for order in (prompts, prompts[::-1]):
+        cache.clear()
+        for prompt in order:
+            cache.store(prompt, _plan("2024"), params={"year": "2024"})
+        cache.export(tmp_path / "plans.json")
+        exports.append((tmp_path / "plans.json").read_text(encoding="utf-8"))
+    assert exports[0] == exports[1]
+    told = [json.loads(line)["prompt"] for line in exports[0].splitlines()[1:]]
+    assert told == sorted(prompts)
+
+
+@pytest.mark.parametrize("cut", [-1, -40])
+def test_an_export_that_was_cut_short_or_edited_is_refused(
+    cache: PlanCache, exported: Path, cut: int
+) -> None:
+    exported.write_bytes(exported.read_bytes()[:cut])
+    with pytest.raises(StoreCorrupt, match="cut short or edited"):
+        cache.import_(exported)

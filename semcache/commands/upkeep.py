@@ -1,0 +1,139 @@
+"""`semcache doctor`, `verify`, `compact`, `migrate` and `warm`."""
+
+import argparse
+import os
+from contextlib import ExitStack, closing
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semcache.canonical import Json, plain
+from semcache.commands.opening import cache_of, encryption_key
+from semcache.commands.options import DIRECTORY, add_command, add_common
+from semcache.commands.output import WRONG, print_json, print_pairs
+from semcache.settings import Settings
+from semcache.stores.faiss import FaissIndex
+from semcache.stores.shelf import VIEWS, Shelf
+from semcache.upkeep.compact import compact
+from semcache.upkeep.doctor import examine, sound
+from semcache.upkeep.migrate import migrate
+from semcache.upkeep.verify import verify
+from semcache.upkeep.warm import warm
+from semcache.wiring import SystemClock, open_embedder, open_store
+
+if TYPE_CHECKING:
+    from semcache.commands.options import Commands
+
+KEY = "SEMCACHE_ENCRYPTION_KEY"
+
+
+def add(commands: "Commands") -> None:
+    """Add the commands that keep a cache in order."""
+    options = add_command(commands, "doctor", _doctor, "Say what is wrong and the way out.")
+    options.add_argument("--repair", action="store_true", help="put right what can be")
+    options.add_argument(
+        "--no-embedder", action="store_true", help="load no weights: look at no vectors"
+    )
+    _add_place(options)
+    _add_place(add_command(commands, "verify", _verify, "Check every entry and the index."))
+    says = "Remove what expired and give its room back to the disk."
+    _add_place(add_command(commands, "compact", _compact, says))
+    options = add_command(commands, "migrate", _migrate, "Copy all plans to another place.")
+    options.add_argument("source", type=Path, metavar="FROM", help="directory of a cache")
+    options.add_argument("target", type=Path, metavar="TO", help="an empty or a new directory")
+    for name, whose in (("--from-key", "FROM"), ("--to-key", "TO")):
+        options.add_argument(
+            name,
+            default=KEY,
+            metavar="VARIABLE",
+            help=f"environment variable with the encryption key of {whose} (default: {KEY})",
+        )
+    options.add_argument("--json", action="store_true", help="print JSON")
+    options = add_command(commands, "warm", _warm, "Store the plans of a file of JSON lines.")
+    options.add_argument("file", type=Path, help="one prompt and its plan a line")
+    add_common(options)
+    options.set_defaults(tenant=None)
+
+
+def _add_place(options: argparse.ArgumentParser) -> None:
+    options.add_argument(
+        "--directory",
+        type=Path,
+        default=DIRECTORY,
+        help=f"where the cache is kept (default: {DIRECTORY})",
+    )
+    options.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    settings = Settings.load(environ=os.environ)
+    checks = examine(
+        options.directory,
+        clock=SystemClock(),
+        embedder=None if options.no_embedder else open_embedder(settings),
+        encryption_key=settings.encryption_key,
+        repair=options.repair,
+    )
+    if options.json:
+        listed: list[Json] = [check.to_dict() for check in checks]
+        print_json({"sound": sound(checks), "checks": listed})
+    else:
+        print("\n".join(map(str, checks)))
+    return 0 if sound(checks) else WRONG
+
+
+def _verify(options: argparse.Namespace) -> int:
+    settings = replace(Settings.load(environ=os.environ), directory=options.directory)
+    shelf = None if settings.encryption_key else Shelf(options.directory / VIEWS)
+    with closing(open_store(settings)) as store:
+        done = verify(
+            store,
+            embedder=open_embedder(settings).fingerprint,
+            make_index=FaissIndex,
+            snapshots=shelf,
+        )
+    if options.json:
+        print_json(plain(asdict(done)))
+    else:
+        for problem in done.problems:
+            print(problem)
+        print(f"{done.entries} entries, {done.tenants} tenants, {len(done.problems)} problems")
+    return WRONG if done.problems else 0
+
+
+def _compact(options: argparse.Namespace) -> int:
+    done = compact(options.directory, clock=SystemClock(), encryption_key=encryption_key())
+    print_pairs(asdict(done), as_json=options.json)
+    return 0
+
+
+def _migrate(options: argparse.Namespace) -> int:
+    with ExitStack() as stack:
+        source, target = (
+            stack.enter_context(closing(open_store(_settings(place, variable))))
+            for place, variable in (
+                (options.source, options.from_key),
+                (options.target, options.to_key),
+            )
+        )
+        done = migrate(source, target)
+    print_pairs({**asdict(done), "passed_over": list(done.passed_over)}, as_json=options.json)
+    return WRONG if done.passed_over else 0
+
+
+def _settings(place: Path, variable: str) -> Settings:
+    return Settings(directory=place, encryption_key=os.environ.get(variable, ""))
+
+
+def _warm(options: argparse.Namespace) -> int:
+    with cache_of(options) as cache:
+        done = warm(cache, options.file, tenant=options.tenant)
+    if options.json:
+        print_json(plain(asdict(done)))
+    else:
+        for line in done.bad:
+            print(f"{options.file}:{line.number}: {line.why}")
+        print(
+            f"{done.stored} stored, {done.without_plan} without a plan, {len(done.bad)} bad lines"
+        )
+    return WRONG if done.bad else 0

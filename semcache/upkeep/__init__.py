@@ -1,0 +1,1 @@
+"""Upkeep: what an operator does to a cache: examine, verify, compact, move, warm."""

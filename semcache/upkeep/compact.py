@@ -1,0 +1,58 @@
+"""Compact: a directory without what it does not need any more."""
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from semcache.cache.views import NOTE
+from semcache.errors import ForeignDirectory
+from semcache.ports import Clock, PlanStore
+from semcache.stores.disk import DiskStore
+from semcache.stores.encrypted import unlocked
+from semcache.stores.shelf import VIEWS, Shelf
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What compacting removed."""
+
+    expired: int
+    """Entries that had expired."""
+    snapshots: int
+    """Snapshots that no tenant names any more."""
+    bytes_before: int
+    """Bytes of all files of the directory."""
+    bytes_after: int
+
+
+def compact(directory: str | Path, *, clock: Clock, encryption_key: str = "") -> Compacted:
+    """Remove expired entries and snapshots that nobody reads, and give their room back to the disk.
+
+    Other processes may go on working; they wait while the database is written anew, which takes
+    about as much free room as it has.
+
+    Raises:
+        ForeignDirectory: there is no cache at `directory`.
+        StoreUnavailable, StoreCorrupt, WrongKey: it cannot be opened or written.
+    """
+    directory = Path(directory)
+    if not directory.is_dir():
+        raise ForeignDirectory(f"there is no cache at {str(directory)!r}")
+    before = room(directory)
+    plain = DiskStore.open(directory)
+    with closing(unlocked(plain, encryption_key, what=repr(str(directory)))) as store:
+        expired = sum(_expire(store, tenant, clock.now()) for tenant in store.tenants())
+        named = {t for t in store.tenants() if store.get_note(t, NOTE) is not None}
+        snapshots = Shelf(directory / VIEWS).keep(named)
+        plain.shrink()
+    return Compacted(expired, snapshots, before, room(directory))
+
+
+def _expire(store: PlanStore, tenant: str, now_s: float) -> int:
+    old = [r.id for r in store.scan(tenant) if r.expires_s is not None and r.expires_s <= now_s]
+    return store.remove(tenant, old) if old else 0
+
+
+def room(directory: Path) -> int:
+    """Return the bytes of all files below `directory`."""
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())

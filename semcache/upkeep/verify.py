@@ -1,0 +1,142 @@
+"""Verify: whether all that a cache keeps is what was written, and would be served rightly."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from semcache.binding.bind import bind
+from semcache.cache.entry import Entry, from_record
+from semcache.cache.view import View
+from semcache.cache.views import Views
+from semcache.canonical import JsonObject, Pointer, leaves
+from semcache.errors import BindingError, InvalidPlan, StoreCorrupt
+from semcache.plans.codec import adopt, decode
+from semcache.ports import PlanStore, Record, Snapshots, VectorIndex
+from semcache.prompts.redaction import is_stand_in
+
+NEAR = 0.999
+"""Cosine that a vector has with itself at least, whatever rounding does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it should be."""
+
+    tenant: str
+    entry: str
+    """Id of the entry; empty if it is about all of the tenant."""
+    what: str
+
+    def __str__(self) -> str:
+        place = f"{self.tenant}/{self.entry}" if self.entry else self.tenant
+        return f"{place}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was looked at, and what is wrong with it."""
+
+    tenants: int
+    entries: int
+    problems: tuple[Problem, ...]
+
+
+def verify(
+    store: PlanStore,
+    *,
+    embedder: str,
+    make_index: Callable[[], VectorIndex],
+    snapshots: Snapshots | None = None,
+) -> Verified:
+    """Return what is wrong with any entry: record, keys, plan, bindings, vector, index.
+
+    `embedder`: fingerprint of the embedder whose vectors the index holds. Cost: every record read,
+    and every vector searched for. Damaged records are set aside by the store when they are found.
+
+    Raises:
+        StoreUnavailable: the store cannot be read.
+    """
+    views = Views(store, make_index=lambda _: make_index(), embedder=embedder, snapshots=snapshots)
+    problems: list[Problem] = []
+    tenants, entries = store.tenants(), 0
+    for tenant in tenants:
+        before = store.count(tenant)
+        records = {record.id: record for record in store.scan(tenant)}
+        entries += len(records)
+        if before != len(records):
+            what = f"{before - len(records)} of {before} records are not what was written"
+            problems.append(Problem(tenant, "", what))
+        found = [Problem(tenant, r.id, what) for r in records.values() for what in _record(r)]
+        broken = {problem.entry for problem in found}
+        whole = {known: record for known, record in records.items() if known not in broken}
+        view = views.current(tenant)
+        found += [Problem(tenant, known, what) for known, what in _index(whole, view, embedder)]
+        problems += found
+    return Verified(len(tenants), entries, tuple(problems))
+
+
+def _record(record: Record) -> Iterator[str]:
+    try:
+        entry = from_record(record)
+    except StoreCorrupt as error:
+        yield str(error)
+        return
+    expected = entry.record(record.vector, record.embedder)
+    if record.id != expected.id:
+        yield f"its content is that of entry {expected.id!r}"
+    for name, has, wants in (
+        ("keys", record.keys, expected.keys),
+        ("labels", record.labels, expected.labels),
+    ):
+        if set(has) != set(wants):
+            yield f"its {name} are {sorted(has)!r}; by its content they are {sorted(wants)!r}"
+    yield from _plan(entry)
+
+
+def _plan(entry: Entry) -> Iterator[str]:
+    """Yield what is wrong with a plan, which its own values must give again."""
+    values = {p.name: p.value for p in entry.plan.params}
+    try:
+        decode(entry.plan.plan)
+        if any(map(is_stand_in, values.values())):
+            return  # its own values were redacted
+        bound = bind(entry.plan, values)
+        adopt(bound.plan, bound.data)
+    except (InvalidPlan, BindingError) as error:
+        yield f"its plan cannot be bound to its own values: {error}"
+        return
+    if _places(bound.plan) != _places(entry.plan.plan):
+        yield "bound to its own values, its plan is another"
+
+
+def _places(plan: JsonObject) -> set[Pointer]:
+    return {at for at, _ in leaves(plan)}
+
+
+def _index(records: Mapping[str, Record], view: View, embedder: str) -> Iterator[tuple[str, str]]:
+    for known in set(view.entries) - set(records):
+        yield known, "the index has it, and the store has not"
+    for known, record in records.items():
+        seen = view.entries.get(known)
+        if seen is None or seen.change != record.change:
+            yield known, "the store has it, and the index has not, or an older one"
+        elif record.vector is not None and record.embedder == embedder:
+            norm = float(np.linalg.norm(record.vector))
+            if abs(norm - 1) > 1 - NEAR:
+                yield known, f"its vector has length {norm:.4f}; expected 1"
+            elif not _finds(view.index, known, record):
+                yield known, "the index does not find it by its own vector"
+
+
+def _finds(index: VectorIndex, known: str, record: Record) -> bool:
+    assert record.vector is not None  # noqa: S101 - the caller looked
+    count = 8
+    while True:
+        # Entries with the same text have the same vector: all of those come before the rest.
+        near = index.search(record.vector, count)
+        if any(n.id == known and n.similarity > NEAR for n in near):
+            return True
+        if len(near) < count or near[-1].similarity < NEAR:
+            return False
+        count *= 4

@@ -1,0 +1,94 @@
+"""Warm: a cache filled from prompts and plans that somebody has already."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import JsonObject, loads
+from semcache.errors import (
+    BindingError,
+    InvalidInput,
+    InvalidJson,
+    InvalidStream,
+    NotActionable,
+    StoreUnavailable,
+)
+from semcache.explore.streams import Row, rows_from
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that was left out."""
+
+    number: int
+    """Counted from 1."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """What warming a cache did."""
+
+    stored: int
+    """Lines whose plan was stored; several may have gone into one entry."""
+    without_plan: int
+    """Lines that say that there is no plan."""
+    bad: tuple[BadLine, ...]
+    """Lines that could not be used; all others were."""
+
+
+def warm(cache: PlanCache, path: str | Path, *, tenant: str | None = None) -> Warmed:
+    """Store the plan of each line of a JSONL file; a bad line costs nothing but itself.
+
+    A line has `prompt` (or `text`), `plan` and, if it likes, `params` (name → value, or a list of
+    `{"name", "value", "text"}`) and `tenant` (or `scope`). `tenant`: whose all of them are; None:
+    as the lines say, else `default`. Cost: one embedding a line.
+
+    Raises:
+        InvalidStream: the file cannot be read.
+    """
+    stored = without_plan = 0
+    bad: list[BadLine] = []
+    for number, line in _lines(Path(path)):
+        try:
+            row = _row(line)
+            if row.plan is None:
+                without_plan += 1
+                continue
+            _store(cache, row, tenant or row.scope)
+            stored += 1
+        except (InvalidInput, BindingError, NotActionable, StoreUnavailable) as error:
+            bad.append(BadLine(number, str(error)))
+    return Warmed(stored, without_plan, tuple(bad))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield number, line
+    except OSError as error:
+        raise InvalidStream(f"{path} cannot be read: {error}") from error
+
+
+def _row(line: bytes) -> Row:
+    try:
+        doc = loads(line.decode(), what="the line")
+    except UnicodeDecodeError as error:
+        raise InvalidJson(f"the line is not UTF-8 text: {error.reason}") from error
+    if not isinstance(doc, dict):
+        raise InvalidJson(f"the line is a {type(doc).__name__}; expected an object")
+    known: JsonObject = doc
+    try:
+        return rows_from([known])[0]
+    except InvalidStream as error:
+        raise InvalidStream(str(error).removeprefix("record 1: ")) from error
+
+
+def _store(cache: PlanCache, row: Row, tenant: str) -> None:
+    assert row.plan is not None  # noqa: S101 - the caller looked
+    kept = cache.store(row.text, row.plan, params=row.params, tenant=tenant, planner="warm")
+    if not kept:
+        raise InvalidInput(f"the plan cannot be reused: {kept.reason}")

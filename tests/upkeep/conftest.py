@@ -1,0 +1,34 @@
+from pathlib import Path
+
+import pytest
+
+from semcache import PlanCache
+from semcache.canonical import JsonObject
+from semcache.testing import FakeClock, HashEmbedder
+
+PROMPTS = ("sales in 2024", "visits to Springfield in 2024", "orders of 2024 by state")
+
+
+def plan(operation: str, year: str) -> JsonObject:
+    return {
+        "start_node": {"route": "call"},
+        "call": {"operation": operation, "input": {"year": year}, "route": "end"},
+        "end": {"completed": True, "vars": {"answer": "$.call"}},
+    }
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def kept(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a few plans of two tenants, and a snapshot of their views."""
+    monkeypatch.setattr("semcache.cache.views.WORTHWHILE", 1)
+    with PlanCache.open(tmp_path / "cache", embedder=HashEmbedder(), clock=clock) as cache:
+        for tenant in ("acme", "umbrella"):
+            for n, prompt in enumerate(PROMPTS):
+                cache.store(prompt, plan(f"o{n}", "2024"), params={"year": "2024"}, tenant=tenant)
+            cache.lookup("sales in 2023", tenant=tenant)
+    return tmp_path / "cache"
