@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
+    "telemetry": PORTS,
     "upkeep": PORTS | {"matching", "cache", "stores", "explore"},
     "commands": PORTS
     | {"upkeep", "stores"}

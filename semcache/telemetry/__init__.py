@@ -1,0 +1,1 @@
+"""Telemetry: what the core reports, for OpenTelemetry and Prometheus."""

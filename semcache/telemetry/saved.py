@@ -1,0 +1,79 @@
+"""Saved: what hits spared, by what planning cost when it was needed."""
+
+import threading
+from dataclasses import dataclass, replace
+
+from semcache.events import ModelCalled
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What models were asked for, or were not asked for thanks to hits."""
+
+    calls: float = 0.0
+    prompt_tokens: float = 0.0
+    completion_tokens: float = 0.0
+    cost: float = 0.0
+    """In the currency of the prices."""
+
+    def plus(self, other: "Spent", times: float = 1.0) -> "Spent":
+        """Return the sum of this and `times` the other."""
+        return Spent(
+            self.calls + times * other.calls,
+            self.prompt_tokens + times * other.prompt_tokens,
+            self.completion_tokens + times * other.completion_tokens,
+            self.cost + times * other.cost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What tokens cost, in any currency, a million tokens."""
+
+    prompt: float = 0.0
+    completion: float = 0.0
+
+    def spent(self, event: ModelCalled) -> Spent:
+        """Return what a call of a model spent; nothing if it was remembered."""
+        if event.cached:
+            return Spent()
+        asked, said = event.prompt_tokens, event.completion_tokens
+        cost = (asked * self.prompt + said * self.completion) / 1e6
+        return Spent(1.0, asked, said, cost)
+
+
+class Estimate:
+    """Estimates what hits save: each one, what a planned miss has cost on average up to then.
+
+    All calls of models count towards the misses that were planned: normalizing, planning, repeats.
+    Before the first planned miss a hit saves nothing, so what is told is rather too little than too
+    much. Safe from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._spent = Spent()
+        self._planned = 0
+
+    def called(self, spent: Spent) -> None:
+        """Take in what a call of a model spent."""
+        with self._lock:
+            self._spent = self._spent.plus(spent)
+
+    def planned(self) -> None:
+        """Take in that a prompt was planned."""
+        with self._lock:
+            self._planned += 1
+
+    def hit(self) -> Spent:
+        """Return what a hit saves, as far as is known now."""
+        with self._lock:
+            if not self._planned:
+                return Spent()
+            return Spent().plus(self._spent, 1 / self._planned)
+
+    @property
+    def spent(self) -> Spent:
+        """What was spent up to now."""
+        with self._lock:
+            return replace(self._spent)
