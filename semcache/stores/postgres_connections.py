@@ -172,7 +172,8 @@ class Connections:
         """
 
         def transaction(connection: Connection, committing: Callable[[], None]) -> T:
-            with connection.transaction():
+            # Statements whose answer nobody waits for travel together.
+            with connection.pipeline(), connection.transaction():
                 done = work(connection)
                 committing()
             return done
