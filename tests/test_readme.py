@@ -8,8 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Postgres
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -28,7 +32,10 @@ def commands(block: str) -> Iterator[tuple[str, str]]:
         yield command, output
 
 
-def test_the_python_session_runs_as_printed() -> None:
+def test_the_python_session_runs_as_printed(
+    postgres: "Postgres", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEMCACHE_DATABASE", postgres.dsn)
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=OPTIONS)
     names: dict[str, object] = {}
     for block in blocks("python"):
