@@ -18,6 +18,7 @@ from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.grounding import Grounded
 from semcache.errors import StoreUnavailable
 from semcache.matching.evidence import Evidence
+from semcache.planners.intent_graph import IntentGraph
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Outcome, Planned
 from semcache.prompts.learned import LearnedValues
@@ -252,10 +253,11 @@ class AsyncSemCache(_Door):
         *,
         params: Mapping[str, object] | None = None,
         failure: str = "",
+        tenant: str = "default",
     ) -> Planned:
         """Return a new plan; see `SemCache.create`."""
         return await self._call(
-            self.semcache.create, prompt, schema, params=params, failure=failure
+            self.semcache.create, prompt, schema, params=params, failure=failure, tenant=tenant
         )
 
     async def store(
@@ -311,3 +313,7 @@ class AsyncSemCache(_Door):
     ) -> Answer:
         """Go on with a run that waits for answers; see `SemCache.answer`."""
         return await self._call(self.semcache.answer, needs, answers, tenant=tenant)
+
+    async def intents(self, run: str, *, tenant: str = "default") -> IntentGraph | None:
+        """Return the intents of a run; see `SemCache.intents`."""
+        return await self._call(self.semcache.intents, run, tenant=tenant)

@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "wiring": PORTS
     | {"matching", "cache", "planners", "execution", "stores", "models", "sources", "settings"}
     | {"reflection", "runs", "semcache"},
-    "aio": PORTS | {"cache", "matching", "semcache", "settings"},
+    "aio": PORTS | {"cache", "planners", "matching", "semcache", "settings"},
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},

@@ -1,14 +1,8 @@
-"""The intent graph: a goal, its steps, how they hang together, and how far each of them is.
+"""The intent graph: a goal, its steps, how they hang together, and how far each of them is."""
 
-graphlib rather than networkx: what is asked of a few dozen steps is an order and the cycles in it,
-and networkx is no dependency of this package and costs an import of 0.2 s.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
-from heapq import heappop, heappush
 from itertools import islice
 from typing import Literal, TypeAlias, cast
 
@@ -16,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidInput, PlanningError
+from semcache.planners.intent_order import Knot, in_order, knots
 from semcache.planners.intents import GOAL, Decomposition, Said, SubIntent, serves
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter
@@ -54,17 +49,6 @@ class Edge:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Knot:
-    """Something about the dependencies that a person should know."""
-
-    code: Literal["cycle", "forward", "unknown"]
-    """`forward`: a step needs a later one (harmless: it waits). The others keep a plan from being
-    made: `cycle`, or a step that needs one that there is not."""
-    what: str
-    intents: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntentNode:
     """The goal or one step, with what became of it."""
@@ -90,6 +74,22 @@ class IntentNode:
     """Who found it, and what speaks for it: `catalog: verb and noun agree`."""
     plan_nodes: tuple[str, ...] = ()
     """Ids of the nodes of the plan that serve it."""
+
+
+Step: TypeAlias = Literal[
+    "decomposed", "intent_created", "edge_created", "resolved", "planned", "advanced"
+]
+"""What happened to a graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """One thing that happened to a graph, in the order in which it happened."""
+
+    what: Step
+    intent: str
+    """Id of the node; of an edge, its source."""
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,8 @@ class IntentGraph:
     """What led to the decomposition, in order."""
     params: tuple[Said, ...] = ()
     """What is known of the values of the prompt as a whole."""
+    trace: tuple[Traced, ...] = ()
+    """What happened, in order: from the decomposition to the last node that ran."""
 
     @classmethod
     def of(
@@ -159,10 +161,15 @@ class IntentGraph:
             for other in dict.fromkeys(one.depends_on)
             if other in ids
         ]
+        told = f"{len(intents)} by {decomposition.strategy}, {decomposition.confidence:.2f} sure"
+        trace = [Traced("decomposed", GOAL, told)]
+        trace += [Traced("intent_created", one.id, one.goal) for one in intents]
+        trace += [Traced("edge_created", e.source, f"{e.relation} {e.target}") for e in edges]
         return cls(
+            trace=tuple(trace),
             nodes=(root, *steps),
             edges=tuple(edges),
-            knots=tuple(_knots(intents)),
+            knots=tuple(knots(intents)),
             strategy=decomposition.strategy,
             confidence=decomposition.confidence,
             reasons=decomposition.reasons,
@@ -216,7 +223,7 @@ class IntentGraph:
             )
         steps = {one.id: one for one in self.steps}
         needed = {name: self.dependencies(name) for name in steps}
-        found = (steps[name].intent for name in _in_order(needed, list(steps)))
+        found = (steps[name].intent for name in in_order(needed, list(steps)))
         return tuple(one for one in found if one is not None)
 
     def advanced(self, name: str, status: Status, note: str = "") -> "IntentGraph":
@@ -225,7 +232,8 @@ class IntentGraph:
         Raises:
             InvalidInput: no node has that id.
         """
-        return _settled(self._changed(self.node(name).id, status=status, note=note))
+        changed = self._changed(self.node(name).id, status=status, note=note)
+        return _traced(_settled(changed), "advanced", name, f"{status} {note}".strip())
 
     def resolved(self, name: str, operation: str, found_by: str = "") -> "IntentGraph":
         """Return the graph with the operation that was found for one step, and why.
@@ -234,7 +242,8 @@ class IntentGraph:
             InvalidInput: no node has that id.
         """
         node = self.node(name)
-        return self._changed(node.id, status="resolved", operation=operation, found_by=found_by)
+        changed = self._changed(node.id, status="resolved", operation=operation, found_by=found_by)
+        return _traced(changed, "resolved", node.id, operation)
 
     def planned(self, plan: ExecutionPlan) -> "IntentGraph":
         """Return the graph with the nodes of `plan` that serve each step."""
@@ -242,7 +251,7 @@ class IntentGraph:
         for one in self.steps:
             nodes = tuple(node for node, intent in serving.items() if intent == one.id)
             graph = graph._changed(one.id, plan_nodes=nodes)
-        return graph
+        return _traced(graph, "planned", GOAL, f"{len(serving)} nodes")
 
     def finished(self, plan_node: str, *, error: str = "") -> "IntentGraph":
         """Return the graph after a node of its plan ended: the step that it serves is further.
@@ -298,6 +307,17 @@ class IntentGraph:
             where = ".".join(map(str, first["loc"])) or "the whole"
             raise InvalidInput(f"this is no intent graph: {where}: {first['msg']}") from error
 
+    def _repr_html_(self) -> str:
+        from semcache.planners.intent_drawing import html  # noqa: PLC0415 - it draws this class
+
+        return html(self)
+
+    def __str__(self) -> str:
+        """Return the goal and its steps as text, a line each."""
+        from semcache.planners.intent_drawing import text  # noqa: PLC0415 - it draws this class
+
+        return text(self)
+
     def _related(self, name: str, relation: Relation) -> tuple[str, ...]:
         found = [e.target for e in self.edges if e.relation == relation and e.source == name]
         return tuple(one.id for one in self.nodes if one.id in found)
@@ -320,6 +340,10 @@ class IntentGraph:
                 yield (step, *rest)
 
 
+def _traced(graph: IntentGraph, what: Step, intent: str, detail: str) -> IntentGraph:
+    return replace(graph, trace=(*graph.trace, Traced(what, intent, detail)))
+
+
 _FIRST: tuple[Status, ...] = ("failed", "suspended", "executing")
 
 
@@ -336,46 +360,3 @@ def _settled(graph: IntentGraph) -> IntentGraph:
 @cache
 def _adapter() -> TypeAdapter[IntentGraph]:
     return TypeAdapter(IntentGraph)
-
-
-def _knots(intents: tuple[SubIntent, ...]) -> Iterator[Knot]:
-    at = {one.id: i for i, one in enumerate(intents)}
-    for i, one in enumerate(intents):
-        for other in dict.fromkeys(one.depends_on):
-            if other not in at:
-                what = f"{one.id} needs {other!r}, which is no step"
-                yield Knot("unknown", what, (one.id, other))
-            elif at[other] > i:
-                what = f"{one.id} needs {other}, which was said later"
-                yield Knot("forward", what, (one.id, other))
-    for cycle in _cycles({one.id: [d for d in one.depends_on if d in at] for one in intents}):
-        what = " needs ".join((*cycle, cycle[0])) + ": a circle"
-        yield Knot("cycle", what, cycle)
-
-
-def _cycles(needed: Mapping[str, list[str]]) -> Iterator[tuple[str, ...]]:
-    """Yield cycles until none is left, each with one of its dependencies cut."""
-    left = {name: list(dict.fromkeys(others)) for name, others in needed.items()}
-    while True:
-        try:
-            TopologicalSorter(left).prepare()
-        except CycleError as error:
-            # graphlib tells it as predecessors: each name is needed by the next one.
-            found = list(reversed(error.args[1]))[:-1]
-            yield tuple(found)
-            left[found[0]].remove(found[1 % len(found)])
-        else:
-            return
-
-
-def _in_order(needed: Mapping[str, tuple[str, ...]], said: list[str]) -> Iterator[str]:
-    place = {name: i for i, name in enumerate(said)}
-    sorter = TopologicalSorter({k: [o for o in v if o in place] for k, v in needed.items()})
-    sorter.prepare()
-    ready: list[int] = []
-    while sorter.is_active():
-        for name in sorter.get_ready():
-            heappush(ready, place[name])
-        found = said[heappop(ready)]
-        yield found
-        sorter.done(found)

@@ -102,7 +102,8 @@ def fresh(graph: IntentGraph, plan: ExecutionPlan, prompt: str) -> IntentGraph:
         for one in graph.nodes[1:]
     )
     root = replace(graph.goal, goal=prompt, status="active", note="")
-    return replace(graph, nodes=(root, *nodes)).planned(plan)
+    trace = tuple(one for one in graph.trace if one.what != "advanced")
+    return replace(graph, nodes=(root, *nodes), trace=trace).planned(plan)
 
 
 def _without_values(step: IntentNode) -> str:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.errors import InvalidInput, PlanningError
-from semcache.planners.intent_graph import Edge, IntentGraph, Knot
+from semcache.planners.intent_graph import Edge, IntentGraph
+from semcache.planners.intent_order import Knot
 from semcache.planners.intents import GOAL, Decomposition, SubIntent, serves
 from semcache.plans.codec import decode
 from semcache.prompts.parameter import Parameter
@@ -189,3 +190,22 @@ def test_an_order_puts_each_step_after_what_it_needs_or_says_why_not(
         return
     for i, others in enumerate(needs, 1):
         assert all(order.index(other) < order.index(f"step{i}") for other in others)
+
+
+# specs: E-12
+def test_the_trace_tells_what_happened_in_order() -> None:
+    found = graph(ASK, LIST).resolved("step1", "ask_user").resolved("step2", "list_issues")
+    found = found.planned(PLAN).finished("task1").finished("task2", error="OperationFailed")
+    assert [(one.what, one.intent, one.detail) for one in found.trace] == [
+        ("decomposed", GOAL, "2 by pattern:x, 0.90 sure"),
+        ("intent_created", "step1", "Ask user for page size"),
+        ("intent_created", "step2", "list issues"),
+        ("edge_created", "step1", "is_subgoal_of goal"),
+        ("edge_created", "step2", "is_subgoal_of goal"),
+        ("edge_created", "step2", "depends_on step1"),
+        ("resolved", "step1", "ask_user"),
+        ("resolved", "step2", "list_issues"),
+        ("planned", GOAL, "2 nodes"),
+        ("advanced", "step1", "completed"),
+        ("advanced", "step2", "failed OperationFailed"),
+    ]

@@ -317,6 +317,7 @@ async def _answered(semcache: SemCache) -> Answer:
     door = AsyncSemCache(semcache)
     waiting = await door.run(PROMPT)
     assert waiting.needs is not None
+    assert await door.intents(waiting.run.id) is None
     return await door.answer(waiting.needs, {"page size": 4})
 
 
