@@ -70,16 +70,20 @@ class SemanticResolver:
         )
         blended = [_blended(one, cosine[one.fit.known.operation.name]) for one in found]
         blended.sort(key=lambda one: (-one.score, one.fit.known.operation.name))
+        lacking = [(_blend(score, cosine[one.known.operation.name]), one) for score, one in unfit]
         return chosen(
             intent,
             blended,
-            [(score * (1 - SHARE), one) for score, one in unfit],
+            sorted(lacking, key=lambda pair: -pair[0]),
             source="semantic",
             enough=self._enough,
             ambiguous=self._ambiguous,
         )
 
 
+def _blend(words: float, cosine: float) -> float:
+    return SHARE * max(cosine, 0.0) + (1 - SHARE) * words
+
+
 def _blended(one: Candidate, cosine: float) -> Candidate:
-    score = SHARE * max(cosine, 0.0) + (1 - SHARE) * one.score
-    return Candidate(one.fit, score, f"{one.why}, meaning {cosine:.2f}")
+    return Candidate(one.fit, _blend(one.score, cosine), f"{one.why}, meaning {cosine:.2f}")

@@ -386,6 +386,20 @@ def test_meaning_finds_what_words_alone_leave_open() -> None:
     assert found.source == "semantic"
 
 
+def test_what_is_meant_and_lacks_a_value_is_asked_for_though_another_lacks_none() -> None:
+    catalog = Catalog(
+        [
+            operation("compare_sales", "first_year", summary="Compare sales of years."),
+            operation("query_sales", summary="Query sales."),
+        ]
+    )
+    asked = Asked(prompt="", catalog=catalog)
+    both = Composite([WordResolver(), SemanticResolver(HashEmbedder())])
+    found = both.resolve(step("compare sales"), asked)
+    assert isinstance(found, Referral)
+    assert (found.kind, found.operation) == ("missing", "compare_sales")
+
+
 def test_operations_are_embedded_once_and_changed_ones_again() -> None:
     embedder = HashEmbedder()
     resolver = SemanticResolver(embedder)
