@@ -208,7 +208,9 @@ def _named(intent: SubIntent, rows: _Rows) -> _Condition | Referral:
         return Referral(intent=intent.id, kind="missing", question=question, missing=(whole,))
     if len(found) == 1:
         return _Condition(None, "=", whole, whole)
-    return _no_field(intent, found or said, rows)
+    if not found:
+        return _unclear(intent, f"{intent.goal!r} does not say by what")
+    return _no_field(intent, found, rows)
 
 
 def _words_of(text: str) -> list[str]:

@@ -201,7 +201,7 @@ class _Placer:
             return False
         before, _ = _around(self.goal, param)
         noun = "_".join(self.known.nouns)
-        if kind in {"number", "quoted"} and singular(before[-1] if before else "") not in noun:
+        if singular(before[-1] if before else "") not in self.known.nouns:
             return False
         heads = [noun, *self.known.nouns, ""]
         names = {name_key(f"{head}_{tail}" if head else tail) for head in heads for tail in _IDS}
@@ -270,7 +270,10 @@ class _Placer:
             return False
         kind, tail = _DIGITS.sub("", param.name), words(needed[0].name)[-1:]
         before, _ = _around(self.goal, param)
-        if kind == PROPER and (not set(tail).isdisjoint(_IDS) or before[-1:] not in _OF):
+        if kind == PROPER and before[-1:] not in _OF:
+            return False
+        # "cancel C17" says what it is; "orders for C17" does not.
+        if not set(tail).isdisjoint(_IDS) and before[-1:] != [self.known.verb]:
             return False
         if kind == "year":
             return False
@@ -287,10 +290,13 @@ def _lists(place: Place) -> bool:
 def _around(goal: str, param: Parameter) -> tuple[list[str], list[str]]:
     """Return the words before and after a value, nearest last and first, without articles."""
     said = param.mention if param.mention is not None else str(param.value)
-    at = goal.casefold().find(said.casefold()) if said else -1
-    if at < 0:
+    # Whole words only: the 2 of "2 passengers" is not that of 2024-05-01.
+    whole = (
+        re.search(rf"(?<![\w-]){re.escape(said)}(?![\w-])", goal, re.IGNORECASE) if said else None
+    )
+    if whole is None:
         return [], []
-    before, after = goal[:at], goal[at + len(said) :]
+    before, after = goal[: whole.start()], goal[whole.end() :]
     return _plain(tokens(before)), _plain(tokens(after))
 
 

@@ -35,7 +35,7 @@ from semcache.planners.resolution import (
     Source,
 )
 from semcache.planners.rules import RuleNormalizer
-from semcache.planners.synonyms import GENERAL, Synonyms
+from semcache.planners.synonyms import GENERAL, Synonyms, words
 from semcache.ports import Normalizer, Planner, PlanRequest
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.words import (
@@ -267,8 +267,9 @@ def accounted(fit: Fit, intent: SubIntent, said: Said, asked: Asked) -> Fit | Un
     if intent.suggested:
         return fit
     known = fit.known
-    tells = known.told | known.inputs | {*known.nouns, known.verb, said.verb}
-    topics = {word for wire in fit.wires for word in content(wire.property)}
+    filled = [*fit.input, *(wire.property for wire in fit.wires)]
+    topics = {word for name in filled for word in words(name)}
+    tells = known.told | {*known.nouns, known.verb, said.verb}
     values = {word for param in fit.params for word in content(param.mention or "")}
     known_words = tells | topics | values | fit.accounts | VERBS.keys() | REQUESTS
     # Two words for one thing: who accounts for one of them accounts for the other.
@@ -282,6 +283,9 @@ def accounted(fit: Fit, intent: SubIntent, said: Said, asked: Asked) -> Fit | Un
     if odd:
         return Unfit(known, f"it does not account for {', '.join(map(repr, odd))}")
     unsaid = [word for word in known.nouns if word not in said.words]
+    asks_for = content(intent.noun)[-1:]
+    if unsaid and not asked.params and known.inputs.issuperset(asks_for) and asks_for:
+        return Unfit(known, f"it takes a {asks_for[0]!r} and gives {' '.join(known.nouns)!r}")
     if unsaid and len(unsaid) < len(known.nouns) and not asked.params:
         return Unfit(known, f"it is about {', '.join(map(repr, unsaid))} too, which was not said")
     return fit

@@ -35,6 +35,7 @@ ROUNDS = 2
 # Words that hold steps together, and those of a question; no step has to speak of them.
 _JOINTS = frozenset("also and ask asking but me plus so then user".split())
 _BACK = frozenset("it them these those they that this each its their".split())
+_EACH = _BACK | frozenset("all each every".split())
 _STATUS: dict[Severity, Status] = {"critical": "invalid", "error": "review", "warning": "warnings"}
 
 Draft = TypeVar("Draft")
@@ -233,6 +234,11 @@ def _effects(
                 "allow it by name, or declare its effect `read` if it only reads"
             )
             yield Concern("effect", "critical", intent.id, what)
+        elif any(wire.each for wire in one.wires) and _EACH.isdisjoint(tokens(intent.goal)):
+            what = (
+                f"{one.operation!r} writes once for each of a list, and the step says nothing of it"
+            )
+            yield Concern("effect", "error", intent.id, what)
         elif one.score < SURE:
             what = f"{one.operation!r} writes, and is only {one.score:.2f} sure to be meant"
             yield Concern("effect", "error", intent.id, what)

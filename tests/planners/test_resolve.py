@@ -168,6 +168,22 @@ def test_an_operation_that_would_lose_part_of_the_step_is_none(goal: str) -> Non
     assert found.kind == "none"
 
 
+def test_what_an_operation_takes_is_not_what_it_gives() -> None:
+    files = operation("list_files", folder=TEXT, summary="List files of a folder.")
+    semantic = SemanticResolver(HashEmbedder(), enough=0.1)
+    folders = step("list folders", noun="folders")
+    assert isinstance(
+        semantic.resolve(folders, Asked(prompt="", catalog=Catalog([files]))), Referral
+    )
+
+
+def test_a_number_stands_for_itself_and_not_inside_another_value() -> None:
+    catalog = Catalog([operation("search_flights", "date", passengers=NUMBER)])
+    found = resolve("search flights on 2024-05-01 for 2 passengers", catalog)
+    assert isinstance(found, Resolution)
+    assert {one.name: one.value for one in found.params} == {"date": "2024-05-01", "passengers": 2}
+
+
 def test_a_step_that_reads_never_becomes_an_operation_that_writes() -> None:
     catalog = Catalog([operation("create_issue", effect="write")])
     assert isinstance(resolve("list issue", catalog), Referral)
@@ -337,6 +353,7 @@ def test_names_that_nobody_knows_go_where_their_prepositions_say(
     [
         "list customers of Ann",
         "list the orders of Boston",
+        "list orders for C17",
         "get orders from 2024",
         "delete order ORD-17",
         "List Customers In Boston Please",

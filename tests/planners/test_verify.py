@@ -66,6 +66,16 @@ def test_an_operation_that_writes_and_is_not_surely_meant_is_looked_at_again() -
     assert (codes(of), of.status) == ([("effect", "error", "a")], "review")
 
 
+def test_writing_once_for_each_of_a_list_must_be_said() -> None:
+    each = does("b", "close_issue", Wire("issue", "a", each=True))
+    for goal, status in (("close issue", "review"), ("close each of them", "valid")):
+        steps = [call("a", "list issues"), call("b", goal, "a")]
+        of = verdict(
+            f"list issues then {goal}", steps, does("a", "list_issues"), each, may_write=True
+        )
+        assert of.status == status
+
+
 def test_a_step_that_speaks_of_a_result_and_does_not_use_it_is_told() -> None:
     steps = [call("a", "list issues"), call("b", "close it", "a")]
     of = verdict(
