@@ -9,6 +9,7 @@ runs there.
 import os
 import threading
 import weakref
+from types import TracebackType
 
 _owners: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 _guard = threading.Lock()
@@ -26,6 +27,29 @@ class Forked:
 
     def went_on(self) -> None:
         """Go on after a fork, in the parent; nothing by default."""
+
+
+class Lock(Forked):
+    """A `threading.Lock` that nobody holds in a forked child."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        follow_forks(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+
+    def forked(self) -> None:
+        """Be free: whoever held it is a thread of the parent."""
+        self._lock = threading.Lock()
 
 
 def follow_forks(owner: Forked) -> None:

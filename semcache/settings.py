@@ -62,6 +62,8 @@ class Settings:
     ttl_slides: str = "never"
     """Which hits make the TTL begin anew: `never` (none), `exact` (those of the template and schema
     tiers) or `always` (semantic ones too)."""
+    frozen: bool = False
+    """Whether the cache only serves: plans are looked up, and nothing is written anywhere."""
     flight_wait_s: float = 120.0
     """Seconds to wait for another thread or process that makes the same plan; then make it too."""
     flight_ttl_s: float = 10.0

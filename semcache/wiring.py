@@ -75,6 +75,7 @@ from semcache.stores.disk import DiskStore
 from semcache.stores.disk_responses import DiskResponses
 from semcache.stores.encrypted import unlocked
 from semcache.stores.faiss import FaissIndex
+from semcache.stores.frozen import FrozenStore
 from semcache.stores.memory import MemoryStore
 from semcache.stores.responses import MemoryResponses
 from semcache.stores.shelf import VIEWS, Shelf
@@ -137,6 +138,7 @@ def open_plan_cache(
     max_bytes: int | None,
     max_total_entries: int | None,
     max_total_bytes: int | None,
+    frozen: bool,
     timezone: str,
     redact: Redact | None = None,
     encryption_key: str = "",
@@ -154,6 +156,7 @@ def open_plan_cache(
         max_bytes=max_bytes,
         max_total_entries=max_total_entries,
         max_total_bytes=max_total_bytes,
+        frozen=frozen,
         timezone=timezone,
         encryption_key=encryption_key,
         database=database,
@@ -281,7 +284,9 @@ def open_responses(
 
 def _responses(settings: Settings, clock: Clock, observer: Observer | None) -> Responses:
     return open_responses(
-        directory=settings.directory and settings.directory / RESPONSES,
+        directory=None
+        if settings.frozen
+        else settings.directory and settings.directory / RESPONSES,
         max_entries=settings.response_entries,
         max_bytes=settings.response_bytes,
         ttl_s=settings.response_ttl_s,
@@ -346,6 +351,7 @@ def _search(
         return lambda _: FaissIndex()
     from semcache.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
 
+    store = store.beneath if isinstance(store, FrozenStore) else store
     assert isinstance(store, PostgresStore)  # noqa: S101 - `_store` opened it, with no key
     return store.indexes(embedder.fingerprint)
 
@@ -369,11 +375,13 @@ def _store(settings: Settings) -> PlanStore:
     if settings.database:
         store, what = _database(settings), "the database"
     elif settings.directory is not None:
-        store, what = DiskStore.open(settings.directory), repr(str(settings.directory))
+        store = DiskStore.open(settings.directory, frozen=settings.frozen)
+        what = repr(str(settings.directory))
     else:
         return MemoryStore()
     try:
-        return unlocked(store, settings.encryption_key, what=what)
+        store = unlocked(store, settings.encryption_key, what=what)
+        return FrozenStore(store) if settings.frozen else store
     except SemCacheError:
         store.close()
         raise

@@ -1,6 +1,5 @@
 """An entry: a plan template, what it was made from, and when it may be served."""
 
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from semcache.binding.wording import Wording
 from semcache.cache.reading import Reading
 from semcache.canonical import Json, JsonObject, digest, dumps, loads, spelled
 from semcache.errors import BindingError, StoreCorrupt
+from semcache.forks import Lock
 from semcache.matching.pair import Side
 from semcache.ports import Record, Vector
 from semcache.prompts.parameter import Parameter, name_key
@@ -220,7 +220,7 @@ class Decoded:
 
     def __init__(self, keep: int = 2048) -> None:
         self._keep = keep
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._entries: OrderedDict[tuple[str, str], tuple[int, Entry]] = OrderedDict()
 
     def known(self, tenant: str, entry: str, change: int) -> Entry | None:

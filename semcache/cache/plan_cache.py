@@ -73,6 +73,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+FROZEN = "the cache is frozen: it serves and keeps nothing"
+"""Why `store` keeps nothing where `settings.frozen` is set."""
+
 
 class PlanCache:
     """Plans made once, served again with each prompt's own values. Safe from several threads.
@@ -162,6 +165,7 @@ class PlanCache:
         max_bytes: int | None = None,
         max_total_entries: int | None = None,
         max_total_bytes: int | None = None,
+        frozen: bool = False,
         timezone: str = "UTC",
         redact: Redact | None = None,
         encryption_key: str = "",
@@ -177,7 +181,9 @@ class PlanCache:
         begin anew, `never`, `exact` (template and schema tiers) or `always`. `max_entries` and
         `max_bytes` bound each tenant, `max_total_entries` and `max_total_bytes` all together; None:
         no bound. What is worth least makes room (see `stores.worth`), overall in the tenant that
-        has most. `timezone`: where days begin and end for words such as "yesterday".
+        has most. `frozen`: only serve what is there; not a byte of the directory is written, which
+        may be read-only, and `store` answers with a reason.
+        `timezone`: where days begin and end for words such as "yesterday".
         `redact`: returns a text without what must not be embedded, stored, logged or traced; what
         it raises reaches the caller. Prompts keep their own values, and plans take them.
         `encryption_key`: 32 bytes as base64 that everything in `directory` is encrypted with.
@@ -207,6 +213,7 @@ class PlanCache:
             max_bytes=max_bytes,
             max_total_entries=max_total_entries,
             max_total_bytes=max_total_bytes,
+            frozen=frozen,
             timezone=timezone,
             redact=redact,
             encryption_key=encryption_key,
@@ -325,7 +332,7 @@ class PlanCache:
     def _served(self, tier: Tier, known: str, entry: Entry) -> None:
         """Begin the TTL of an entry anew if hits of that tier do so, at most 16 times a TTL."""
         slides, ttl_s = self.settings.ttl_slides, self.settings.ttl_s
-        if slides == "never" or (tier == "semantic" and slides != "always"):
+        if self.settings.frozen or slides == "never" or (tier == "semantic" and slides != "always"):
             return
         if ttl_s is None or entry.expires_s is None or entry.plan.perishable:
             return
@@ -417,6 +424,8 @@ class PlanCache:
             cost_s=1.0 if cost_s is None else _seconds(cost_s),
         )
         entry = redacted(entry, asked)
+        if self.settings.frozen:
+            return Stored("", reason=FROZEN)
         self._label(entry)
         if entry.plan.refusal:
             return Stored("", reason=entry.plan.refusal)
@@ -673,7 +682,8 @@ class PlanCache:
         """
         self.flush()
         with self.guarded(""):
-            self._views.save()
+            if not self.settings.frozen:
+                self._views.save()
         self._store.close()
 
     def __enter__(self) -> Self:

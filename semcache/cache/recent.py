@@ -1,9 +1,9 @@
 """Recent prompts as they were read, so that one asked again is not read again."""
 
-import threading
 from collections import OrderedDict
 
 from semcache.cache.asked import Asked
+from semcache.forks import Lock
 
 MOST_CHARS = 1_000
 """Characters of the longest prompt that is kept: longer ones are rarely asked again."""
@@ -18,7 +18,7 @@ class Recent:
 
     def __init__(self, keep: int = 4096) -> None:
         self._keep = keep
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._read: OrderedDict[tuple[str, str, str], tuple[int, Asked]] = OrderedDict()
 
     def get(self, tenant: str, text: str, grounding: str, version: int) -> Asked | None:

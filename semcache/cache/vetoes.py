@@ -1,9 +1,8 @@
 """Vetoes: pairs of template and entry that feedback called wrong; never served again."""
 
-import threading
-
 from semcache.canonical import Json, dumps, loads
 from semcache.errors import InvalidJson
+from semcache.forks import Lock
 from semcache.ports import PlanStore
 
 NOTE = "vetoes"
@@ -17,7 +16,7 @@ class Vetoes:
     def __init__(self, store: PlanStore) -> None:
         self._store = store
         self._read: dict[str, tuple[str | None, frozenset[str]]] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def stands(self, tenant: str, template: str, entry: str) -> bool:
         """Return whether `entry` was called wrong for the template with that digest.

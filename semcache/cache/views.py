@@ -7,6 +7,7 @@ from collections.abc import Callable
 from semcache.cache.snapshot import pack_view, unpack_view
 from semcache.cache.view import View
 from semcache.errors import StoreCorrupt
+from semcache.forks import Forked, follow_forks
 from semcache.ports import Change, PlanStore, Snapshots, VectorIndex
 
 log = logging.getLogger(__name__)
@@ -19,7 +20,7 @@ WORTHWHILE = 1_000
 """Entries, and changes since the last one, that are worth a snapshot; fewer are read in no time."""
 
 
-class Views:
+class Views(Forked):
     """The views of all tenants over one store. Safe from several threads.
 
     The store is the truth: each `current` first asks it for its last change and takes in what is
@@ -45,6 +46,14 @@ class Views:
         """Tenant → number of the change that its snapshot holds."""
         self._change = 0
         self._lock = threading.RLock()
+        follow_forks(self)
+
+    def forked(self) -> None:
+        """Begin anew in a forked child: a thread of the parent may be in the middle of a change."""
+        self._lock = threading.RLock()
+        self._views = {}
+        self._saved = {}
+        self._change = 0
 
     @property
     def change(self) -> int:

@@ -11,13 +11,13 @@ makes reading a record three times as slow.
 import base64
 import hashlib
 import json
-import threading
 from collections import OrderedDict
 
 import numpy as np
 
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput
+from semcache.forks import Lock
 from semcache.ports import Record, Vector
 from semcache.stores.vectors import checked_vector
 
@@ -119,7 +119,7 @@ class Decoder:
 
     def __init__(self, kept: int) -> None:
         self._kept = kept
-        self._lock = threading.Lock()
+        self._lock = Lock()
         # Not a dict, which takes ever longer to find its first item when that is deleted again
         # and again.
         self._records: OrderedDict[bytes, Record] = OrderedDict()

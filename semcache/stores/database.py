@@ -3,14 +3,16 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import diskcache
 
 from semcache.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
+from semcache.forks import Forked, follow_forks
 from semcache.stores.directory import DATABASE
+from semcache.stores.reads import Reads, bounds
 
 SETTINGS = {
     "eviction_policy": "none",  # every other one writes on each get, or deletes what it likes
@@ -34,9 +36,6 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_FULL: "the disk is full",
     sqlite3.SQLITE_IOERR: "the disk does not answer",
 }
-
-
-_MOST_KEYS = 500  # of one statement; SQLite takes no more than 999 everywhere
 
 
 # diskcache publishes no types
@@ -72,18 +71,21 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]
         return value
 
 
+_left: list[threading.local] = []
+"""Connections of the parent in a forked child: SQLite forbids even to close them there."""
+
+
 # diskcache publishes no types
-class Database(diskcache.Cache):  # type: ignore[misc]
+class Database(Reads, Forked, diskcache.Cache):  # type: ignore[misc]
     """A diskcache of text under text, with the reads by prefix that diskcache lacks.
 
-    A prefix ends in `/`; the rows under it are those whose keys begin with it.
-    Values come as bytes, since text with a flipped byte may not be text any more.
     What SQLite raises passes through; `failure` turns it into an error of ours.
     """
 
     def __init__(self, directory: Path, *, timeout_s: float) -> None:
         self._turn = threading.RLock()
         self._txn_id: int | None = None
+        self._local: threading.local  # what diskcache keeps of each thread: its connection
         self._timeout_s = timeout_s
         if os.path.expandvars(directory) != str(directory):
             raise InvalidInput(
@@ -94,6 +96,14 @@ class Database(diskcache.Cache):  # type: ignore[misc]
         # what is in the way of it is found out before.
         probe(directory / DATABASE, timeout_s=timeout_s)
         super().__init__(str(directory), timeout=timeout_s, disk=TextDisk, **SETTINGS)
+        follow_forks(self)
+
+    def forked(self) -> None:
+        """Connect anew in a forked child, and leave the connections to the parent."""
+        _left.append(self._local)
+        self._local = threading.local()
+        self._turn = threading.RLock()
+        self._txn_id = None
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -127,76 +137,6 @@ class Database(diskcache.Cache):  # type: ignore[misc]
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
-    def content(self, key: str) -> bytes | None:
-        """Return the value of `key`, or None."""
-        select = "SELECT CAST(value AS BLOB) FROM Cache WHERE key = ? AND raw = 1"
-        row = self._sql(select, (key,)).fetchone()
-        return None if row is None else row[0]
-
-    def contents(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return the values of those of `keys` that are there."""
-        found: dict[str, bytes] = {}
-        for start in range(0, len(keys), _MOST_KEYS):
-            some = keys[start : start + _MOST_KEYS]
-            marks = ",".join("?" * len(some))
-            where = f"WHERE raw = 1 AND key IN ({marks})"
-            select = "SELECT key, CAST(value AS BLOB) FROM Cache " + where  # noqa: S608 - marks
-            found.update(self._sql(select, some).fetchall())
-        return found
-
-    def two(self, first: str, second: str) -> tuple[bytes | None, bytes | None]:
-        """Return the values of two keys, read at one moment, each None if it is not there."""
-        select = "SELECT key, CAST(value AS BLOB) FROM Cache WHERE key IN (?, ?) AND raw = 1"
-        found = dict(self._sql(select, (first, second)).fetchall())
-        return found.get(first), found.get(second)
-
-    def under(self, prefix: str, *, limit: int = -1) -> Iterator[tuple[str, bytes]]:
-        """Yield key and value of the rows under `prefix`, by key; at most `limit` if not negative.
-
-        A key that is not text any more comes with the damaged bytes replaced.
-        """
-        select = (
-            "SELECT CAST(key AS BLOB), CAST(value AS BLOB) FROM Cache"
-            " WHERE key > ? AND key < ? AND raw = 1 ORDER BY key LIMIT ?"
-        )
-        for key, value in self._sql(select, (*_bounds(prefix), limit)):
-            yield key.decode(errors="replace"), value
-
-    def keys(self, prefix: str) -> list[str]:
-        """Return the keys under `prefix`, sorted, without a look at their values."""
-        select = (
-            "SELECT CAST(key AS BLOB) FROM Cache WHERE key > ? AND key < ? AND raw = 1 ORDER BY key"
-        )
-        rows = self._sql(select, _bounds(prefix)).fetchall()
-        return [key.decode(errors="replace") for (key,) in rows]
-
-    def after(self, key: str, prefix: str) -> list[tuple[str, bytes]]:
-        """Return key and value of the rows under `prefix` that come after `key`, by key."""
-        select = (
-            "SELECT CAST(key AS BLOB), CAST(value AS BLOB) FROM Cache"
-            " WHERE key > ? AND key < ? AND raw = 1 ORDER BY key"
-        )
-        rows = self._sql(select, (key, _bounds(prefix)[1])).fetchall()
-        return [(found.decode(errors="replace"), value) for found, value in rows]
-
-    def last(self, prefix: str) -> str | None:
-        """Return the last key under `prefix`, or None."""
-        select = (
-            "SELECT CAST(key AS BLOB) FROM Cache"
-            " WHERE key > ? AND key < ? ORDER BY key DESC LIMIT 1"
-        )
-        row = self._sql(select, _bounds(prefix)).fetchone()
-        return None if row is None else row[0].decode(errors="replace")
-
-    def pointed(self, prefix: str) -> list[tuple[str, bytes]]:
-        """Return key and value of the rows whose keys are the values of the rows under `prefix`."""
-        select = (
-            "SELECT k.value, CAST(r.value AS BLOB) FROM Cache k CROSS JOIN Cache r"
-            " ON r.key = k.value AND r.raw = 1 WHERE k.key > ? AND k.key < ? AND k.raw = 1"
-        )
-        found: list[tuple[str, bytes]] = self._sql(select, _bounds(prefix)).fetchall()
-        return found
-
     def point(self, rows: Iterable[tuple[str, str]]) -> None:
         """Write many short rows, key and value, at half the cost of `set` for each."""
         insert = (
@@ -204,12 +144,6 @@ class Database(diskcache.Cache):  # type: ignore[misc]
             " ON CONFLICT (key, raw) DO UPDATE SET value = excluded.value"
         )
         self._con.executemany(insert, rows)
-
-    def count_under(self, prefix: str) -> int:
-        """Return how many rows are under `prefix`. Cost: a look at each key."""
-        select = "SELECT count(*) FROM Cache WHERE key > ? AND key < ? AND raw = 1"
-        count: int = self._sql(select, _bounds(prefix)).fetchone()[0]
-        return count
 
     def shrink(self) -> None:
         """Give back the room of what was removed. Cost: everything is written anew; all wait."""
@@ -224,7 +158,7 @@ class Database(diskcache.Cache):  # type: ignore[misc]
 
     def drop_under(self, prefix: str) -> None:
         """Forget every row under `prefix`."""
-        self._sql("DELETE FROM Cache WHERE key > ? AND key < ?", _bounds(prefix))
+        self._sql("DELETE FROM Cache WHERE key > ? AND key < ?", bounds(prefix))
 
     def drop_until(self, prefix: str, key: str) -> None:
         """Forget the rows under `prefix` up to `key` and with it."""
@@ -233,12 +167,8 @@ class Database(diskcache.Cache):  # type: ignore[misc]
     def drop_pointers(self, prefix: str, value: str) -> None:
         """Forget the rows under `prefix` that have `value`. Cost: a look at all under `prefix`."""
         self._sql(
-            "DELETE FROM Cache WHERE key > ? AND key < ? AND value = ?", (*_bounds(prefix), value)
+            "DELETE FROM Cache WHERE key > ? AND key < ? AND value = ?", (*bounds(prefix), value)
         )
-
-
-def _bounds(prefix: str) -> tuple[str, str]:
-    return prefix, prefix[:-1] + "0"  # "0" is the character after "/"
 
 
 def probe(path: Path, *, timeout_s: float) -> None:

@@ -48,6 +48,24 @@ def claim(directory: Path) -> None:
         ) from error
 
 
+def require(directory: Path) -> None:
+    """Return if `directory` is ours and holds a database; nothing is written.
+
+    Raises:
+        ForeignDirectory: it is not ours.
+        NewerFormat: written by a later semcache.
+        StoreUnavailable: there is nothing, or it cannot be read.
+    """
+    try:
+        _check(directory, (directory / MANIFEST).read_bytes())
+        (directory / DATABASE).stat()
+    except OSError as error:
+        raise StoreUnavailable(
+            f"there is no store in {str(directory)!r} that could be served frozen: {error}; "
+            "fill one without `frozen` first"
+        ) from error
+
+
 def _mark(directory: Path) -> None:
     manifest: Json = {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -17,7 +17,6 @@ import json
 import logging
 import os
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,14 +24,17 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from semcache.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
+from semcache.forks import Lock
 from semcache.ports import UNBOUNDED, Bounds, Change, Put, Record, Room, Use
 from semcache.stores import ledger
 from semcache.stores.codec import Decoder, check_record, check_text, decode, encode, seal, unseal
-from semcache.stores.directory import DATABASE, claim, set_aside
+from semcache.stores.directory import DATABASE, claim, require, set_aside
+from semcache.stores.frozen_database import FrozenDatabase
 from semcache.stores.places import last_part, numbered, prefix, row, unescape
+from semcache.stores.reads import Reads
 from semcache.stores.ticks import RECHECK_S, Ticks
 from semcache.stores.worth import largest, replaced, surplus, unused
 
@@ -59,6 +61,7 @@ class DiskStore:
         *,
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         kept_changes: int = KEPT_CHANGES,
+        frozen: bool = False,
     ) -> None:
         self.directory = Path(directory).absolute()
         """Where it is kept."""
@@ -66,7 +69,8 @@ class DiskStore:
         """What `open(repair=True)` found damaged, and where that is now; empty if nothing."""
         self._busy_timeout_s = busy_timeout_s
         self._kept_changes = kept_changes
-        self._opening = threading.Lock()
+        self._frozen = frozen
+        self._opening = Lock()
         self._decoder = Decoder(KEPT_RECORDS)
         self._database: Database | None = None
         self._ticks: Ticks | None = None
@@ -82,11 +86,13 @@ class DiskStore:
         *,
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         repair: bool = False,
+        frozen: bool = False,
     ) -> "DiskStore":
         """Return the store in `directory`, made if the directory is missing or empty, and opened.
 
         `repair` reads the whole database first; if it is damaged, it is moved to a folder
         `damaged-<n>` beside and an empty one is begun. No other process may have it open then.
+        `frozen`: the directory is read and not a byte of it is written, by whatever happens.
 
         Raises:
             ForeignDirectory: the directory holds what semcache did not write.
@@ -94,7 +100,9 @@ class DiskStore:
             StoreUnavailable: it is locked, full or read-only.
             StoreCorrupt: it is damaged, and `repair` is False.
         """
-        store = cls(directory, busy_timeout_s=busy_timeout_s)
+        store = cls(directory, busy_timeout_s=busy_timeout_s, frozen=frozen)
+        if repair and frozen:
+            raise InvalidInput("a store is repaired by writing; open it without `frozen` for that")
         if repair:
             store._repair()
         store._db()
@@ -118,11 +126,23 @@ class DiskStore:
     def _opened(self) -> "Database":
         from semcache.stores.database import Database  # noqa: PLC0415 - imports diskcache
 
+        if self._frozen:
+            return self._opened_frozen()
         with self._opening, self._failing():
             if self._database is None:
                 claim(self.directory)
                 self._ticks = Ticks(self.directory)
                 self._database = Database(self.directory, timeout_s=self._busy_timeout_s)
+            return self._database
+
+    def _opened_frozen(self) -> "Database":
+        with self._opening, self._failing():
+            if self._database is None:
+                require(self.directory)
+                self._ticks = Ticks(self.directory, writable=False)
+                database = FrozenDatabase(self.directory, timeout_s=self._busy_timeout_s)
+                # It reads as a database does, and nothing else is asked of it once this is frozen.
+                self._database = cast("Database", database)
             return self._database
 
     def _failing(self) -> "_Failing":
@@ -131,11 +151,19 @@ class DiskStore:
     @contextmanager
     def _writing(self) -> "Iterator[Database]":
         db = self._db()
+        self._check_not_frozen()
         with self._failing():
             with db.writing():
                 yield db
             if self._ticks is not None:
                 self._ticks.strike()
+
+    def _check_not_frozen(self) -> None:
+        if self._frozen:
+            raise StoreUnavailable(
+                f"the store {str(self.directory)!r} is frozen, so that nothing is kept; open it "
+                "without `frozen` to change it"
+            )
 
     def put(self, record: Record, *, bounds: Bounds = UNBOUNDED, over: int | None = None) -> Put:
         """Write `record`, replacing its id; then evict the least worth, until all is in `bounds`.
@@ -359,6 +387,7 @@ class DiskStore:
         known, looked, number = self._known
         if tick is None or tick != known or not 0 <= now - looked < RECHECK_S:
             with self._failing():
+                db.refresh()
                 number = self._last(db)
             self._known = (tick, now, number)
         return number
@@ -380,7 +409,7 @@ class DiskStore:
         told = [change for change in changes if change is not None]
         return told if len(told) == len(changes) else None
 
-    def _last(self, db: "Database") -> int:
+    def _last(self, db: Reads) -> int:
         place = db.last("c/") or "c/0"
         try:
             return int(place[2:])
@@ -466,12 +495,14 @@ class DiskStore:
 
     def shrink(self) -> None:
         """Give back the room of what was removed. Cost: everything is written anew; all wait."""
+        self._check_not_frozen()
         with self._failing():
             self._db().shrink()
 
     def close(self) -> None:
         """Release this thread's connection; other threads' end with them. Twice is fine."""
         self._closed = True
+        self._ticks = None
         if self._database is not None:
             self._database.close()
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from semcache.ports import Record, Room, Use
 from semcache.stores.codec import decode, seal, unseal
 from semcache.stores.places import escape, last_part, prefix, row, sortable, unescape
+from semcache.stores.reads import Reads
 from semcache.stores.worth import unused, used
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _moved(db: "Database", tenant: str, name: str, known: str) -> bool:
     return True
 
 
-def uses(db: "Database", tenant: str) -> dict[str, Use]:
+def uses(db: Reads, tenant: str) -> dict[str, Use]:
     """Return the use of the tenant's records that were used, by id."""
     found = ((last_part(n), _standing(sealed)) for n, sealed in db.under(prefix("u", tenant)))
     return {known: standing.use for known, standing in found if standing is not None}
@@ -161,7 +162,7 @@ def _standing(sealed: bytes | None) -> _Standing | None:
     return _Standing(Use(count, last_s, worth), ranked, cost_s, created_s, size)
 
 
-def room(db: "Database", tenant: str) -> Room:
+def room(db: Reads, tenant: str) -> Room:
     """Return what the records of the tenant take."""
     sealed = db.content(row("n", tenant))
     if sealed is None:
@@ -169,7 +170,7 @@ def room(db: "Database", tenant: str) -> Room:
     return _room(sealed) or _counted(db, tenant)
 
 
-def total(db: "Database") -> Room:
+def total(db: Reads) -> Room:
     """Return what the records of all tenants take."""
     sealed = db.content(TOTAL)
     found = None if sealed is None else _room(sealed)
@@ -179,7 +180,7 @@ def total(db: "Database") -> Room:
     return Room(sum(one.entries for one in rooms), sum(one.bytes for one in rooms))
 
 
-def rooms_of_all(db: "Database") -> Iterator[tuple[str, Room]]:
+def rooms_of_all(db: Reads) -> Iterator[tuple[str, Room]]:
     """Yield each tenant that has records, and what they take."""
     for name, sealed in list(db.under("n/")):
         tenant = unescape(name.partition("/")[2])
@@ -217,7 +218,7 @@ def _recount(db: "Database", tenant: str) -> None:
     db.drop(TOTAL)
 
 
-def _counted(db: "Database", tenant: str) -> Room:
+def _counted(db: Reads, tenant: str) -> Room:
     entries = size = 0
     for _, sealed in db.under(prefix("r", tenant)):
         entries += 1

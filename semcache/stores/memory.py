@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.errors import StoreUnavailable
+from semcache.forks import Forked, follow_forks
 from semcache.ports import (
     UNBOUNDED,
     Bounds,
@@ -93,7 +94,7 @@ class _Tenant:
         return found
 
 
-class MemoryStore:
+class MemoryStore(Forked):
     """Records in memory, as `ports.PlanStore` promises; gone with the process."""
 
     def __init__(self, *, kept_changes: int = KEPT_CHANGES) -> None:
@@ -103,6 +104,19 @@ class MemoryStore:
         self._log: deque[Change] = deque(maxlen=kept_changes)
         self._number = 0
         self._closed = False
+        follow_forks(self)
+
+    def forking(self) -> None:
+        """Let no other thread be in the middle of a change."""
+        self._lock.acquire()
+
+    def went_on(self) -> None:
+        """Let the others in again."""
+        self._lock.release()
+
+    def forked(self) -> None:
+        """Be free in the child, which has a copy of its own from here on."""
+        self._lock = threading.RLock()
 
     def put(self, record: Record, *, bounds: Bounds = UNBOUNDED, over: int | None = None) -> Put:
         """Write `record`, replacing its id; then evict the least worth, until all is in `bounds`.
