@@ -202,6 +202,10 @@ class AsyncPlanCache(_Door):
         """Return the values that the tenant's plans taught; see `PlanCache.learned`."""
         return await self._call(self.cache.learned, tenant=tenant)
 
+    async def redacted(self, text: str, *, prompt: str = "", params: object = None) -> str:
+        """Return a text as it may be written down; see `PlanCache.redacted`."""
+        return await self._call(self.cache.redacted, text, prompt=prompt, params=params)
+
     async def flush(self) -> None:
         """Write counts that are kept in memory; see `PlanCache.flush`."""
         await self._call(self.cache.flush)
