@@ -30,13 +30,18 @@ def add_common(options: argparse.ArgumentParser, *, demo: bool = False) -> None:
         default=None if demo else DIRECTORY,
         help=f"where the cache is kept (default: {kept})",
     )
+    add_database(options)
+    options.add_argument("--tenant", default="default", help="whose plans (default: default)")
+    options.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_database(options: argparse.ArgumentParser) -> None:
+    """Add which database keeps the cache instead of a directory."""
     options.add_argument(
         "--database",
         metavar="URL",
         help="the PostgreSQL that keeps it (SEMCACHE_DATABASE keeps a password out of sight)",
     )
-    options.add_argument("--tenant", default="default", help="whose plans (default: default)")
-    options.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_planning(options: argparse.ArgumentParser, *, demo: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from semcache.canonical import Json, plain
 from semcache.commands.opening import cache_of, encryption_key
-from semcache.commands.options import DIRECTORY, add_command, add_common
+from semcache.commands.options import DIRECTORY, add_command, add_common, add_database
 from semcache.commands.output import WRONG, print_json, print_pairs
 from semcache.settings import Settings
 from semcache.stores.faiss import FaissIndex
@@ -35,12 +35,14 @@ def add(commands: "Commands") -> None:
         "--no-embedder", action="store_true", help="load no weights: look at no vectors"
     )
     _add_place(options)
-    _add_place(add_command(commands, "verify", _verify, "Check every entry and the index."))
+    options = add_command(commands, "verify", _verify, "Check every entry and the index.")
+    _add_place(options)
+    add_database(options)
     says = "Remove what expired and give its room back to the disk."
     _add_place(add_command(commands, "compact", _compact, says))
     options = add_command(commands, "migrate", _migrate, "Copy all plans to another place.")
-    options.add_argument("source", type=Path, metavar="FROM", help="directory of a cache")
-    options.add_argument("target", type=Path, metavar="TO", help="an empty or a new directory")
+    options.add_argument("source", metavar="FROM", help="directory of a cache, or postgresql://…")
+    options.add_argument("target", metavar="TO", help="an empty or a new one, of either kind")
     for name, whose in (("--from-key", "FROM"), ("--to-key", "TO")):
         options.add_argument(
             name,
@@ -83,8 +85,10 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    settings = replace(Settings.load(environ=os.environ), directory=options.directory)
-    shelf = None if settings.encryption_key else Shelf(options.directory / VIEWS)
+    settings = Settings.load(environ=os.environ, database=options.database)
+    settings = replace(settings, directory=options.directory)
+    there = settings.encryption_key or settings.database  # no snapshots of its own beside it
+    shelf = None if there else Shelf(options.directory / VIEWS)
     with closing(open_store(settings)) as store:
         done = verify(
             store,
@@ -121,8 +125,11 @@ def _migrate(options: argparse.Namespace) -> int:
     return WRONG if done.passed_over else 0
 
 
-def _settings(place: Path, variable: str) -> Settings:
-    return Settings(directory=place, encryption_key=os.environ.get(variable, ""))
+def _settings(place: str, variable: str) -> Settings:
+    key = os.environ.get(variable, "")
+    if place.startswith(("postgresql:", "postgres:")):
+        return Settings(database=place, encryption_key=key)
+    return Settings(directory=Path(place), encryption_key=key)
 
 
 def _warm(options: argparse.Namespace) -> int:

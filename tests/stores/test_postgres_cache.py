@@ -17,6 +17,7 @@ import pytest
 from semcache import Hit, Miss, Parameter, PlanCache, SemCache
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
+from semcache.cli import main
 from semcache.errors import InvalidSettings, StoreUnavailable
 from semcache.events import TierFailed
 from semcache.settings import Settings
@@ -232,6 +233,27 @@ def test_prompts_in_many_processes_are_planned_once_and_each_gets_its_own_values
         said = pool.starmap(ask, jobs, chunksize=1)
     assert len((tmp_path / "notes").read_text(encoding="utf-8").splitlines()) == 1
     assert said == [str(plan_of(f"{year}")["end"]) for year in range(2010, 2014)]
+
+
+def test_a_cache_moves_from_a_directory_to_a_database_and_back_by_command(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, back = tmp_path / "kept", tmp_path / "back"
+    with PlanCache.open(kept, embedder=HashEmbedder()) as cache:
+        cache.store(PROMPT, PLAN, params=[YEAR], tenant="acme")
+        assert isinstance(cache.lookup(PROMPT, tenant="acme"), Hit)
+    assert main(["migrate", str(kept), database]) == 0
+    assert main(["verify", "--database", database]) == 0
+    assert main(["list", "--database", database, "--tenant", "acme"]) == 0
+    said = capsys.readouterr().out
+    assert "1 entries, 1 tenants, 0 problems" in said
+    assert "sales in <year> by category" in said
+    assert main(["migrate", database, str(back)]) == 0
+    for given in ({"database": database}, {"directory": back}):
+        with PlanCache.open(embedder=HashEmbedder(), **given) as cache:
+            found = cache.lookup("show me the sales in 2021 by category", tenant="acme")
+            assert isinstance(found, Hit)
+            assert cache.stats(tenant="acme").hits["template"] == 1
 
 
 class TestTrouble:
