@@ -71,6 +71,10 @@ def verify(
         broken = {problem.entry for problem in found}
         whole = {known: record for known, record in records.items() if known not in broken}
         view = views.current(tenant)
+        found += [
+            Problem(tenant, known, "the index has it, and the store has not")
+            for known in set(view.entries) - set(records)
+        ]
         found += [Problem(tenant, known, what) for known, what in _index(whole, view, embedder)]
         problems += found
     return Verified(len(tenants), entries, tuple(problems))
@@ -115,8 +119,6 @@ def _places(plan: JsonObject) -> set[Pointer]:
 
 
 def _index(records: Mapping[str, Record], view: View, embedder: str) -> Iterator[tuple[str, str]]:
-    for known in set(view.entries) - set(records):
-        yield known, "the index has it, and the store has not"
     for known, record in records.items():
         seen = view.entries.get(known)
         if seen is None or seen.change != record.change:

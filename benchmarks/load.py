@@ -1,0 +1,254 @@
+"""Hits a second of 1 to 8 threads and 1 to 8 processes on one directory, reading alone and mixed.
+
+    python benchmarks/load.py [--entries N] [--counts 1 2 4 8] [--seconds S] [--writes SHARE]
+                              [--json OUT] [--picture OUT.svg] [--seed N] [--directory DIR]
+
+Prompts have other values than those stored, all templates equally often; each worker looks up for
+`--seconds`, and the sum of what all did in that time is told. Mixed: that share of the calls stores
+a plan anew. A lookup that does not hit, or gives other values than its prompt's, ends the run.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from budgets import Timed, opened
+from curves import Workload, draw, write_json
+
+from semcache import Hit, Parameter, PlanCache
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What some workers did at once."""
+
+    workers: str
+    """`threads` or `processes`."""
+    count: int
+    writes: float
+    """Share of calls that stored."""
+    hits_a_second: float
+    stores_a_second: float
+    p50_ms: float
+    """Of a hit."""
+    p99_ms: float
+
+
+@dataclass
+class Done:
+    """What one worker did."""
+
+    hits: int = 0
+    stores: int = 0
+    took: list[float] | None = None
+
+
+def store(cache: PlanCache, work: Workload, number: int, year: int = 2024, limit: int = 5) -> None:
+    """Store the plan of a template."""
+    params = [
+        Parameter("year", year, mention=str(year)),
+        Parameter("limit", limit, mention=str(limit)),
+    ]
+    kept = cache.store(
+        work.prompt(number, year, limit), work.plan(number, year, limit), params=params
+    )
+    if not kept or kept.reason:
+        raise SystemExit(f"the workload cannot be stored: {kept.reason}")
+
+
+def busy(
+    cache: PlanCache, work: Workload, *, writes: float, seconds: float, rng: random.Random
+) -> Done:
+    """Look up and store for `seconds`."""
+    done, took = Done(), []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        number, year, limit = (
+            rng.randrange(work.count),
+            rng.randrange(1990, 2030),
+            rng.randrange(2, 99),
+        )
+        if rng.random() < writes:
+            store(cache, work, number)
+            done.stores += 1
+            continue
+        start = time.perf_counter()
+        found = cache.lookup(work.prompt(number, year, limit))
+        took.append(time.perf_counter() - start)
+        if not isinstance(found, Hit) or found.plan.to_dict() != work.plan(number, year, limit):
+            raise SystemExit(f"expected a hit with its own values:\n{found.explain()}")
+        done.hits += 1
+    done.took = took
+    return done
+
+
+def summed(workers: str, writes: float, seconds: float, done: Sequence[Done]) -> Measured:
+    """Return what all did together."""
+    took = sorted(one for each in done for one in each.took or ())
+    return Measured(
+        workers=workers,
+        count=len(done),
+        writes=writes,
+        hits_a_second=round(sum(each.hits for each in done) / seconds, 1),
+        stores_a_second=round(sum(each.stores for each in done) / seconds, 1),
+        p50_ms=round(1000 * took[len(took) // 2], 4),
+        p99_ms=round(1000 * took[len(took) * 99 // 100], 4),
+    )
+
+
+def threads(
+    directory: Path, work: Workload, count: int, *, writes: float, seconds: float, seed: int
+) -> Measured:
+    """Measure threads of one process."""
+    results: list[Done] = []
+    with opened(directory, Timed()) as cache:
+        cache.lookup(work.prompt(0, 2000, 7))
+        ready = threading.Barrier(count)
+
+        def run(number: int) -> None:
+            ready.wait()
+            rng = random.Random(f"{seed}:{number}")  # noqa: S311 - a workload, not a secret
+            results.append(busy(cache, work, writes=writes, seconds=seconds, rng=rng))
+
+        running = [threading.Thread(target=run, args=(n,)) for n in range(count)]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+    if len(results) != count:
+        raise SystemExit("a thread failed; see above")
+    return summed("threads", writes, seconds, results)
+
+
+def processes(
+    directory: Path, work: Workload, count: int, *, writes: float, seconds: float, seed: int
+) -> Measured:
+    """Measure processes that share the directory; they begin together once all have opened it."""
+    command = [sys.executable, __file__, "--worker", str(directory), "--entries", str(work.count)]
+    command += ["--seconds", str(seconds), "--writes", str(writes)]
+    running = [
+        subprocess.Popen(  # noqa: S603 - this script itself
+            [*command, "--seed", str(seed), "--number", str(n)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(count)
+    ]
+    for one in running:
+        assert one.stdout is not None  # noqa: S101 - it is a pipe
+        if one.stdout.readline() != "ready\n":
+            raise SystemExit("a process could not open the cache; see above")
+    for one in running:
+        assert one.stdin is not None  # noqa: S101 - it is a pipe
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    said = [one.communicate()[0] for one in running]
+    if any(one.returncode for one in running):
+        raise SystemExit("a process failed; see above")
+    return summed("processes", writes, seconds, [Done(**json.loads(text)) for text in said])
+
+
+def worker(given: argparse.Namespace) -> int:
+    """Be one of the processes."""
+    work = Workload(given.entries, given.seed)
+    with opened(given.worker, Timed()) as cache:
+        cache.lookup(work.prompt(0, 2000, 7))
+        print("ready", flush=True)
+        sys.stdin.readline()
+        rng = random.Random(f"{given.seed}:{given.number}")  # noqa: S311 - a workload
+        done = busy(cache, work, writes=given.writes, seconds=given.seconds, rng=rng)
+    print(json.dumps(asdict(done)))
+    return 0
+
+
+@contextmanager
+def place(directory: Path | None) -> Iterator[Path]:
+    """Give a folder for a cache, on tmpfs if there is one, removed afterwards."""
+    tmpfs = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
+    below = directory or (tmpfs if tmpfs.is_dir() else None)
+    with tempfile.TemporaryDirectory(dir=below, prefix="semcache-load-") as name:
+        yield Path(name)
+
+
+def measure(
+    work: Workload, given: argparse.Namespace, told: Callable[[Measured], None]
+) -> list[Measured]:
+    """Fill a cache and measure everything that was asked for."""
+    found: list[Measured] = []
+    with place(given.directory) as folder:
+        directory = folder / "cache"
+        with opened(directory, Timed()) as cache:
+            for number in range(work.count):
+                store(cache, work, number)
+        for run in (threads, processes):
+            for writes in dict.fromkeys((0.0, given.writes)):
+                for count in given.counts:
+                    one = run(
+                        directory, work, count,
+                        writes=writes, seconds=given.seconds, seed=given.seed,
+                    )  # fmt: skip
+                    told(one)
+                    found.append(one)
+    return found
+
+
+def show(one: Measured) -> None:
+    """Print one line."""
+    print(
+        f"{one.count} {one.workers:9}  {one.writes:4.0%} writes  {one.hits_a_second:9,.0f} hits/s  "
+        f"{one.stores_a_second:7,.0f} stores/s  p50 {one.p50_ms:.3f} ms  p99 {one.p99_ms:.3f} ms",
+        flush=True,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and return 0."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--entries", type=int, default=10_000)
+    parser.add_argument("--counts", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--writes", type=float, default=0.05, help="share of the mixed runs")
+    parser.add_argument("--json", type=Path, metavar="OUT")
+    parser.add_argument("--picture", type=Path, metavar="OUT")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--directory", type=Path, help="where the cache is made")
+    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--number", type=int, default=0, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.worker:
+        return worker(given)
+    found = measure(Workload(given.entries, given.seed), given, show)
+    if given.json:
+        asked = {"entries": given.entries, "seconds": given.seconds, "seed": given.seed}
+        write_json(given.json, {"asked": asked, "measured": [asdict(one) for one in found]})
+    if given.picture:
+        draw_load(given.picture, found)
+    return 0
+
+
+def draw_load(path: Path, found: Sequence[Measured]) -> None:
+    """Draw hits a second over how many work at once."""
+    panels = []
+    for workers in ("threads", "processes"):
+        curves: dict[str, tuple[list[float], list[float]]] = {}
+        for one in found:
+            if one.workers == workers:
+                xs, ys = curves.setdefault(f"{one.writes:.0%} writes", ([], []))
+                xs.append(one.count)
+                ys.append(one.hits_a_second)
+        panels.append((f"{workers} on one directory", workers, "hits a second", curves))
+    draw(path, panels)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

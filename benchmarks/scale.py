@@ -1,0 +1,235 @@
+"""What grows with the number of entries: latency by tier, memory, open time, room on disk.
+
+    python benchmarks/scale.py [--sizes 1000 10000 100000] [--tenants N] [--json OUT]
+                               [--picture OUT.svg] [--seed N] [--directory DIR]
+
+One tenant of each size, and `--tenants` tenants of ten entries beside one huge one. Everything is
+measured in a process of its own that opens the filled directory. Latencies are of single calls;
+from those of the semantic tier the seconds of the stand-in embedder are taken off. Memory is what
+the process has at most, less what it has before it opens the cache. Sizes up to 1,000,000 work;
+that one takes hours to fill.
+"""
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from budgets import Timed, opened
+from curves import Workload, draw, write_json
+from load import place, store
+
+from semcache import Hit, Parameter, PlanCache
+
+CALLS = 400
+SMALL = 10
+"""Entries of each of the small tenants."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a cache of one size takes."""
+
+    entries: int
+    tenants: int
+    open_s: float
+    """Seconds from opening to the first hit."""
+    template_ms: float
+    """Median of a hit of the template tier."""
+    template_p99_ms: float
+    semantic_ms: float
+    """Median of a hit of the semantic tier, embedding taken off."""
+    semantic_p99_ms: float
+    miss_ms: float
+    """Median of a miss, embedding taken off."""
+    memory_mb: float
+    disk_mb: float
+    fill_s: float
+
+
+def fill(cache: PlanCache, work: Workload, tenants: int) -> None:
+    """Store everything: the huge tenant, and the small ones with the same plans."""
+    for number in range(work.count):
+        store(cache, work, number)
+    for tenant in range(tenants):
+        for n in range(SMALL):
+            number = (tenant + n) % work.count
+            params = [Parameter("year", 2024, mention="2024"), Parameter("limit", 5, mention="5")]
+            cache.store(
+                work.prompt(number, 2024, 5), work.plan(number, 2024, 5),
+                params=params, tenant=f"small{tenant}",
+            )  # fmt: skip
+
+
+def examined(directory: Path, work: Workload, tenants: int, seed: int) -> dict[str, Any]:
+    """Open the cache as a new process does, and return its figures."""
+    rng = random.Random(seed)  # noqa: S311 - a workload, not a secret
+    embedder = Timed()
+    embedder.embed(["so that numpy is there"])
+    for heavy in ("diskcache", "faiss"):  # importing them is no part of opening
+        import_module(heavy)
+    before = memory_mb()
+    start = time.perf_counter()
+    cache = opened(directory, embedder)
+    expect(cache.lookup(work.prompt(0, 2000, 7)), "template")
+    open_s = time.perf_counter() - start
+
+    def any_prompt() -> tuple[str, str]:
+        number = rng.randrange(work.count)
+        tenant = f"small{rng.randrange(tenants)}" if tenants and rng.random() < 0.5 else "default"
+        if tenant != "default":
+            number = (int(tenant.removeprefix("small")) + rng.randrange(SMALL)) % work.count
+        return work.prompt(number, rng.randrange(1990, 2030), rng.randrange(2, 99)), tenant
+
+    asked = [any_prompt() for _ in range(CALLS)]
+    polite = [(f"please show me: {text}", tenant) for text, tenant in asked]
+    nothing = [(f"{text} {n}word{n}", tenant) for n, (text, tenant) in enumerate(asked)]
+    template = timed(cache, embedder, asked, "template")
+    semantic = timed(cache, embedder, polite, "semantic")
+    miss = timed(cache, embedder, nothing, "")
+    found = {
+        "open_s": round(open_s, 3),
+        "template_ms": template[0],
+        "template_p99_ms": template[1],
+        "semantic_ms": semantic[0],
+        "semantic_p99_ms": semantic[1],
+        "miss_ms": miss[0],
+        "memory_mb": round(memory_mb() - before, 1),
+    }
+    cache.close()
+    return found
+
+
+def timed(
+    cache: PlanCache, embedder: Timed, prompts: Sequence[tuple[str, str]], tier: str
+) -> tuple[float, float]:
+    """Return median and 99th percentile of lookups in milliseconds, embedding taken off."""
+    took = []
+    for text, tenant in prompts:
+        embedded, start = embedder.seconds, time.perf_counter()
+        found = cache.lookup(text, tenant=tenant)
+        took.append(time.perf_counter() - start - (embedder.seconds - embedded))
+        expect(found, tier)
+    took.sort()
+    return round(1000 * took[len(took) // 2], 4), round(1000 * took[len(took) * 99 // 100], 4)
+
+
+def expect(found: object, tier: str) -> None:
+    """End the run unless the tier is the one that is to be measured."""
+    had = found.tier if isinstance(found, Hit) else ""
+    if had != tier:
+        raise SystemExit(f"expected {tier or 'a miss'!r}, got {had or 'a miss'!r}: {found}")
+
+
+def memory_mb() -> float:
+    """Return the most that this process had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure(size: int, tenants: int, given: argparse.Namespace) -> Measured:
+    """Fill a directory, and let another process open it."""
+    work = Workload(size, given.seed)
+    with place(given.directory) as folder:
+        start = time.perf_counter()
+        with opened(folder / "cache", Timed()) as cache:
+            fill(cache, work, tenants)
+            cache.lookup(work.prompt(0, 2000, 7))  # so that it leaves a snapshot
+        filled = time.perf_counter() - start
+        files = [path for path in (folder / "cache").rglob("*") if path.is_file()]
+        disk = sum(path.stat().st_size for path in files)
+        command = [
+            sys.executable,
+            __file__,
+            "--worker",
+            str(folder / "cache"),
+            "--sizes",
+            str(size),
+        ]
+        command += ["--tenants", str(tenants), "--seed", str(given.seed)]
+        said = subprocess.run(  # noqa: S603 - this script itself
+            command, stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
+    return Measured(
+        entries=size + tenants * SMALL,
+        tenants=1 + tenants,
+        disk_mb=round(disk / 2**20, 2),
+        fill_s=round(filled, 1),
+        **json.loads(said),
+    )
+
+
+def show(one: Measured) -> None:
+    """Print one line."""
+    print(
+        f"{one.entries:9,} entries of {one.tenants:5,} tenants  open {one.open_s:6.2f} s  template "
+        f"{one.template_ms:.3f}  semantic {one.semantic_ms:.3f}  miss {one.miss_ms:.3f} ms  "
+        f"{one.memory_mb:,.0f} MB  disk {one.disk_mb:,.0f} MB",
+        flush=True,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and return 0."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--tenants", type=int, default=2_000, help="small ones; 0: none")
+    parser.add_argument("--json", type=Path, metavar="OUT")
+    parser.add_argument("--picture", type=Path, metavar="OUT")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--directory", type=Path, help="where the caches are made")
+    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.worker:
+        work = Workload(given.sizes[0], given.seed)
+        print(json.dumps(examined(given.worker, work, given.tenants, given.seed)))
+        return 0
+    runs: list[tuple[int, int]] = [(size, 0) for size in given.sizes]
+    if given.tenants:
+        runs.append(
+            (max(s for s in given.sizes if s <= 10_000 or s == min(given.sizes)), given.tenants)
+        )
+    found = []
+    for size, tenants in runs:
+        found.append(measure(size, tenants, given))
+        show(found[-1])
+    if given.json:
+        write_json(given.json, {"seed": given.seed, "measured": [asdict(one) for one in found]})
+    if given.picture:
+        draw_scale(given.picture, [one for one in found if one.tenants == 1])
+    return 0
+
+
+def draw_scale(path: Path, found: Sequence[Measured]) -> None:
+    """Draw the curves over the number of entries."""
+    sizes = [float(one.entries) for one in found]
+
+    def curve(of: Callable[[Measured], float]) -> tuple[list[float], list[float]]:
+        return sizes, [of(one) for one in found]
+
+    latency = {
+        "template": curve(lambda one: one.template_ms),
+        "semantic - embedding": curve(lambda one: one.semantic_ms),
+        "miss - embedding": curve(lambda one: one.miss_ms),
+    }
+    room = {
+        "memory": curve(lambda one: one.memory_mb),
+        "disk": curve(lambda one: one.disk_mb),
+    }
+    panels = [
+        ("latency by tier (median)", "entries", "ms", latency),
+        ("room", "entries", "MB", room),
+        ("open, to the first hit", "entries", "s", {"open": curve(lambda one: one.open_s)}),
+    ]
+    draw(path, panels, logarithmic=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
