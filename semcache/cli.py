@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import semcache as package
-from semcache.commands import ask, demo, entries, plans, replays, upkeep
+from semcache.commands import ask, demo, entries, mcp, plans, replays, upkeep
 from semcache.commands.output import ERROR, INTERRUPTED, say_error
 from semcache.errors import SemCacheError
 
@@ -41,6 +41,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="semcache", description="Make an execution plan once and reuse it.")
     parser.add_argument("--version", action="version", version=f"semcache {package.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for group in (ask, entries, upkeep, demo, plans, replays):
+    for group in (ask, entries, upkeep, demo, mcp, plans, replays):
         group.add(commands)
     return parser

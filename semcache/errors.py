@@ -9,7 +9,9 @@ SemCacheError
 │   ├── InvalidOperation          a function or schema that cannot become an operation
 │   ├── InvalidSettings           a setting out of range, unknown, or of the wrong type
 │   ├── InvalidStream             a stream or log that cannot be replayed; names file and line
+│   ├── UnknownTool               there is no introspection tool of that name
 │   └── InvalidVector             wrong dimension, wrong dtype, not finite
+├── NotInRun                      a tool about the run that it is called in, called outside one
 ├── UnknownOperation              a catalog has no operation of that name
 ├── NormalizationError            no valid schema after all attempts
 ├── PlanningError                 no valid plan after all attempts
@@ -91,6 +93,14 @@ class InvalidStream(InvalidInput):
 
 class InvalidVector(InvalidInput):
     """A vector of the wrong dimension or dtype, or with values that are not finite."""
+
+
+class UnknownTool(InvalidInput):
+    """There is no introspection tool of that name."""
+
+
+class NotInRun(SemCacheError):
+    """A tool about the run that it is called in was called outside one."""
 
 
 class UnknownOperation(SemCacheError):

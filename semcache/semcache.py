@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
 from semcache.binding.bind import bind
 from semcache.binding.generalize import generalize
@@ -66,14 +66,20 @@ from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.text import check_prompt
 from semcache.reflection import Attempt, Failed, Reflection, Verdict
-from semcache.runs.here import Open, OpenRun, here
+from semcache.runs.creation import workflow
+from semcache.runs.here import Here, Open, OpenRun, here
 from semcache.runs.here import node as open_node
+from semcache.runs.node import Node
 from semcache.runs.recorder import Runs
 from semcache.runs.redacted import redacted_event
+from semcache.runs.tools import Introspection
 from semcache.runs.tree import Run
 from semcache.settings import Settings
 
 log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 REPLAN_AFTER = 2
 """Failures in a row after which a cached plan is made anew: one may be the values' fault."""
@@ -164,6 +170,8 @@ class SemCache:
         """The latest runs of each tenant, as trees."""
         self.reflection = reflection or Reflection(clock=clock, enabled=False)
         """What looks at plans that fail, and its history."""
+        self.introspection = Introspection(has=None if responses is None else responses.has)
+        """The tools by which agents look at the run that they stand in, and ask for others."""
         self._normalizers = tuple(normalizers)
         self._planners = tuple(planners)
         self._engines = dict(engines)
@@ -772,6 +780,31 @@ class SemCache:
             event = redacted_event(event, self.cache.redact)
         self.runs(event)
         self.cache.emit(event)
+
+    def standing(self, at: Node, *, tenant: str) -> Here:
+        """Return where code would stand that runs in the node `at`, for tools called outside."""
+        above = sum(node.kind == "run" for node in (at, *at.above()))
+        root = next((node for node in reversed(tuple(at.above()))), at)
+        return Here(
+            tree=root.id,
+            run=at.run,
+            node=at.id,
+            tenant=tenant,
+            depth=at.depth,
+            runs=above,
+            home=self.runs,
+            emit=self._emit,
+            clock=self._clock,
+            writes=[],
+        )
+
+    def workflow(
+        self, name: str, work: Callable[P, T], *, tenant: str = "default"
+    ) -> Callable[P, T]:
+        """Return `work` as a run of its own, whose tree holds what it runs; see `creation`."""
+        return workflow(
+            name, work, runs=self.runs, clock=self._clock, emit=self._emit, tenant=tenant
+        )
 
     # Closing -------------------------------------------------------------------------------
 

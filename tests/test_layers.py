@@ -46,9 +46,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
     "telemetry": PORTS,
     "upkeep": PORTS | {"matching", "cache", "stores", "explore"},
+    "server": PORTS | {"cache", "runs", "semcache"},
     "commands": PORTS
     | {"upkeep", "stores"}
-    | {"runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"},
+    | {"server", "runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"},
     "cli": LEAVES | {"commands"},
 }
 # `PlanCache.open` and `SemCache.open` are the doors that the contract names; they ask wiring, which

@@ -67,7 +67,7 @@ class Open:
         self._here: Here | None = None
         self._token: Token[Here | None] | None = None
         self._started = 0.0
-        self._output: Json = None
+        self._output: object = None
         self._notes: JsonObject = {}
 
     @property
@@ -89,7 +89,7 @@ class Open:
         """Keep what else is known of it."""
         self._notes.update(notes)
 
-    def gave(self, output: Json) -> None:
+    def gave(self, output: object) -> None:
         """Keep what came out of it."""
         self._output = output
 

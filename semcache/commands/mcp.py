@@ -1,0 +1,71 @@
+"""`semcache mcp`."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from semcache.commands.opening import semcache_of
+from semcache.commands.options import add_command, add_common, add_planning
+from semcache.errors import InvalidInput
+from semcache.server.calls import Calls
+from semcache.server.mcp import serve_http, serve_stdio
+from semcache.server.tokens import Tokens
+
+if TYPE_CHECKING:
+    from semcache.commands.options import Commands
+
+TOKENS = "MCP_TOKENS"
+"""Variable with the tokens of the HTTP door, as `--tokens` has them in a file."""
+
+
+def add(commands: "Commands") -> None:
+    """Add the command that serves other processes."""
+    says = "Serve the cache by MCP: over stdio, or over HTTP to those who hold a token."
+    options = add_command(commands, "mcp", _mcp, says)
+    options.add_argument(
+        "--http", metavar="[HOST:]PORT", help="serve streamable HTTP at /mcp (default: stdio)"
+    )
+    options.add_argument(
+        "--tokens",
+        type=Path,
+        metavar="FILE",
+        help=f"lines `token tenant`, or a JSON object (default: what {TOKENS} holds)",
+    )
+    options.add_argument(
+        "--allow-writes", action="store_true", help="let callers run operations that write"
+    )
+    add_common(options)
+    add_planning(options)
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    import anyio  # noqa: PLC0415 - comes with the extra
+
+    if options.http is None:
+        with semcache_of(options) as semcache:
+            calls = Calls(semcache, allow_writes=options.allow_writes)
+            anyio.run(lambda: serve_stdio(calls, tenant=options.tenant))
+        return 0
+    host, port = _address(options.http)
+    tokens = _tokens(options)
+    with semcache_of(options) as semcache:
+        serve_http(Calls(semcache, allow_writes=options.allow_writes), tokens, host=host, port=port)
+    return 0
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise InvalidInput(f"--http is {text!r}; expected PORT or HOST:PORT")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _tokens(options: argparse.Namespace) -> Tokens:
+    if options.tokens is not None:
+        return Tokens.read(options.tokens.read_text(encoding="utf-8"))
+    if not os.environ.get(TOKENS):
+        raise InvalidInput(
+            f"the HTTP door serves those who hold a token alone; give --tokens or set {TOKENS}"
+        )
+    return Tokens.read(os.environ[TOKENS])

@@ -1,0 +1,188 @@
+"""The MCP door, asked by the SDK's own client over both transports."""
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from semcache.server.calls import Calls
+from semcache.server.mcp import http_app
+from semcache.server.tokens import Tokens
+
+ACME, INITECH = "acme-token-0123456789", "initech-token-0123456789"
+GIVEN = {"prompt": "visits to Bergen", "params": {"town": "Bergen"}}
+
+Session = Callable[[Client], Awaitable[Any]]
+
+
+@pytest.fixture
+def address(calls: Calls) -> Iterator[str]:
+    app = http_app(calls, Tokens({ACME: "acme", INITECH: "initech"}))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.005)
+    host, port = server.servers[0].sockets[0].getsockname()
+    yield f"http://{host}:{port}/mcp"
+    server.should_exit = True
+    thread.join(10)
+
+
+def over_http(address: str, token: str, work: Session) -> Any:
+    async def main() -> Any:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
+            Client(streamable_http_client(address, http_client=http)) as client,
+        ):
+            return await work(client)
+
+    return asyncio.run(main())
+
+
+async def said(client: Client, tool: str, arguments: dict[str, Any]) -> Any:
+    result = await client.call_tool(tool, arguments)
+    content: Any = result.content[0]
+    return content.text if result.is_error else result.structured_content
+
+
+def test_over_http_each_token_sees_its_own_tenant(address: str) -> None:
+    async def ask(client: Client) -> Any:
+        answer = await said(client, "ask", GIVEN)
+        outputs = await said(client, "list_siblings_children", {"type": "children"})
+        return answer, outputs, await said(client, "statistics", {})
+
+    answer, children, counts = over_http(address, ACME, ask)
+    assert (answer["value"], answer["tier"]) == ({"answer": 6}, "template")
+    assert [n["name"] for n in children["nodes"]] == ["lookup", "execute"]
+    assert (counts["entries"], counts["lookups"]) == (1, 1)
+
+    async def peek(client: Client) -> Any:
+        return await said(client, "inspect_current_node", {"runId": answer["run"]})
+
+    assert "you have no run" in over_http(address, INITECH, peek)
+
+
+def test_over_http_nobody_is_served_without_a_token_that_is_known(address: str) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    for token in ("", "Bearer nobody-0123456789", f"Basic {ACME}", f"Bearer {ACME}x"):
+        headers = {"Accept": "application/json, text/event-stream"}
+        headers |= {"Authorization": token} if token else {}
+        reply = httpx2.post(address, json=body, headers=headers)
+        assert reply.status_code == 401
+        assert "entries" not in reply.text
+
+
+def test_over_http_a_session_cannot_be_entered_with_another_tenants_token(address: str) -> None:
+    start = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }  # fmt: skip
+    headers = {"Accept": "application/json, text/event-stream"}
+    with httpx2.Client(trust_env=False) as http:
+        ours = http.post(
+            address, json=start, headers={**headers, "Authorization": f"Bearer {ACME}"}
+        )
+        session = ours.headers["mcp-session-id"]
+        theirs = http.post(
+            address,
+            json={"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+            headers={**headers, "Authorization": f"Bearer {INITECH}", "mcp-session-id": session},
+        )
+    assert theirs.status_code in {401, 403, 404}
+
+
+def test_over_http_errors_are_told_and_the_session_goes_on(address: str) -> None:
+    async def work(client: Client) -> Any:
+        wrong = [
+            await said(client, "ask", {"prompt": "   "}),
+            await said(client, "drop_tables", {}),
+            await said(client, "ask", {"prompt": "visits", "tenant": "initech"}),
+        ]
+        return wrong, await said(client, "ask", GIVEN)
+
+    wrong, answer = over_http(address, ACME, work)
+    assert [text.partition(":")[0] for text in wrong] == [
+        "InvalidPrompt", "UnknownTool", "InvalidInput",
+    ]  # fmt: skip
+    assert answer["value"] == {"answer": 6}
+
+
+DOOR = """
+import anyio
+from semcache import SemCache, catalog_from, operation
+from semcache.server.calls import Calls
+from semcache.server.mcp import serve_stdio
+from semcache.testing import HashEmbedder
+
+@operation(effect="read")
+def count_visits(town: str) -> int:
+    'Count the visits to a town.'
+    return len(town)
+
+with SemCache.open(catalog=catalog_from(count_visits), embedder=HashEmbedder()) as semcache:
+    anyio.run(lambda: serve_stdio(Calls(semcache), tenant="acme"))
+"""
+
+
+def over_stdio(directory: Path, arguments: list[str], work: Session) -> Any:
+    started = StdioServerParameters(
+        command=sys.executable,
+        args=arguments,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        cwd=directory,
+    )
+
+    async def main() -> Any:
+        async with Client(stdio_client(started)) as client:
+            return await work(client)
+
+    return asyncio.run(main())
+
+
+def test_over_stdio_the_tenant_is_fixed_at_the_start(tmp_path: Path) -> None:
+    async def work(client: Client) -> Any:
+        answer = await said(client, "ask", {"prompt": "Count the visits of town 'Oslo'"})
+        return answer, await said(client, "inspect_current_node", {})
+
+    answer, node = over_stdio(tmp_path, ["-c", DOOR], work)
+    assert answer["value"] == {"answer": 4}
+    assert (node["name"], node["status"]) == ("Count the visits of town 'Oslo'", "completed")
+
+
+def test_the_command_serves_eleven_tools_over_stdio(tmp_path: Path) -> None:
+    async def work(client: Client) -> Any:
+        tools = await client.list_tools()
+        return [tool.name for tool in tools.tools], await said(client, "statistics", {})
+
+    arguments = ["-m", "semcache", "mcp", "--directory", "kept", "--tenant", "acme"]
+    names, counts = over_stdio(tmp_path, arguments, work)
+    assert names[:5] == ["ask", "lookup", "explain", "feedback", "statistics"]
+    assert (len(names), counts["entries"]) == (11, 0)
+
+
+def test_the_command_serves_http_with_tokens_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from semcache.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["mcp", "--http", "0"]) == 2
+    assert "--tokens" in capsys.readouterr().err
+    assert main(["mcp", "--http", "port"]) == 2
+    assert "HOST:PORT" in capsys.readouterr().err

@@ -1,0 +1,35 @@
+import json
+
+import pytest
+
+from semcache.errors import InvalidSettings
+from semcache.server.tokens import Tokens
+
+TOKEN = "acme-token-0123456789"  # noqa: S105 - made up
+
+
+def test_a_token_is_of_its_tenant_and_any_other_text_of_nobody() -> None:
+    tokens = Tokens({TOKEN: "acme", "initech-token-0123456789": "initech"})
+    assert tokens.tenant(TOKEN) == "acme"
+    for other in ("", TOKEN[:-1], TOKEN + "0", "\ud800", "ä" * 20):
+        assert tokens.tenant(other) is None
+
+
+def test_tokens_are_read_from_lines_and_from_json() -> None:
+    lines = f"# who may call\n\n{TOKEN} acme  # the shop\n"
+    assert Tokens.read(lines).tenant(TOKEN) == "acme"
+    assert Tokens.read(json.dumps({TOKEN: "acme"})).tenant(TOKEN) == "acme"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "short acme", TOKEN, f"{TOKEN} acme more", f'{{"{TOKEN}": 7}}']
+)
+def test_what_are_no_tokens_is_refused_without_being_shown(text: str) -> None:
+    with pytest.raises(InvalidSettings) as refused:
+        Tokens.read(text)
+    assert TOKEN not in str(refused.value)
+
+
+def test_no_repr_shows_a_token() -> None:
+    tokens = Tokens({TOKEN: "acme"})
+    assert TOKEN not in repr(tokens) + repr(vars(tokens))
