@@ -144,6 +144,10 @@ class AsyncPlanCache(_Door):
         """Let the risk model know how a hit turned out; see `PlanCache.judged`."""
         await self._call(self.cache.judged, hit, right=right)
 
+    async def verified(self) -> None:
+        """Return once the verifier has seen what waits for it; see `PlanCache.verified`."""
+        await self._call(self.cache.verified)
+
     async def invalidate(
         self,
         *,

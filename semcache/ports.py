@@ -428,6 +428,34 @@ class Planned:
     it did not."""
 
 
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a verifier is asked."""
+
+    prompt: str
+    """The new prompt."""
+    planned: str
+    """The prompt that the plan was made for."""
+    plan: JsonObject
+    """The plan with the values of the new prompt."""
+    values: Mapping[str, Json]
+    """Parameter name → value of the new prompt."""
+
+
+class Verifier(Protocol):
+    """Says whether a plan that was made for one prompt answers another. Safe from several threads.
+
+    It is asked only where likeness alone keeps a plan from being served.
+    """
+
+    def verify(self, question: Verification) -> bool | None:
+        """Return whether the plan answers the prompt; None to abstain.
+
+        Raises:
+            ModelError: what is behind it cannot answer; that counts as a miss.
+        """
+
+
 class Normalizer(Protocol):
     """From a prompt to a schema, in the catalog's words. Safe from several threads."""
 

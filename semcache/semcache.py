@@ -60,6 +60,7 @@ from semcache.ports import (
     Planned,
     Planner,
     PlanRequest,
+    Verifier,
 )
 from semcache.prompts.parameter import by_name
 from semcache.prompts.redaction import Redact
@@ -200,6 +201,7 @@ class SemCache:
         groundings: Sequence[Grounding] = (),
         ask: Ask | None = None,
         redact: Redact | None = None,
+        verifier: Verifier | None = None,
     ) -> "SemCache":
         """Return a SemCache over `catalog`, its cache kept in `directory` or in memory (None).
 
@@ -212,7 +214,8 @@ class SemCache:
         What a plan asks a person is asked through `ask`, which gets a `Question` and returns the
         answer; None: such a run comes back with `Answer.needs`, and `answer` goes on with it.
         `redact`: see `PlanCache.open`; models and operations are given the prompt as it is, and
-        what a model answers to a prompt with something to hide is not remembered.
+        what a model answers to a prompt with something to hide is not remembered. `verifier`: see
+        there too; `settings` say when it is asked.
 
         Raises:
             InvalidSettings, ForeignDirectory, NewerFormat, StoreUnavailable, StoreCorrupt: it
@@ -232,6 +235,7 @@ class SemCache:
             groundings=groundings,
             ask=ask,
             redact=redact,
+            verifier=verifier,
         )
 
     # The five operations -------------------------------------------------------------------

@@ -47,6 +47,13 @@ class Settings:
     explore: float = 0.0
     """Share of semantic hits, in [0, 1], whose prompts are planned all the same: their plans show
     how often hits are wrong. Each costs what a miss costs."""
+    verify: str = "background"
+    """When a verifier is asked, if one is given: in the `background`, for the next prompt of the
+    kind, or `inline`, while the caller waits."""
+    verify_from: float = 0.8
+    """Cosine in [-1, 1] from which a candidate that is not served is shown to the verifier."""
+    verify_waiting: int = 64
+    """Candidates that may wait for the verifier; more are not shown to it."""
     neighbors: int = 16
     """How many nearest templates are tried on a lookup."""
     max_entries: int | None = 10_000
@@ -146,6 +153,8 @@ class Settings:
             )
 
         _zone(self.timezone)
+        if self.verify not in VERIFYING:
+            raise InvalidSettings(f"verify is {self.verify!r}; expected {' or '.join(VERIFYING)}")
 
     @property
     def zone(self) -> tzinfo:
@@ -182,12 +191,17 @@ SLIDES = ("never", "exact", "always")
 """What `ttl_slides` may be."""
 _SEARCHES = ("replica", "server")
 
+VERIFYING = ("background", "inline")
+"""What `verify` may be."""
+
 _RANGES: dict[str, tuple[float, float]] = {
     "threshold": (-1, 1),
     "database_lag_s": (0, 3600),
     "database_pool": (1, 1000),
     "database_timeout_s": (0.001, 3600),
     "explore": (0, 1),
+    "verify_from": (-1, 1),
+    "verify_waiting": (1, 10_000),
     "neighbors": (1, 1000),
     "max_entries": (1, 10**9),
     "max_bytes": (1, 2**50),
@@ -218,7 +232,8 @@ _RANGES: dict[str, tuple[float, float]] = {
 
 
 _WHOLE = frozenset(
-    "database_pool neighbors max_entries max_bytes max_total_entries max_total_bytes "
+    "verify_waiting database_pool neighbors max_entries max_bytes max_total_entries "
+    "max_total_bytes "
     "max_prompt_chars embedder_threads model_retries model_operations max_steps max_output_bytes "
     "response_entries response_bytes run_trees run_nodes reflection_attempts".split()
 )

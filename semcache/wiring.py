@@ -62,6 +62,7 @@ from semcache.ports import (
     PlanStore,
     Snapshots,
     VectorIndex,
+    Verifier,
 )
 from semcache.prompts.redaction import Redact
 from semcache.reflection import Reflection
@@ -141,6 +142,8 @@ def open_plan_cache(
     frozen: bool,
     timezone: str,
     redact: Redact | None = None,
+    verifier: Verifier | None = None,
+    verify: str = "background",
     encryption_key: str = "",
     database: str,
     database_search: str,
@@ -158,6 +161,7 @@ def open_plan_cache(
         max_total_bytes=max_total_bytes,
         frozen=frozen,
         timezone=timezone,
+        verify=verify,
         encryption_key=encryption_key,
         database=database,
         database_search=database_search,
@@ -170,6 +174,7 @@ def open_plan_cache(
         clock=clock or SystemClock(),
         observer=None if observer is None else Reporter(observer, redact=redact),
         redact=redact,
+        verifier=verifier,
     )
 
 
@@ -186,6 +191,7 @@ def open_semcache(
     groundings: Sequence[Grounding],
     ask: Ask | None,
     redact: Redact | None = None,
+    verifier: Verifier | None = None,
 ) -> SemCache:
     """Return a SemCache for these settings; see `SemCache.open`."""
     if directory is not None:
@@ -219,6 +225,7 @@ def open_semcache(
             clock=clock,
             observer=None if observer is None else theirs,
             redact=redact,
+            verifier=verifier,
         ),
         catalog=catalog,
         normalizers=_normalizers(remembering, report, clock, redact),
@@ -319,6 +326,7 @@ def _plan_cache(
     clock: Clock,
     observer: Observer | None,
     redact: Redact | None,
+    verifier: Verifier | None,
 ) -> PlanCache:
     make_index, folder = _search(settings, store, embedder), settings.directory
     return PlanCache(
@@ -333,6 +341,7 @@ def _plan_cache(
         catalog=catalog,
         normalizer=RuleNormalizer() if catalog is not None else None,
         redact=redact,
+        verifier=verifier,
     )
 
 

@@ -24,6 +24,7 @@ from semcache.cache.statistics import Counters, Statistics, statistics
 from semcache.cache.tiers import Lookup, Parts
 from semcache.cache.transfer import read_entries, write_entries
 from semcache.cache.trouble import Trouble
+from semcache.cache.verifying import Grey, Verifying, said_now
 from semcache.cache.vetoes import Vetoes
 from semcache.cache.view import View
 from semcache.cache.views import NOTE, Views
@@ -58,6 +59,7 @@ from semcache.ports import (
     PlanStore,
     Snapshots,
     VectorIndex,
+    Verifier,
 )
 from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
 from semcache.prompts.learned import LearnedValues
@@ -99,6 +101,7 @@ class PlanCache:
         snapshots: Snapshots | None = None,
         redact: Redact | None = None,
         snapshot_note: str = NOTE,
+        verifier: Verifier | None = None,
     ) -> None:
         self.catalog = catalog
         """What plans may call; None if nobody said."""
@@ -139,6 +142,17 @@ class PlanCache:
             if settings.max_wrong is None
             else Labels(store, shipped(), max_wrong=settings.max_wrong, gates=risk_gates())
         )
+        self._verifying = (
+            None
+            if verifier is None
+            else Verifying(
+                verifier,
+                promote=self._promote,
+                count=lambda tenant, outcome: self._count(tenant, f"verified:{outcome}"),
+                failed=self._trouble.failed,
+                waiting=settings.verify_waiting,
+            )
+        )
         self._decoded = Decoded()
         self._recent = Recent()
         self._closed = (
@@ -168,6 +182,8 @@ class PlanCache:
         frozen: bool = False,
         timezone: str = "UTC",
         redact: Redact | None = None,
+        verifier: Verifier | None = None,
+        verify: Literal["background", "inline"] = "background",
         encryption_key: str = "",
         database: str | None = None,
         database_search: Literal["replica", "server"] = "replica",
@@ -184,6 +200,8 @@ class PlanCache:
         has most. `frozen`: only serve what is there; not a byte of the directory is written, which
         may be read-only, and `store` answers with a reason.
         `timezone`: where days begin and end for words such as "yesterday".
+        `verifier`: asked about candidates that likeness alone keeps from being served; what it
+        confirms hits from then on, and with `verify="inline"` at once.
         `redact`: returns a text without what must not be embedded, stored, logged or traced; what
         it raises reaches the caller. Prompts keep their own values, and plans take them.
         `encryption_key`: 32 bytes as base64 that everything in `directory` is encrypted with.
@@ -216,6 +234,8 @@ class PlanCache:
             frozen=frozen,
             timezone=timezone,
             redact=redact,
+            verifier=verifier,
+            verify=verify,
             encryption_key=encryption_key,
             database=database or "",
             database_search=database_search,
@@ -253,7 +273,10 @@ class PlanCache:
             view = self._views.current(tenant)
             change = self._views.change  # what the view holds, or less
             asked = self._asked(text, tenant, given, grounding=grounding, view=view, schema=schema)
-            found = Lookup(self._parts(above), view, asked, change).find()
+            looking = Lookup(self._parts(above), view, asked, change)
+            found = looking.find()
+            if self._verifying is not None and isinstance(found, Miss):
+                found = self._verified(self._verifying, looking, found, above)
         except StoreError as error:
             self._trouble.failed(tenant, "store", error)
             shown = self.redacted(text)
@@ -262,6 +285,40 @@ class PlanCache:
             self._trouble.worked(found)
         self._report(found, tenant, run, self._clock.monotonic() - start)
         return found
+
+    def _verified(
+        self, verifying: Verifying, looking: Lookup, missed: Miss, above: float | None
+    ) -> Found:
+        """Show the nearest candidate in doubt to the verifier; a hit if it confirms at once."""
+        hit = looking.grey(max(self.settings.verify_from, above or -1.0))
+        entry = None if hit is None else looking.entry(hit.entry)
+        if hit is None or entry is None:
+            return missed
+        asked = looking.asked
+        grey = Grey(asked.text, entry.prompt, hit, said_now(entry, asked, hit), asked.grounding)
+        if self.settings.verify == "inline":
+            return hit if verifying.confirms(grey) else missed
+        verifying.later(grey)
+        return missed
+
+    def verified(self) -> None:
+        """Return once the verifier has seen every candidate that waits for it."""
+        if self._verifying is not None:
+            self._verifying.wait()
+
+    def _promote(self, grey: Grey) -> None:
+        """Let the prompt join the plan, unless somebody planned for it meanwhile."""
+        tenant = grey.hit.trace.tenant
+        if not self.lookup(grey.asked, tenant=tenant, grounding=grey.grounding):
+            self._keep(
+                grey.asked,
+                grey.hit.plan,
+                params=grey.params,
+                tenant=tenant,
+                grounding=grey.grounding,
+                planner="verified",
+                label=False,
+            )
 
     def _asked(
         self,
@@ -402,6 +459,33 @@ class PlanCache:
             InvalidPrompt, InvalidParameter, InvalidPlan, NotActionable, BindingError: what is
                 handed in cannot be stored; nothing was changed.
         """
+        return self._keep(
+            prompt,
+            plan,
+            params=params,
+            tenant=tenant,
+            schema=schema,
+            grounding=grounding,
+            tags=tags,
+            planner=planner,
+            cost_s=cost_s,
+        )
+
+    def _keep(
+        self,
+        prompt: str,
+        plan: Mapping[str, object] | str | ExecutionPlan,
+        *,
+        params: Mapping[str, object] | Sequence[Parameter] = (),
+        tenant: str,
+        schema: PromptSchema | None = None,
+        grounding: str = "",
+        tags: Sequence[str] = (),
+        planner: str = "",
+        cost_s: float | None = None,
+        label: bool = True,
+    ) -> Stored:
+        """Do what `store` does; `label`: whether the plan says anything about its neighbors."""
         text = check_prompt(prompt, max_chars=self.settings.max_prompt_chars)
         given = by_name(params)
         _check_tenant(tenant)
@@ -426,7 +510,8 @@ class PlanCache:
         entry = redacted(entry, asked)
         if self.settings.frozen:
             return Stored("", reason=FROZEN)
-        self._label(entry)
+        if label:
+            self._label(entry)
         if entry.plan.refusal:
             return Stored("", reason=entry.plan.refusal)
         return self._put(entry)
@@ -680,6 +765,8 @@ class PlanCache:
 
         A tenant with many changes leaves a snapshot, so that it is opened quickly again.
         """
+        if self._verifying is not None:
+            self._verifying.close()
         self.flush()
         with self.guarded(""):
             if not self.settings.frozen:

@@ -33,6 +33,8 @@ class Statistics:
     """Hits whose prompts were planned all the same, to see whether they were right."""
     explored_wrong: int = 0
     """Those where the new plan was another."""
+    verified: Mapping[str, int] = field(default_factory=dict)
+    """What a verifier said of candidates in doubt → how often."""
 
     @property
     def hit_rate(self) -> float:
@@ -148,4 +150,5 @@ def statistics(counts: Counter[str], entries: int) -> Statistics:
         feedback_wrong=counts["wrong"],
         explored=counts["explored"],
         explored_wrong=counts["explored_wrong"],
+        verified={n[9:]: c for n, c in counts.items() if n.startswith("verified:")},
     )

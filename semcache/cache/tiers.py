@@ -276,7 +276,31 @@ class Lookup:
         self.tiers.append(("semantic", "hit"))
         return self._hit("semantic", passed[0])
 
+    def grey(self, floor: float) -> Hit | None:
+        """Return, bound, the nearest candidate of a miss that only its likeness kept back.
+
+        `floor`: cosine in [-1, 1] under which none is in doubt.
+        """
+        near = [c for c in self.candidates if c.score >= floor and c.tier == "semantic"]
+        for candidate in sorted(near, key=lambda c: -c.score):
+            entry = self._known(candidate.entry)
+            if entry is None or candidate.verdicts[-1].gate not in _OF_LIKENESS:
+                continue
+            try:
+                passed = self._serve(
+                    "semantic", entry, self.asked, candidate.score, candidate.entry
+                )
+            except Refused:
+                continue
+            self.tiers.append(("semantic", "the nearest is in doubt"))
+            return self._hit("semantic", passed)
+        return None
+
     # What the tiers share ------------------------------------------------------------------
+
+    def entry(self, entry_id: str) -> Entry | None:
+        """Return an entry of the view if it may be served now; None if it is gone."""
+        return self._known(entry_id)
 
     def _known(self, entry_id: str) -> Entry | None:
         """Return an entry of the view if it may be served now.
@@ -413,6 +437,10 @@ class Lookup:
             seconds=self.seconds,
             change=self.change,
         )
+
+
+_OF_LIKENESS = frozenset({"threshold", "words", "risk"})
+"""Gates that say how alike two prompts are, and not whether the plan would be valid."""
 
 
 def _in_roles(entry: Entry, asked: Asked) -> Asked:

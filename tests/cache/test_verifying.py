@@ -1,0 +1,169 @@
+"""A verifier looks at what likeness alone kept back; without its yes it is a miss."""
+
+import threading
+from typing import Literal
+
+import pytest
+
+from semcache.cache.found import Hit, Miss
+from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import JsonObject
+from semcache.errors import InvalidSettings, ModelUnavailable
+from semcache.planners.model_verifier import ModelVerifier
+from semcache.ports import Verification, Verifier
+from semcache.prompts.parameter import Parameter
+from semcache.settings import Settings
+from semcache.stores.faiss import FaissIndex
+from semcache.stores.memory import MemoryStore
+from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
+
+STORED, ASKED, AGAIN = (
+    "sales in 2024 by state",
+    "revenue in 2023 by state",
+    "revenue in 2022 by state",
+)
+
+
+def plan(year: str) -> JsonObject:
+    call: JsonObject = {"operation": "sales", "input": {"year": year}, "route": "end"}
+    end: JsonObject = {"completed": True, "vars": {"answer": "$.call"}}
+    return {"start_node": {"route": "call"}, "call": call, "end": end}
+
+
+class Scripted:
+    """A verifier that says what a test wants."""
+
+    def __init__(self, said: bool | Exception | None) -> None:
+        self.said = said
+        self.asked: list[Verification] = []
+        self.done = threading.Event()
+
+    def verify(self, question: Verification) -> bool | None:
+        self.asked.append(question)
+        self.done.set()
+        if isinstance(self.said, Exception):
+            raise self.said
+        return self.said
+
+
+def opened(verifier: Verifier, verify: Literal["background", "inline"] = "background") -> PlanCache:
+    # The test's embedder knows no synonyms: what means the same is not near.
+    settings = Settings(threshold=0.99, verify_from=0.3, verify=verify)
+    cache = PlanCache(
+        store=MemoryStore(),
+        embedder=HashEmbedder(),
+        clock=FakeClock(),
+        make_index=lambda _: FaissIndex(),
+        observer=None,
+        settings=settings,
+        verifier=verifier,
+    )
+    cache.store(STORED, plan("2024"), params=[Parameter("year", "2024", mention="2024")])
+    return cache
+
+
+def test_what_is_confirmed_in_the_background_hits_the_next_time_with_its_own_values() -> None:
+    verifier = Scripted(said=True)
+    with opened(verifier) as cache:
+        assert isinstance(cache.lookup(ASKED), Miss)
+        cache.verified()
+        found = cache.lookup(AGAIN)
+        assert isinstance(found, Hit)
+        assert found.plan.to_dict() == plan("2022")
+        assert cache.stats().verified == {"confirmed": 1}
+    assert verifier.asked == [Verification(ASKED, STORED, plan("2023"), {"year": "2023"})]
+
+
+@pytest.mark.parametrize(
+    ("said", "counted"),
+    [(False, "rejected"), (None, "abstained"), (ModelUnavailable("down"), "failed")],
+)
+@pytest.mark.parametrize("verify", ["background", "inline"])
+def test_what_is_not_confirmed_stays_a_miss(
+    said: bool | Exception | None, counted: str, verify: Literal["background", "inline"]
+) -> None:
+    with opened(Scripted(said), verify) as cache:
+        assert isinstance(cache.lookup(ASKED), Miss)
+        cache.verified()
+        assert cache.stats().verified == {counted: 1}
+        assert isinstance(cache.lookup(AGAIN), Miss)
+
+
+def test_inline_a_confirmed_candidate_is_served_at_once() -> None:
+    with opened(Scripted(said=True), "inline") as cache:
+        found = cache.lookup(ASKED)
+        assert isinstance(found, Hit)
+        assert found.plan.to_dict() == plan("2023")
+        assert "in doubt" in found.explain()
+
+
+def test_what_would_not_be_valid_is_never_shown() -> None:
+    verifier = Scripted(said=True)
+    with opened(verifier) as cache:
+        assert isinstance(cache.lookup("sales in 2023 and 2024 by state"), Miss)  # other slots
+        assert isinstance(cache.lookup("who wrote this"), Miss)  # nothing near
+        cache.verified()
+    assert verifier.asked == []
+
+
+def test_a_prompt_is_shown_once_and_no_more_than_may_wait() -> None:
+    verifier = Scripted(said=False)
+    with opened(verifier) as cache:
+        for _ in range(3):
+            cache.lookup(ASKED)
+        cache.verified()
+        assert len(verifier.asked) == 1
+
+
+def test_a_cache_closes_while_candidates_wait() -> None:
+    verifier = Scripted(said=True)
+    cache = opened(verifier)
+    cache.lookup(ASKED)
+    cache.close()
+    cache.close()
+    assert not [t for t in threading.enumerate() if t.name == "semcache-verifier" and t.is_alive()]
+
+
+def test_a_confirmed_prompt_teaches_no_evidence() -> None:
+    with PlanCache.open(embedder=HashEmbedder(), max_wrong=0.01, verifier=Scripted(True)) as cache:
+        cache.store(STORED, plan("2024"), params=[Parameter("year", "2024", mention="2024")])
+        cache.lookup(ASKED)
+        cache.verified()
+        assert cache.evidence().labels == 0
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (['{"same": true}'], True),
+        (['```json\n{"same": false}\n```'], False),
+        (['{"same": null}'], None),
+        (["Yes, they are the same.", '{"same": true}'], True),
+        (['{"same": "yes"}', '{"same": 1}'], None),
+        (['{"same": true, "plan": {}}', "{}"], None),
+    ],
+)
+def test_a_model_is_believed_only_a_plain_yes_or_no(answers: list[str], said: bool | None) -> None:
+    model = ScriptedModel(answers)
+    heard = RecordingObserver()
+    verifier = ModelVerifier(model, observer=heard)
+    asked = Verification('a <<plan>> "quoted"', "b", plan("2024"), {})
+    assert verifier.verify(asked) is said
+    assert '<<plan>> \\"quoted\\"' in model.calls[0][-1].content
+    assert len(heard.events) == len(answers)
+
+
+def test_a_setting_that_is_none_is_a_clear_error() -> None:
+    with pytest.raises(InvalidSettings, match=r"verify is 'later'; expected background or inline"):
+        Settings(verify="later")
+
+
+def test_a_model_confirms_a_paraphrase_through_an_opened_cache() -> None:
+    stored = "total sales of the year 2024 by state and by city of all our shops"
+    asked = "total revenue of the year 2023 by state and by city of all our shops"
+    verifier = ModelVerifier(ScriptedModel(['{"same": true}']))
+    with PlanCache.open(embedder=HashEmbedder(), verifier=verifier, verify="inline") as cache:
+        cache.store(stored, plan("2024"), params=[Parameter("year", "2024", mention="2024")])
+        found = cache.lookup(asked)
+        assert isinstance(found, Hit)
+        assert found.plan.to_dict() == plan("2023")
