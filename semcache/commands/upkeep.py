@@ -15,7 +15,7 @@ from semcache.settings import Settings
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.shelf import VIEWS, Shelf
 from semcache.upkeep.compact import compact
-from semcache.upkeep.doctor import examine, sound
+from semcache.upkeep.doctor import examine, examine_database, sound
 from semcache.upkeep.migrate import migrate
 from semcache.upkeep.verify import verify
 from semcache.upkeep.warm import warm
@@ -35,6 +35,7 @@ def add(commands: "Commands") -> None:
         "--no-embedder", action="store_true", help="load no weights: look at no vectors"
     )
     _add_place(options)
+    add_database(options)
     options = add_command(commands, "verify", _verify, "Check every entry and the index.")
     _add_place(options)
     add_database(options)
@@ -68,14 +69,25 @@ def _add_place(options: argparse.ArgumentParser) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    settings = Settings.load(environ=os.environ)
-    checks = examine(
-        options.directory,
-        clock=SystemClock(),
-        embedder=None if options.no_embedder else open_embedder(settings),
-        encryption_key=settings.encryption_key,
-        repair=options.repair,
-    )
+    settings = Settings.load(environ=os.environ, database=options.database)
+    embedder = None if options.no_embedder else open_embedder(settings)
+    if settings.database:
+        checks = examine_database(
+            settings.database,
+            schema=settings.database_schema,
+            clock=SystemClock(),
+            embedder=embedder,
+            encryption_key=settings.encryption_key,
+            repair=options.repair,
+        )
+    else:
+        checks = examine(
+            options.directory,
+            clock=SystemClock(),
+            embedder=embedder,
+            encryption_key=settings.encryption_key,
+            repair=options.repair,
+        )
     if options.json:
         listed: list[Json] = [check.to_dict() for check in checks]
         print_json({"sound": sound(checks), "checks": listed})

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from psycopg import Connection, sql
@@ -27,6 +27,18 @@ WAIT_S = 2.0  # seconds to wait for a connection
 STATEMENT_TIMEOUT_S = 5.0  # seconds that one statement may take, waiting for locks included
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a server says of itself."""
+
+    postgres: str
+    """Version."""
+    pgvector: str
+    """Version; empty if it is not installed."""
+    now_s: float
+    """Epoch seconds by its own clock."""
 
 
 class PostgresStore:
@@ -119,6 +131,16 @@ class PostgresStore:
 
     def __repr__(self) -> str:
         return f"<PostgresStore in {self.connections.where}>"
+
+    def about(self) -> "Server":
+        """Return what the server is, and what it takes the time for."""
+        query = (
+            "SELECT current_setting('server_version'),"
+            " coalesce((SELECT extversion FROM pg_extension WHERE extname = 'vector'), ''),"
+            " extract(epoch FROM clock_timestamp())::float8"
+        )
+        row = self.connections.read(lambda c: c.execute(query).fetchone())
+        return Server(*(row or ("", "", 0.0)))
 
     def reachable(self, *, wait_s: float = WAIT_S) -> bool:
         """Return whether the server answers; if it was lost, after trying for up to `wait_s`."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from semcache.canonical import JsonObject
 from semcache.errors import (
     EmbeddingError,
     ForeignDirectory,
+    InvalidSettings,
     NewerFormat,
     StoreCorrupt,
     StoreError,
@@ -34,10 +35,15 @@ from semcache.stores.shelf import VIEWS, Shelf
 from semcache.upkeep.compact import room
 from semcache.upkeep.verify import Problem, verify
 
+if TYPE_CHECKING:
+    from semcache.stores.postgres import PostgresStore
+
 Level = Literal["ok", "warning", "broken"]
 
 AHEAD_S = 60.0
 """Seconds that clocks of machines may differ before a time counts as one of the future."""
+APART_S = 5.0
+"""Seconds that the clocks of machines may differ: leases, by which plans are made once, last 30."""
 LEFT_S = 3600.0
 """Seconds after which a file that was being written aside was left by a crash."""
 ROOM = 64 * 2**20
@@ -49,8 +55,8 @@ class Check:
     """One thing that was looked at."""
 
     part: str
-    """`directory`, `permissions`, `room`, `versions`, `database`, `key`, `records`, `clock`,
-    `embedder`, `index`."""
+    """`directory`, `permissions`, `room`, `versions`, `database`, `clocks`, `key`, `records`,
+    `clock`, `embedder`, `index`."""
     level: Level
     what: str
     """What was found."""
@@ -104,8 +110,36 @@ def examine(
         embedder=embedder,
         key=encryption_key,
         repair=repair,
+        shelf=None if encryption_key else Shelf(Path(directory) / VIEWS),
     )
     return tuple(doctor.examine())
+
+
+def examine_database(
+    database: str,
+    *,
+    schema: str,
+    clock: Clock,
+    embedder: Embedder | None = None,
+    encryption_key: str = "",
+    repair: bool = False,
+) -> tuple[Check, ...]:
+    """Look at a cache in PostgreSQL as `examine` does at one on disk; see there.
+
+    `schema`: where in the database it is. Tables are made if there are none.
+
+    Raises:
+        MissingExtra: `semcache[postgres]` is not installed.
+    """
+    doctor = _Doctor(
+        directory=Path(),
+        clock=clock,
+        embedder=embedder,
+        key=encryption_key,
+        repair=repair,
+        shelf=None,
+    )
+    return tuple(doctor.examine_database(database, schema))
 
 
 @dataclass(slots=True)
@@ -116,6 +150,8 @@ class _Doctor:
     key: str
     repair: bool
     """Whether to put right what can be."""
+    shelf: Shelf | None
+    """Where snapshots are that belong to the store; None: it has none of its own."""
 
     def examine(self) -> Iterator[Check]:
         found = self._place()
@@ -138,6 +174,43 @@ class _Doctor:
             return
         with closing(store):
             yield from self._inside(store)
+
+    def examine_database(self, database: str, schema: str) -> Iterator[Check]:
+        """Look at a database and all that is in the store there."""
+        from semcache.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
+
+        try:
+            plain = PostgresStore.open(database, schema=schema)
+        except (StoreError, InvalidSettings) as error:
+            cure = "see that the server runs, that the role may use it, and that the name is right"
+            yield Check("database", "broken", str(error), cure)
+            return
+        with closing(plain):
+            yield Check("database", "ok", plain.connections.where)
+            try:
+                yield from self._server(plain)
+                yield from self._inside(unlocked(plain, self.key, what="the database"))
+            except WrongKey as error:
+                cure = "give the key that it was made with, or none"
+                yield Check("key", "broken", str(error), cure)
+            except StoreError as error:
+                yield Check("database", "broken", str(error), "see that the server answers")
+
+    def _server(self, store: "PostgresStore") -> Iterator[Check]:
+        about = store.about()
+        python = ".".join(map(str, sys.version_info[:3]))
+        yield Check(
+            "versions",
+            "ok",
+            f"semcache {semcache.__version__}, Python {python}, PostgreSQL {about.postgres}, "
+            f"pgvector {about.pgvector}",
+        )
+        apart = about.now_s - self.clock.now()
+        if abs(apart) > APART_S:
+            what = f"the server's clock is {apart:+,.0f} s from ours"
+            yield Check("clocks", "warning", what, "set the clocks of all machines by NTP")
+        else:
+            yield Check("clocks", "ok", "the server's clock is ours")
 
     def _opened(self) -> PlanStore:
         plain = DiskStore.open(self.directory)
@@ -325,7 +398,7 @@ class _Doctor:
         return replace(found, repaired=f"embedded {len(others)} anew")
 
     def _index(self, store: PlanStore, embedder: Embedder) -> Check:
-        shelf = None if self.key else Shelf(self.directory / VIEWS)
+        shelf = self.shelf
 
         def problems() -> tuple[Problem, ...]:
             done = verify(

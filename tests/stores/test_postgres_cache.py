@@ -21,7 +21,9 @@ from semcache.cli import main
 from semcache.errors import InvalidSettings, StoreUnavailable
 from semcache.events import TierFailed
 from semcache.settings import Settings
-from semcache.testing import HashEmbedder, RecordingObserver
+from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
+from semcache.upkeep.doctor import examine_database, sound
+from semcache.wiring import SystemClock
 
 if TYPE_CHECKING:
     from tests.conftest import Postgres
@@ -254,6 +256,43 @@ def test_a_cache_moves_from_a_directory_to_a_database_and_back_by_command(
             found = cache.lookup("show me the sales in 2021 by category", tenant="acme")
             assert isinstance(found, Hit)
             assert cache.stats(tenant="acme").hits["template"] == 1
+
+
+class TestDoctor:
+    def test_a_sound_database_has_a_line_for_each_part(
+        self, open_cache: Open, database: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        open_cache().store(PROMPT, PLAN, params=[YEAR])
+        assert main(["doctor", "--database", database, "--no-embedder"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines] == ["ok"] * len(lines)
+        parts = [line.split()[1] for line in lines]
+        assert parts == ["database:", "versions:", "clocks:", "records:", "clock:"]
+
+    def test_a_clock_of_another_time_is_told(self, database: str) -> None:
+        checks = examine_database(database, schema="semcache", clock=FakeClock())
+        told = {check.part: check for check in checks}
+        assert (told["clocks"].level, "NTP" in told["clocks"].cure) == ("warning", True)
+
+    def test_vectors_of_another_embedder_are_made_anew(
+        self, open_cache: Open, database: str
+    ) -> None:
+        embedder = HashEmbedder(32)
+        open_cache().store(PROMPT, PLAN, params=[YEAR])
+        checks = examine_database(
+            database, schema="semcache", clock=SystemClock(), embedder=embedder, repair=True
+        )
+        assert sound(checks)
+        assert any("embedded 1 anew" in check.repaired for check in checks)
+        assert hits(open_cache(embedder=embedder), "show me the sales in 2021 by category")
+
+    def test_a_database_that_is_not_there_is_told_without_the_password(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        dsn = "postgresql://me:s3cret@/x?host=/nowhere"
+        assert main(["doctor", "--database", dsn, "--no-embedder"]) == 1
+        said = "".join(capsys.readouterr())
+        assert ("cannot be reached" in said, "s3cret" in said) == (True, False)
 
 
 class TestTrouble:
