@@ -19,6 +19,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -97,13 +98,18 @@ class Job:
     limit: int | None
 
 
+@cache
+def embedder() -> Timed:
+    """Return the embedder of this process, which remembers what its jobs embedded before."""
+    return Timed(SentenceTransformersEmbedder())
+
+
 def collect(job: Job) -> list[Decision]:
     """Replay a stream with a prior; return a decision a row."""
-    embedder = Timed(SentenceTransformersEmbedder())
-    cache = PlanCache.open(embedder=embedder, ttl_s=None, max_entries=None)
-    labels = Recorder(cache._store, job.prior, max_wrong=0.5, gates=risk_gates())
-    cache._labels = labels
-    cache._usual = cache._usual_parts()
+    plans = PlanCache.open(embedder=embedder(), ttl_s=None, max_entries=None, max_wrong=0.5)
+    labels = Recorder(plans._store, job.prior, max_wrong=0.5, gates=risk_gates())
+    plans._labels = labels
+    plans._usual = plans._usual_parts()
     decisions = []
     seen: set[str] = set()
     rows = read(job.stream, job.limit)
@@ -114,19 +120,19 @@ def collect(job: Job) -> list[Decision]:
         decision.contradicted = said(row) in unclear
         params = row.values if job.given else None
         try:
-            found = cache.lookup(row.text, tenant=row.scope, params=params)
+            found = plans.lookup(row.text, tenant=row.scope, params=params)
         except InvalidPrompt:
             continue
         if isinstance(found, Hit):
             decision.tier = found.tier
             decision.was_right = is_right(found.plan.to_dict(), row.plan)
         if labels.last is not None:
-            describe(decision, cache, row, labels.last)
+            describe(decision, plans, row, labels.last)
             if isinstance(found, Hit) and found.tier == "semantic":
                 decision.score = served_score(found, labels.last)
         decisions.append(decision)
         if isinstance(found, Miss) and row.plan is not None:
-            cache.store(row.text, row.plan, params=row.params, tenant=row.scope)
+            plans.store(row.text, row.plan, params=row.params, tenant=row.scope)
             seen.add(row.shape or "")
     return decisions
 
@@ -145,10 +151,10 @@ def contradictions(rows: Sequence[Row]) -> set[tuple[str, str]]:
     return {text for text, plans in shapes.items() if len(plans) > 1}
 
 
-def describe(decision: Decision, cache: PlanCache, row: Row, looked_up: LookedUp) -> None:
+def describe(decision: Decision, plans: PlanCache, row: Row, looked_up: LookedUp) -> None:
     """Add what serving each of the first families would have been."""
     asked, view, weighed = looked_up
-    lookup = Lookup(cache._usual, view, asked)
+    lookup = Lookup(plans._usual, view, asked, change=0)
     for one in weighed[:BOUND]:
         entry = lookup._known(one.entry)
         right = None

@@ -43,7 +43,7 @@ class Settings:
     threshold: float = 0.95
     """Cosine in [-1, 1] that a semantic candidate must exceed."""
     max_wrong: float | None = None
-    """Highest share of hits that may be wrong, in (0, 1); None sets no bound beyond the gates."""
+    """Highest share of hits that may be wrong, in (0, 1), in place of `threshold`; None: both."""
     explore: float = 0.0
     """Share of semantic hits, in [0, 1], whose prompts are planned all the same: their plans show
     how often hits are wrong. Each costs what a miss costs."""

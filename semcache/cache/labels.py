@@ -32,7 +32,7 @@ REMEMBERED = 512
 """Lookups whose neighbors are remembered until their prompts are planned."""
 LABELED = 3
 """Families that a planned prompt labels."""
-_FIRST, _OTHERS, _TOLD = 1.0, 0.3, 3.0
+_FIRST, _OTHERS, _TOLD = 1.0, 0.3, 0.3
 """Weight of a label: for the family that would have been served, for others, and from feedback."""
 
 

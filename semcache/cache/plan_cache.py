@@ -47,8 +47,8 @@ from semcache.events import (
     Tier,
 )
 from semcache.matching.evidence import Evidence
-from semcache.matching.gates import default_gates, exact_gates, risk_gates
-from semcache.matching.risk import shipped
+from semcache.matching.gates import exact_gates, risk_gates
+from semcache.matching.risk import USUAL_WRONG, shipped
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import (
     Bounds,
@@ -137,11 +137,8 @@ class PlanCache:
         )
         self._counters = Counters(store, clock)
         self._vetoes = Vetoes(store)
-        self._labels = (
-            None
-            if settings.max_wrong is None
-            else Labels(store, shipped(), max_wrong=settings.max_wrong, gates=risk_gates())
-        )
+        bound = USUAL_WRONG if settings.max_wrong is None else settings.max_wrong
+        self._labels = Labels(store, shipped(), max_wrong=bound, gates=risk_gates())
         self._verifying = (
             None
             if verifier is None
@@ -191,8 +188,8 @@ class PlanCache:
         """Return a cache kept in `directory`, in `database`, or in memory (None). Loads no model.
 
         `threshold`: cosine in [-1, 1] that a semantic candidate must exceed. `max_wrong`: highest
-        share of the hits found by meaning that may be wrong, in (0, 1): then risk decides in place
-        of threshold and words (see `matching.risk`). None sets no bound beyond threshold and gates.
+        share of the hits found by meaning that may be wrong, in (0, 1): then risk alone decides,
+        under the threshold too (see `matching.risk`). None: threshold, gates, and a risk of 2 %.
         `ttl_s`: seconds from storing to expiry, None for never; `ttl_slides`: which hits make it
         begin anew, `never`, `exact` (template and schema tiers) or `always`. `max_entries` and
         `max_bytes` bound each tenant, `max_total_entries` and `max_total_bytes` all together; None:
@@ -367,7 +364,7 @@ class PlanCache:
         """Return what the tiers work with; made once but where a prompt has its own threshold."""
         if above is None:
             return self._usual
-        return replace(self._usual, near=default_gates(above), above=above)
+        return replace(self._usual, above=above)
 
     def _usual_parts(self) -> Parts:
         return Parts(
@@ -378,12 +375,13 @@ class PlanCache:
             catalog=self.catalog,
             neighbors=self.settings.neighbors,
             exact=exact_gates(),
-            near=default_gates(self.settings.threshold),
+            near=risk_gates(),
             normalized=self._normalized,
-            weigh=self._labels.weigh if self._labels else None,
+            weigh=self._labels.weigh,
             vetoed=self._vetoed,
             failed=self._trouble.failed,
             served=self._served,
+            above=self.settings.threshold if self.settings.max_wrong is None else None,
         )
 
     def _served(self, tier: Tier, known: str, entry: Entry) -> None:
@@ -518,10 +516,9 @@ class PlanCache:
 
     def _label(self, entry: Entry) -> None:
         """Let the plan of a prompt that missed say which of its neighbors had the same."""
-        if self._labels is not None:
-            with self.guarded(entry.tenant):
-                families = {family(entry.plan, given=given) for given in (False, True)}
-                self._labels.planned(entry.tenant, entry.prompt, families)
+        with self.guarded(entry.tenant):
+            families = {family(entry.plan, given=given) for given in (False, True)}
+            self._labels.planned(entry.tenant, entry.prompt, families)
 
     def _put(self, entry: Entry) -> Stored:
         stored = self._writer.put(entry)
@@ -595,7 +592,7 @@ class PlanCache:
 
     def judged(self, hit: Hit, *, right: bool) -> None:
         """Let the risk model know how a hit turned out; nothing is vetoed or removed."""
-        if self._labels is not None and hit.tier == "semantic":
+        if hit.tier == "semantic":
             with self.guarded(hit.trace.tenant):
                 self._labels.judged(hit.trace.tenant, hit.trace.prompt, hit.entry, right=right)
 
@@ -647,8 +644,7 @@ class PlanCache:
             removed = self._store.clear(tenant)
             self._counters.forget(tenant)
             self._vetoes.forget(tenant)
-            if self._labels is not None:
-                self._labels.forget(tenant)
+            self._labels.forget(tenant)
             self._views.forget(tenant)
             self._trouble.removed(tenant or "", removed, "cleared")
         return removed
@@ -684,12 +680,10 @@ class PlanCache:
     def evidence(self, *, tenant: str = "default") -> Evidence:
         """Return a copy of what the tenant's labels said of words, word pairs and hits.
 
-        Empty where `max_wrong` was never set: then nothing is labeled.
-
         Raises:
             StoreUnavailable: the store cannot be read.
         """
-        return self._evidence().evidence(tenant)
+        return self._labels.evidence(tenant)
 
     def export_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
         """Write the tenant's evidence to a file; return from how many labels it is.
@@ -710,14 +704,10 @@ class PlanCache:
             StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing changed.
         """
         _check_tenant(tenant)
-        labels = self._evidence()
+        labels = self._labels
         evidence = read_evidence(Path(path), weights=labels.weights)
         labels.absorb(tenant, evidence)
         return evidence.labels
-
-    def _evidence(self) -> Labels:
-        """Return the keeper of evidence; one that only keeps where no `max_wrong` is set."""
-        return self._labels or Labels(self._store, shipped(), max_wrong=0.5, gates=risk_gates())
 
     def learned(self, *, tenant: str = "default") -> LearnedValues:
         """Return the values that the tenant's plans taught: words, their types, translations.
@@ -756,8 +746,7 @@ class PlanCache:
         """Write counts that are kept in memory; plans are written when stored."""
         with self.guarded(""):
             self._counters.flush()
-            if self._labels is not None:
-                self._labels.flush()
+            self._labels.flush()
             self._trouble.mended("store", doing="writing")
 
     def close(self) -> None:

@@ -13,13 +13,12 @@ from semcache.cache.given import serve_by_names
 from semcache.cache.labels import Weighed
 from semcache.cache.serving import Refused, Served, serve_by_schema, serve_by_slots
 from semcache.cache.view import View
-from semcache.canonical import dumps
 from semcache.catalog.catalog import Catalog
 from semcache.errors import EmbeddingError, InvalidPlan, InvalidVector, StoreCorrupt
 from semcache.events import Phase, Tier
 from semcache.matching.content import embedded_text, is_telling
 from semcache.matching.gates import Gates, threshold
-from semcache.matching.pair import Pair, Side, Verdict
+from semcache.matching.pair import Pair, Verdict
 from semcache.matching.risk import probability_wrong
 from semcache.matching.roles import match_slots
 from semcache.plans.checks import check_values
@@ -51,11 +50,11 @@ class Parts:
     exact: Gates
     """Gates of the template and schema tiers."""
     near: Gates
-    """Gates of the semantic tier."""
+    """Gates of the semantic tier that no evidence can argue with."""
     normalized: Callable[[Asked], PromptSchema | None]
     """What a prompt's schema is, if one can be had; asked only where the template tier missed."""
-    weigh: Callable[[View, Asked, Sequence[Neighbor]], Sequence[Weighed]] | None
-    """What the risk of each family of neighbors is; None where threshold and words decide."""
+    weigh: Callable[[View, Asked, Sequence[Neighbor]], Sequence[Weighed]]
+    """What the risk of each family of neighbors is."""
     vetoed: Callable[[Asked, str], bool]
     """Whether feedback said that an entry is wrong for a prompt."""
     failed: Callable[[str, str, Exception], None]
@@ -63,7 +62,7 @@ class Parts:
     served: Callable[[Tier, str, Entry], None]
     """Told the tier, the id and the entry of each hit."""
     above: float | None = None
-    """Cosine that this caller wants exceeded, whatever the risk is; None: as the cache has it."""
+    """Cosine that must be exceeded, whatever the risk is; None: risk alone decides."""
 
 
 class _Passed(NamedTuple):
@@ -204,19 +203,17 @@ class Lookup:
         if neighbors is None:
             self.tiers.append(("semantic", "the embedder failed"))
             return None
-        if self.parts.weigh is not None:
-            with self.timed("gates"):
-                weighed = self.parts.weigh(self.view, self.asked, neighbors)
-            if weighed:
-                return self._least_risk(weighed)
-        side = self.asked.side()
-        near = (self._near(side, n.id, n.similarity) for n in neighbors)
-        return self._agreed([passed for passed in near if passed is not None])
+        with self.timed("gates"):
+            weighed = self.parts.weigh(self.view, self.asked, neighbors)
+        if weighed:
+            return self._least_risk(weighed)
+        self._explain(neighbors)
+        return None
 
     def _neighbors(self, asked: Asked) -> Sequence[Neighbor] | None:
         """Return what is near in meaning, nearest first; None if the embedder failed."""
         # Families are told apart by their members, so that risk is weighed over more of them.
-        wanted = self.parts.neighbors * (1 if self.parts.weigh is None else WIDER)
+        wanted = self.parts.neighbors * WIDER
         try:
             with self.timed("embed"):
                 vector = self.parts.embedder.embed([embedded_text(asked.template)])[0]
@@ -236,7 +233,7 @@ class Lookup:
                 continue
             verdicts: tuple[Verdict, ...] = (one.verdict,)
             if one.verdict.passed and self.parts.above is not None:
-                pair = Pair(self.asked.side(), entry.side, score)
+                pair = Pair(self.asked.side(), entry.side, one.featured.nearest)
                 verdicts = (*verdicts, threshold(self.parts.above)(pair))
             passed = self._judge(
                 "semantic", entry, self.asked, verdicts, score=score, entry_id=one.entry
@@ -248,33 +245,18 @@ class Lookup:
         self.tiers.append(("semantic", "every candidate is too risky"))
         return None
 
-    def _near(self, side: Side, entry_id: str, score: float) -> _Passed | None:
-        seen = self.view.entries.get(entry_id)
-        if seen is None:
-            return None
-        with self.timed("gates"):
+    def _explain(self, neighbors: Sequence[Neighbor]) -> None:
+        """Say of the nearest what keeps them from being compared."""
+        side = self.asked.side()
+        for near in neighbors[:KEPT]:
+            seen = self.view.entries.get(near.id)
+            if seen is None:
+                continue
             facing = seen.facing(given=bool(self.asked.given))
-            verdicts = self.parts.near(Pair(side, facing, score))
-        if not verdicts[-1].passed:
-            text = seen.side.template.text
-            self._consider(Candidate(entry_id, seen.label, text, "semantic", score, verdicts))
-            return None
-        entry = self._known(entry_id)
-        if entry is None:
-            return None
-        return self._judge("semantic", entry, self.asked, verdicts, score=score, entry_id=entry_id)
-
-    def _agreed(self, passed: Sequence[_Passed]) -> Hit | None:
-        """Serve the best that passed, if all that passed say the same."""
-        if not passed:
-            self.tiers.append(("semantic", "no candidate passed"))
-            return None
-        if len({dumps(one.served.bound.plan) for one in passed}) > 1:
-            self.tiers.append(("semantic", "candidates that passed disagree"))
-            self.trouble = "contested"
-            return None
-        self.tiers.append(("semantic", "hit"))
-        return self._hit("semantic", passed[0])
+            verdicts = self.parts.near(Pair(side, facing, near.similarity))
+            text, score = seen.side.template.text, near.similarity
+            self._consider(Candidate(near.id, seen.label, text, "semantic", score, verdicts))
+        self.tiers.append(("semantic", "no candidate passed"))
 
     def grey(self, floor: float) -> Hit | None:
         """Return, bound, the nearest candidate of a miss that only its likeness kept back.
@@ -379,9 +361,7 @@ class Lookup:
         return _Passed(entry_id, entry, served, plan, score)
 
     def _check_contested(self, tier: Tier, asked: Asked, entry_id: str) -> None:
-        # Without risk, what passes the gates of the semantic tier is compared afterwards.
-        compared = tier == "schema" or (tier == "semantic" and self.parts.weigh is None)
-        seen = None if compared else self.view.entries.get(entry_id)
+        seen = None if tier == "schema" else self.view.entries.get(entry_id)
         if seen is not None and self.view.contested(seen, given=bool(asked.given)):
             raise Refused("contested", "as many entries that say the same have another plan")
 

@@ -117,6 +117,9 @@ class Difference:
     """Words that differ only in form."""
     moved: int
     """Shared words that stand in another order."""
+    typed: tuple[str, ...] = ()
+    """Words of the prompt among the alike that are no form of a word of the candidate, but close
+    enough to one to be it mistyped."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -130,10 +133,11 @@ def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
     if mine == its:
         return Difference((), (), 0, 0)
     extra, missing = _without(mine, its), _without(its, mine)
-    alike = _pair_off(extra, missing) if extra and missing else 0
+    typed: list[str] = []
+    alike = _pair_off(extra, missing, typed) if extra and missing else 0
     shared, theirs = _without(mine, extra), _without(its, missing)
     moved = 0 if shared == theirs else len(shared) - alike - _longest_common(shared, theirs)
-    return Difference(tuple(extra), tuple(missing), alike, max(0, moved))
+    return Difference(tuple(extra), tuple(missing), alike, max(0, moved), tuple(typed))
 
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
@@ -148,8 +152,11 @@ def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
     return left
 
 
-def _pair_off(extra: list[str], missing: list[str]) -> int:
-    """Take words that are forms of one another out of both; return how many pairs."""
+def _pair_off(extra: list[str], missing: list[str], typed: list[str]) -> int:
+    """Take words that are forms of one another out of both; return how many pairs.
+
+    What may be mistyped goes to `typed`.
+    """
     pairs = 0
     for word in list(extra):
         if word_class(word) != "open":
@@ -159,6 +166,8 @@ def _pair_off(extra: list[str], missing: list[str]) -> int:
             extra.remove(word)
             missing.remove(other)
             pairs += 1
+            if stem(word) != stem(other):
+                typed.append(word)
     return pairs
 
 

@@ -37,8 +37,32 @@ _FOLDS: dict[tuple[str, ...], str] = {
     ("how", "many"): "count",
     ("number", "of"): "count",
     ("count", "of"): "count",
-}
-"""Pairs of words that ask for a count."""
+    ("no", "less", "than"): "least",
+    ("no", "fewer", "than"): "least",
+    ("no", "more", "than"): "most",
+    ("prior", "to"): "before",
+    **{(word, "than"): "over" for word in ("more", "greater", "higher", "larger", "bigger")},
+    **{(word, "than"): "under" for word in ("less", "fewer", "lower", "smaller")},
+    **{(*lead, low, "to", high): "ascending"
+       for low, high in (("low", "high"), ("lowest", "highest"), ("smallest", "largest"))
+       for lead in ((), ("from",))},
+    **{(*lead, high, "to", low): "descending"
+       for low, high in (("low", "high"), ("lowest", "highest"), ("smallest", "largest"))
+       for lead in ((), ("from",))},
+    **{(way, "order"): f"{way}ending" for way in ("asc", "desc")},
+    **{(way, "order"): way for way in ("ascending", "descending")},
+    ("increasing", "order"): "ascending",
+    ("decreasing", "order"): "descending",
+    ("asc",): "ascending",
+    ("desc",): "descending",
+    ("above",): "over",
+    ("below",): "under",
+}  # fmt: skip
+"""Phrases that say the same thing, as a grammar book lists them → the one word that they become."""
+_LONGEST = max(map(len, _FOLDS))
+
+_ADJUNCT = frozenset("from to at via through before after since until till during for by".split())
+"""Before a value, these make a phrase that may change places with the next one of its kind."""
 
 
 def _is_slot(word: str) -> bool:
@@ -74,21 +98,55 @@ def is_polar(words: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=50_000)
 def content(text: str) -> tuple[str, ...]:
-    """Return the words of a template text that matter, folded, in order."""
+    """Return the words of a template text that matter, folded, in order.
+
+    Phrases that stand side by side and each hold values ("from <city> to <city>", "on <date>") come
+    in one order, whichever was said first.
+    """
     words = tokens(text)
     kept: list[str] = [POLAR] if is_polar(words) else []
     i = 0
     while i < len(words):
-        folded = _FOLDS.get(words[i : i + 2])
+        folded, i = _folded(words, i)
         if folded:
             kept.append(folded)
-            i += 2
-            continue
-        word = _kept(words[i], words[i + 1] if i + 1 < len(words) else "")
-        if word:
-            kept.append(word)
-        i += 1
-    return tuple(kept)
+    return tuple(_arranged(kept))
+
+
+def _folded(words: Sequence[str], at: int) -> tuple[str, int]:
+    """Return what stands for the words at `at`, empty for nothing, and where the next begin."""
+    if words[at] in _FOLDING:
+        for size in range(min(_LONGEST, len(words) - at), 0, -1):
+            folded = _FOLDS.get(tuple(words[at : at + size]))
+            if folded:
+                return folded, at + size
+    following = words[at + 1] if at + 1 < len(words) else ""
+    return _kept(words[at], following), at + 1
+
+
+_FOLDING = frozenset(phrase[0] for phrase in _FOLDS)
+
+
+def _arranged(words: Sequence[str]) -> list[str]:
+    """Return `words` with each run of phrases that hold values in one order."""
+    arranged: list[str] = []
+    run: list[list[str]] = []
+    for word in words:
+        if word in _ADJUNCT:
+            run.append([word])
+        elif run and _is_slot(word):
+            run[-1].append(word)
+        else:
+            arranged += _in_order(run)
+            run = []
+            arranged.append(word)
+    return arranged + _in_order(run)
+
+
+def _in_order(run: list[list[str]]) -> list[str]:
+    # A preposition with no value behind it belongs to what follows: nothing moves across it.
+    phrases = sorted(run) if all(len(phrase) > 1 for phrase in run) else run
+    return [word for phrase in phrases for word in phrase]
 
 
 def _kept(word: str, following: str) -> str:

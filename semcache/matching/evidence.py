@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.canonical import Json, JsonObject
-from semcache.matching.alike import Difference
+from semcache.matching.alike import Difference, word_class
+from semcache.prompts.words import (
+    AGGREGATION,
+    COMPARISON,
+    CONJUNCTIONS,
+    NEGATION,
+    ORDER,
+    QUANTIFIERS,
+    SCOPE,
+)
 
 FORMAT = 1
 """Version of the JSON of evidence; another version is not read."""
@@ -25,6 +34,8 @@ MAX_FAMILIES = 2000
 
 MOVED = "<moved>"
 """Stands among the words for another order of the same words."""
+
+_SCOPE = (SCOPE | QUANTIFIERS) - NEGATION - COMPARISON - AGGREGATION - ORDER - CONJUNCTIONS
 
 Weights = NDArray[np.float64]
 
@@ -75,6 +86,8 @@ class Evidence:
 
     words: Tally = field(default_factory=Tally)
     """Words of one side only; a difference of n words blames each of them 1/n."""
+    kinds: Tally = field(default_factory=Tally)
+    """The same by the class of the word: what a tenant's prepositions have come to, say."""
     pairs: Tally = field(default_factory=Tally)
     """Pairs of words that were exchanged for one another, and nothing else."""
     families: Tally = field(default_factory=Tally)
@@ -96,7 +109,9 @@ class Evidence:
         if difference.moved:
             words.add(MOVED)
         for word in words:
-            self.words.add(word, same=same, weight=1.0 if same else 1.0 / len(words))
+            weight = 1.0 if same else 1.0 / len(words)
+            self.words.add(word, same=same, weight=weight)
+            self.kinds.add(kind(word), same=same, weight=weight)
         if not words:
             self.families.add(family, same=same)
         if len(difference.extra) == len(difference.missing) == 1:
@@ -116,6 +131,7 @@ class Evidence:
         """Add what `more` says."""
         for mine, its in (
             (self.words, more.words),
+            (self.kinds, more.kinds),
             (self.pairs, more.pairs),
             (self.families, more.families),
             (self.record, more.record),
@@ -137,6 +153,7 @@ class Evidence:
         return {
             "format": FORMAT,
             "words": self.words.to_json(),
+            "kinds": self.kinds.to_json(),
             "pairs": self.pairs.to_json(),
             "families": self.families.to_json(),
             "record": self.record.to_json(),
@@ -157,6 +174,16 @@ class Evidence:
             return _read(cast("dict[str, Any]", body), weights)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"evidence cannot be read: {error!r}") from error
+
+
+def kind(word: str) -> str:
+    """Return the class of a word under which evidence of all its words is kept.
+
+    Of the words that steer a plan, those of scope ("any", "all", "also") are a class of their own.
+    """
+    if word == MOVED:
+        return MOVED
+    return "scope" if word in _SCOPE else word_class(word)
 
 
 def swap(left: str, right: str) -> str:
@@ -181,6 +208,7 @@ def _read(doc: dict[str, Any], weights: int) -> Evidence:
         raise ValueError(f"evidence has format {doc['format']!r}; this version reads {FORMAT}")
     return Evidence(
         words=_tally(doc["words"], MAX_WORDS),
+        kinds=_tally(doc.get("kinds", {"same": {}, "other": {}}), MAX_WORDS),
         pairs=_tally(doc["pairs"], MAX_WORDS),
         families=_tally(doc["families"], MAX_FAMILIES),
         record=_tally(doc["record"], MAX_FAMILIES),

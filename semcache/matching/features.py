@@ -12,7 +12,7 @@ from itertools import starmap
 
 from semcache.matching.alike import Difference, compare, word_class
 from semcache.matching.asking import Asking
-from semcache.matching.evidence import Evidence, swap
+from semcache.matching.evidence import Evidence, kind, swap
 from semcache.matching.proof import upper_share
 from semcache.prompts.template import Slot
 
@@ -42,6 +42,8 @@ class Featured:
     """How the prompt differs from that member."""
     values: tuple[float, ...]
     """One number for each of `NAMES`."""
+    nearest: float
+    """Cosine of its nearest member, in [-1, 1]."""
 
 
 NAMES = (
@@ -61,6 +63,8 @@ DESCRIBED = 4
 
 _WEIGHTS = {"open": 1.0, "meaning": 1.2, "digit": 1.5, "slot": 1.5, "role": 0.4, "light": 0.3}
 _FIRST_SAME = {"light": 1.5, "role": 1.0, "meaning": 0.5, "open": 0.5, "digit": 0.3, "slot": 0.3}
+_KIND = 4.0
+"""Times as much as for one word what is known beforehand counts for a class of words."""
 _FIRST_OTHER = {"light": 0.5, "role": 0.8}
 """What stands for the counts of a word, by its class, before anything was labeled."""
 
@@ -68,8 +72,18 @@ _FIRST_OTHER = {"light": 0.5, "role": 0.8}
 def odds(evidence: Evidence, word: str) -> float:
     """Return the log odds that a difference in `word` goes with another plan."""
     same, other = evidence.words.of(word)
-    kind = word_class(word)
-    return math.log((other + _FIRST_OTHER.get(kind, 1.0)) / (same + _FIRST_SAME[kind]))
+    first_same, first_other = _first(evidence, word)
+    return math.log((other + first_other) / (same + first_same))
+
+
+def _first(evidence: Evidence, word: str) -> tuple[float, float]:
+    """Return what stands for the counts of a word that was not labeled: those of its class."""
+    of_class = word_class(word)
+    first_same, first_other = _FIRST_SAME[of_class], _FIRST_OTHER.get(of_class, 1.0)
+    same, other = evidence.kinds.of(kind(word))
+    known = first_same + first_other
+    share = (first_other * _KIND + other) / (known * _KIND + same + other)
+    return known * (1 - share), known * share
 
 
 def featured(asking: Asking, near: Sequence[Near]) -> tuple[Featured, ...]:
@@ -135,7 +149,10 @@ class _Field:
             **_tenant(self.asking),
         }
         return Featured(
-            self.near[best], self.differences[best], tuple(float(values[name]) for name in NAMES)
+            near=self.near[best],
+            difference=self.differences[best],
+            values=tuple(float(values[name]) for name in NAMES),
+            nearest=self.near[at[0]].score,
         )
 
     def _standing(self, family: str, at: Sequence[int]) -> Mapping[str, float]:

@@ -10,12 +10,15 @@ import math
 
 from semcache.matching.alike import Difference, word_class
 from semcache.matching.asking import Asking
-from semcache.matching.evidence import MOVED
+from semcache.matching.evidence import MOVED, Evidence, kind
 from semcache.matching.families import Families
 
 PROVEN = 0.45
 """A word is proven harmless when its share of other plans is surely under this: after two labels
 that said so and none against, or with a few against after many more."""
+HABIT = 0.15
+"""A class of words is harmless when its share of other plans is surely under this: after a dozen
+labels that said so and hardly one against."""
 _MUST_BE_PROVEN = frozenset({"meaning", "role", "digit"})
 
 
@@ -29,12 +32,36 @@ def unproven(difference: Difference, asking: Asking) -> tuple[str, ...]:
     """Return what of a difference must not pass: words, `<moved>` for order; empty if all may."""
     words = [*dict.fromkeys(difference.words), *([MOVED] if difference.moved else [])]
     extra = frozenset() if asking.given else frozenset(difference.extra)
+    habits = _habits(difference)
+    # What a tenant's prompts use is a word of its own and no typing error: "stage" for "state".
+    words += [word for word in difference.typed if asking.families.using(word)]
     return tuple(
         word
         for word in words
-        if (_must_be_proven(word) or (word in extra and _is_unheard(word, asking.families)))
+        if (
+            _must_be_proven(word)
+            or word in difference.typed
+            or (word in extra and _is_unheard(word, asking.families))
+        )
         and upper_share(*asking.evidence.words.of(word)) > PROVEN
+        and not (kind(word) in habits and _is_habit(word, asking.evidence))
     )
+
+
+def _habits(difference: Difference) -> frozenset[str]:
+    """Return the classes of words that what their class came to may speak for.
+
+    A preposition or a word of scope that is only more or only less, not one for another: of "from"
+    and "to" each is harmless in many prompts, and one for the other in none.
+    """
+    extra, missing = set(map(kind, difference.extra)), set(map(kind, difference.missing))
+    return frozenset(each for each in ("role", "scope") if not (each in extra and each in missing))
+
+
+def _is_habit(word: str, evidence: Evidence) -> bool:
+    """Return whether the words of its class are known to be harmless, and it not to matter."""
+    same, other = evidence.words.of(word)
+    return other <= same and upper_share(*evidence.kinds.of(kind(word))) <= HABIT
 
 
 def _must_be_proven(word: str) -> bool:

@@ -3,7 +3,8 @@
 The score of a candidate is a logistic model's: log odds that its plan is the prompt's. A prior for
 the weights ships as data (`prior.json`, made by `benchmarks/train_prior.py`); a tenant's labels
 move them by online Laplace steps with a diagonal covariance (Spiegelhalter & Lauritzen 1990,
-"Sequential updating of conditional probabilities on directed graphical structures").
+"Sequential updating of conditional probabilities on directed graphical structures"), each to the
+mode of what prior and label say together.
 
 Where to stop is decided by testing, not by believing the probabilities: the prior carries what
 replays of streams that it was not trained on came to at each score: hits found by meaning, where
@@ -29,6 +30,8 @@ from semcache.matching.features import NAMES
 
 CONFIDENCE = 0.95
 """Confidence that the wrong share is under `max_wrong`, on prompts like those replayed."""
+USUAL_WRONG = 0.02
+"""Share of wrong hits that is aimed at where the caller bounds none."""
 _CLIPPED = 5.0
 """Standard deviations at which a feature is cut off, so that a strange prompt stays on the map."""
 
@@ -107,11 +110,11 @@ class Model:
 
     def __init__(self, prior: Prior, evidence: Evidence) -> None:
         self._prior = prior
-        if evidence.precision is None or evidence.pull is None:
-            self._weights = prior.weights
-        else:
+        self._weights, self._precision = prior.weights, prior.precision
+        if evidence.precision is not None and evidence.pull is not None:
             pull = prior.precision * prior.weights + evidence.pull
-            self._weights = pull / (prior.precision + evidence.precision)
+            self._precision = prior.precision + evidence.precision
+            self._weights = pull / self._precision
 
     def score(self, values: Sequence[float]) -> float:
         """Return the log odds that a candidate with these features has the prompt's plan."""
@@ -120,18 +123,40 @@ class Model:
     def step(
         self, values: Sequence[float], *, same: bool, weight: float = 1.0
     ) -> tuple[Weights, Weights]:
-        """Return what a label adds to the evidence's `precision` and `pull`."""
+        """Return what a label adds to the evidence's `precision` and `pull`.
+
+        The weights move to what is likeliest given this label and all before it, as one: each on
+        its own would explain the whole surprise, and together they would explain it forty times.
+        """
         x = self._prior.standard(values)
-        p = 1 / (1 + math.exp(-max(-30.0, min(30.0, float(x @ self._weights)))))
+        spread = x / self._precision
+        z = float(x @ self._weights)
+        surprise = _surprise(z, float(x @ spread) * weight, same=same)
+        p = float(same) - surprise
         precision = max(p * (1 - p), 1e-3) * weight * x * x
-        return precision, precision * self._weights + weight * (float(same) - p) * x
+        moved = self._weights + weight * surprise * spread
+        return precision, (self._precision + precision) * moved - self._precision * self._weights
+
+
+def _surprise(z: float, variance: float, *, same: bool) -> float:
+    """Return label minus probability once the log odds `z` moved by `variance` times just that."""
+    low, high = (0.0, 1.0) if same else (-1.0, 0.0)
+    for _ in range(30):  # halving: the difference below falls as the surprise rises
+        middle = (low + high) / 2
+        odds = max(-30.0, min(30.0, z + variance * middle))
+        if float(same) - 1 / (1 + math.exp(-odds)) > middle:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
 
 
 def cutoff(prior: Prior, max_wrong: float, record: Tally) -> float:
     """Return the lowest score that may be served; infinite if none may.
 
     `record` holds the tenant's own judged hits by `score_key`. It can only raise the cutoff: scores
-    are refused while the hits at or over them were wrong significantly more often than `max_wrong`.
+    are refused while the hits at or over them were wrong significantly more often than `max_wrong`,
+    and more than once: who judges a single hit does it because it was wrong.
     """
     lowest = math.inf
     for step in prior.steps:
@@ -175,7 +200,7 @@ def _raised(lowest: float, max_wrong: float, record: Tally) -> float:
         over = [s for s in scores if s >= max(score, lowest)]
         wrong = round(sum(record.other.get(f"{s:g}", 0.0) for s in over))
         hits = wrong + round(sum(record.same.get(f"{s:g}", 0.0) for s in over))
-        if wrong and 1 - _tail(wrong - 1, hits, max_wrong) <= 1 - CONFIDENCE:
+        if wrong > 1 and 1 - _tail(wrong - 1, hits, max_wrong) <= 1 - CONFIDENCE:
             lowest = max(lowest, score + 0.25)
     return lowest
 

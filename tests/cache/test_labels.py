@@ -150,11 +150,11 @@ def test_clearing_a_tenant_forgets_its_evidence(bounded: PlanCache) -> None:
     assert evidence(bounded) == {}
 
 
-def test_without_a_bound_no_evidence_is_kept(tmp_path: Path, embedder: HashEmbedder) -> None:
+def test_evidence_is_kept_without_a_bound_too(tmp_path: Path, embedder: HashEmbedder) -> None:
     with PlanCache.open(tmp_path, embedder=embedder) as cache:
         plan_it(cache, "sales by state", "state")
         plan_it(cache, "sales by state and city", "both")
         cache.flush()
     store = DiskStore.open(tmp_path)
-    assert store.get_note("default", "evidence") is None
+    assert store.get_note("default", "evidence") is not None
     store.close()

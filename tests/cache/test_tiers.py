@@ -195,7 +195,7 @@ def test_candidates_that_say_different_things_are_both_refused(cache: PlanCache)
     cache.store("orders for the state", plan(of="other"))
     found = missed(cache.lookup("show me the orders of the state"))
     assert found.reason == "contested"
-    assert ("semantic", "candidates that passed disagree") in found.trace.tiers
+    assert ("semantic", "every candidate is too risky") in found.trace.tiers
 
 
 def test_candidates_that_say_the_same_serve(cache: PlanCache) -> None:

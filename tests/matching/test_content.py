@@ -20,6 +20,11 @@ def template(text: str) -> TemplateText:
         ("how many orders in 2024", "the number of orders in 2024"),
         ("population of the capital", "population in the capital"),
         ("what was the total", "what had the total"),
+        ("flights from 12 to 13", "flights to 12 from 13"),
+        ("orders over $500", "orders of more than $500"),
+        ("orders below $500", "orders of less than $500"),
+        ("sales by state in ascending order", "sales by state from low to high"),
+        ("sales by state desc", "sales by state from highest to lowest"),
     ],
 )
 def test_dress_number_and_habit_do_not_matter(one: str, other: str) -> None:
@@ -38,7 +43,9 @@ def test_dress_number_and_habit_do_not_matter(one: str, other: str) -> None:
         ("sales by state", "sales by category"),
         ("orders before 2024", "orders after 2024"),
         ("orders before 2024", "orders in 2024"),
-        ("flights from 12 to 13", "flights to 12 from 13"),
+        ("flights from 12 to 13", "flights via 12 to 13"),
+        ("orders over $500", "orders of at least $500"),
+        ("sales by state ascending", "sales by state from high to low"),
         ("cancel the order", "create the order"),
         ("orders that are paid", "orders that are not paid"),
         ("sales and returns", "sales or returns"),

@@ -57,3 +57,33 @@ def test_the_share_falls_with_labels_that_agree_and_rises_with_others() -> None:
     assert upper_share(0, 0) > upper_share(2, 0) > upper_share(20, 0)
     assert upper_share(20, 0) < upper_share(20, 5)
     assert 0 < upper_share(1000, 0) < upper_share(0, 1000) < 1.1
+
+
+def labeled(word: str, times: int) -> Evidence:
+    evidence = Evidence()
+    for _ in range(times):
+        evidence.learn(compare((word, "sale"), ("sale",)), "f", same=True)
+    return evidence
+
+
+@pytest.mark.parametrize(("known", "new"), [("by", "at"), ("also", "just")])
+def test_what_prepositions_and_words_of_scope_came_to_speaks_for_a_new_one(
+    known: str, new: str
+) -> None:
+    assert doubts(f"sale {new} state", "sale state", evidence=labeled(known, 3)) == (new,)
+    assert doubts(f"sale {new} state", "sale state", evidence=labeled(known, 20)) == ()
+
+
+def test_one_preposition_for_another_is_never_a_habit() -> None:
+    evidence = labeled("by", 20)
+    assert doubts("order from ada", "order to ada", evidence=evidence) == ("from", "to")
+    assert doubts("order not paid", "order paid", evidence=labeled("never", 20)) == ("not",)
+
+
+def test_a_word_that_prompts_use_is_no_typing_error() -> None:
+    assert doubts("invoices by staet", "invoices by state") == ()
+    families = Families()
+    families.add("f", ("invoice", "state"))
+    families.add("g", ("invoice", "stage"))
+    asking = Asking(("invoice", "stage"), (), False, Evidence(), families)
+    assert unproven(compare(asking.words, ("invoice", "state")), asking) == ("stage",)
