@@ -217,12 +217,25 @@ def chosen(
         yield row, known[row.scope if which == "own" else draw.choice(others)]
 
 
+CAUSES = {
+    "the caller gives no values": "no pattern, and no values are given",
+    "may begin a further step": "no pattern, and a further step or a condition",
+    "cannot be taken apart": "no pattern",
+    "is another value whenever": "a day that depends on when it is asked",
+    "does not account for": "a word that nothing accounts for",
+    "has no property for": "a value that nothing takes",
+    "was said, and no step has it": "a value that no step has",
+    "only": "unsure of an operation that writes",
+}
+"""What an error says → the cause, the first that fits; without any, no name is near the words."""
+
+
 def cause(why: PlanningError) -> str:
-    """Return in a word why there is no plan."""
+    """Return in a few words why there is no plan."""
     questions = getattr(why, "questions", ())
     if questions:
         return "which" if str(questions[0]).startswith("Which") else "value"
-    return "apart" if "cannot be taken apart" in str(why) else "none"
+    return next((told for said, told in CAUSES.items() if said in str(why)), "nothing near")
 
 
 def called(planned: Planned) -> tuple[str, Plan]:
@@ -260,7 +273,7 @@ def table(scores: Sequence[Score]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
     for one in scores:
         told = one.to_json()
-        none = one.refused["none"] + one.refused["apart"]
+        none = one.refused.total() - one.refused["which"] - one.refused["value"]
         yield (
             f"| {one.stream} | {one.mode} | {one.catalog} | {one.planned / one.rows:.3f} "
             f"| {one.right_operation / one.rows:.3f} | {one.right / one.rows:.3f} "
@@ -332,16 +345,19 @@ def speed(size: int) -> None:
     """Print the time of a plan over a large catalog, once the index over its words is built."""
     catalog = large(size)
     made = planner(words=True)
-    print(f"{len(catalog)} operations, no model, no embedder; median and worst of 15, in ms")
+    print(f"{len(catalog)} operations, no model, no embedder; of 15 plans, in ms")
+    print(f"{'median':>8} {'worst':>8} {'CPU':>8}")
     for goal in GOALS:
         request = PlanRequest(goal, None, catalog)
         operations = made.plan(request).plan.operations()
-        taken = []
+        taken, busy = [], []
         for _ in range(15):
-            started = time.perf_counter()
+            started, used = time.perf_counter(), time.process_time()
             made.plan(request)
             taken.append((time.perf_counter() - started) * 1000)
-        print(f"{statistics.median(taken):8.1f} {max(taken):8.1f}  {goal} -> {operations}")
+            busy.append((time.process_time() - used) * 1000)
+        times = (statistics.median(taken), max(taken), statistics.median(busy))
+        print(" ".join(f"{one:8.1f}" for one in times), f" {goal} -> {operations}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -371,9 +387,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for one in scores:
         for pair, count in one.confused.most_common(5):
             print(f"  {one.stream} {one.mode} {one.catalog}: {count} x {pair}")
+        told = ", ".join(f"{count} {why}" for why, count in one.refused.most_common())
+        print(f"  {one.stream} {one.mode} {one.catalog} refused: {told}")
     if given.json:
-        told = json.dumps([one.to_json() for one in scores], indent=1)
-        given.json.write_text(told + "\n", encoding="utf-8")
+        written = json.dumps([one.to_json() for one in scores], indent=1)
+        given.json.write_text(written + "\n", encoding="utf-8")
     return 0
 
 
