@@ -86,17 +86,23 @@ class ModelDecomposer:
         grounded = tools is not None
         system = self._text.fill(
             "system",
-            tool_field=', "tool": "..."' if grounded else "",
+            toolfield=', "tool": "..."' if grounded else "",
             tools=self._text.fill("tools", operations=shown(_described(tools or ())))
             if grounded
             else "",
         )
         values: JsonObject = {one.name: one.value for one in request.params}
         failure = self._text.fill("failure", error=request.failure) if request.failure else ""
+        grounding = (
+            self._text.fill("grounding", grounding=shown(request.grounding.to_json()))
+            if request.grounding
+            else ""
+        )
         user = self._text.fill(
             "user",
             params=shown(values) if values else "none",
             failure=f"\n{failure}\n" if failure else "",
+            grounding=f"\n{grounding}\n" if grounding else "",
             prompt=shown(request.prompt),
         )
         return [Message("system", system), Message("user", user)]

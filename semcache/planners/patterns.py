@@ -60,6 +60,8 @@ class Patterns:
 
     def decompose(self, request: PlanRequest) -> Decomposition | Deferred:
         """Return the steps by the first pattern that understands all of the prompt, or why none."""
+        if request.grounding is not None:
+            return Deferred("patterns", "the domain has rules for this, which no pattern knows")
         if len(request.prompt) > MAX_CHARS or _RAGGED.search(request.prompt):
             return Deferred("patterns", "the text is too long or too ragged for a sentence")
         prompt = Prompt.of(request, self._domains)

@@ -24,6 +24,8 @@ class Whole:
 
     def decompose(self, request: PlanRequest) -> Decomposition | Deferred:
         """Return the prompt as one step, or that the caller gives no values."""
+        if request.grounding is not None:
+            return Deferred("whole", "the domain has rules for this, which words do not tell")
         if not request.params:
             return Deferred("whole", "the caller gives no values by name, so words alone decide")
         said = tokens(request.prompt)

@@ -7,6 +7,8 @@ import pytest
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.grounding import Grounded as Grounded_
+from semcache.catalog.grounding import Grounding
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidSettings, ModelUnavailable, NotActionable
 from semcache.events import ModelCalled
@@ -288,3 +290,32 @@ def test_the_surest_of_the_unsure_is_taken_if_none_is_sure() -> None:
     found = apart(Hybrid([Patterns()], sure=0.8).decompose(request("list issues")))
     assert found.confidence == 0.7
     assert found.reasons == ("pattern:simple_api is 0.70 sure; 0.80 is wanted",)
+
+
+def test_where_the_domain_has_rules_a_model_is_told_them_and_patterns_leave_the_goal_to_it() -> (
+    None
+):
+    rules = Grounding.from_json(
+        {
+            "name": "support",
+            "domain": "shop.example",
+            "version": "1",
+            "use-cases": [
+                {
+                    "action": "List issues",
+                    "params": {},
+                    "capabilities": ["List the issues"],
+                    "intent": "See them",
+                }
+            ],
+            "constraints": ["Never list closed issues"],
+        }
+    )
+    grounded = Grounded_(rules, rules.use_cases[0], 1.0)
+    asked = PlanRequest("list issues", None, CATALOG, grounding=grounded)
+    found = Patterns().decompose(asked)
+    assert isinstance(found, Deferred)
+    assert found.why == "the domain has rules for this, which no pattern knows"
+    model = ScriptedModel([answer(LIST)])
+    assert apart(Hybrid([Patterns(), Grounded(model)]).decompose(asked)).strategy == "grounded"
+    assert "Never list closed issues" in model.calls[0][1].content

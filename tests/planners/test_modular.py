@@ -4,12 +4,15 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ask_user
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
     InvalidParameter,
+    InvalidPrompt,
     ModelUnavailable,
     NotActionable,
     OperationFailed,
@@ -364,3 +367,45 @@ def test_a_name_without_two_halves_is_refused_where_two_are_needed(semcache: Sem
 def test_values_of_the_caller_are_used_by_name(semcache: SemCache, github: GitHub) -> None:
     semcache.run("list issues and count them", params={"owner": "acme", "repo": "site"})
     assert github.calls == [("list_issues", {"owner": "acme", "repo": "site"})]
+
+
+@pytest.mark.parametrize("prompt", ["", "   ", "\0", "x" * 30_000])
+def test_an_empty_or_endless_goal_is_refused_before_anything_is_asked(
+    semcache: SemCache, prompt: str
+) -> None:
+    with pytest.raises(InvalidPrompt):
+        semcache.run(prompt)
+
+
+def test_two_hundred_goals_in_one_are_refused(semcache: SemCache, github: GitHub) -> None:
+    with pytest.raises(PlanningError, match="too long or too ragged"):
+        semcache.run("list issues in acme/site" + " then list issues in acme/site" * 200)
+    assert github.calls == []
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        "list|get|create|issues|issue|branches|in acme/site|in mandubian/ccos|then|and|filter by|"
+        "sort by|count them|keep the first 2|but ask me for|the page size|label bug|title|open|17|"
+        "without|it|their|labels|,|by state|number".split("|")
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+@given(WORDS)
+@settings(max_examples=60, deadline=None)
+def test_any_words_become_a_valid_plan_or_a_typed_refusal(words: list[str]) -> None:
+    catalog = GitHub().catalog.with_builtins([ask_user(), PARTING, *TRANSFORMS])
+    prompt = " ".join(words)
+    try:
+        planned = planner().plan(PlanRequest(prompt, None, catalog))
+    except PlanningError:
+        return
+    assert check(planned.plan, catalog) == ()
+    for one in planned.params:
+        assert one.mention is None or one.mention in prompt
+    assert planned.intents is not None
+    graph = IntentGraph.from_json(planned.intents)
+    assert {node for one in graph.steps for node in one.plan_nodes} == set(serves(planned.plan))
