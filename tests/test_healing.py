@@ -193,8 +193,8 @@ def test_a_wrong_semantic_hit_that_fails_is_vetoed_for_that_prompt(office: Offic
     found = office.semcache.lookup("please visits to Bergen", params={"town": "Bergen"})
     assert isinstance(found, Hit)
     assert found.tier == "semantic"
-    with pytest.raises(Exception, match="visits"):
-        office.semcache.run("please visits to Bergen", params={"town": "Bergen"})
+    answer = office.semcache.run("please visits to Bergen", params={"town": "Bergen"})
+    assert (answer.value, answer.planned) == ({"answer": 6}, True)
     again = office.semcache.lookup("please visits to Bergen", params={"town": "Bergen"})
-    assert not isinstance(again, Hit)
-    assert isinstance(office.semcache.lookup(PROMPT, params={"town": "Oslo"}), Hit)
+    assert (again.entry if isinstance(again, Hit) else "") != found.entry
+    assert found.entry in {entry.id for entry in office.semcache.cache.entries()}
