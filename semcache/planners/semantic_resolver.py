@@ -1,19 +1,13 @@
 """Resolving by meaning: how near operations are to a step, beside the words that they share."""
 
+from semcache.planners.choosing import Candidate, chosen, none
 from semcache.planners.intents import SubIntent
 from semcache.planners.operation_index import Indexes, known_as
 from semcache.planners.relevant import Relevant
 from semcache.planners.resolution import Asked, Resolved
-from semcache.planners.resolve import (
-    AMBIGUOUS,
-    CANDIDATES,
-    Candidate,
-    Said,
-    WordResolver,
-    chosen,
-    none,
-)
+from semcache.planners.resolve import AMBIGUOUS, CANDIDATES, WordResolver
 from semcache.planners.synonyms import GENERAL, Synonyms
+from semcache.planners.word_evidence import Said
 from semcache.ports import Embedder
 
 ENOUGH = 0.5
