@@ -176,11 +176,30 @@ def probe(path: Path, *, timeout_s: float) -> None:
 
     Raises:
         sqlite3.Error: it is locked, read-only, or not a database.
+        StoreCorrupt: what diskcache keeps in it is not what diskcache writes.
     """
     with closing(sqlite3.connect(path, timeout=timeout_s, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        try:
+            found = _foreign_settings(connection)
+        except UnicodeDecodeError as error:  # a damaged name in what SQLite says is wrong
+            raise _corrupt(repr(str(path.parent)), error) from error
         connection.execute("ROLLBACK")
+    if found:
+        raise _corrupt(repr(str(path.parent)), found)
+
+
+def _foreign_settings(connection: sqlite3.Connection) -> str:
+    """Return which setting of diskcache is damaged; empty if none. It would stumble over one."""
+    tables = "SELECT count(*) FROM sqlite_master WHERE name = 'Settings'"
+    if not connection.execute(tables).fetchone()[0]:
+        return ""
+    known = {*diskcache.DEFAULT_SETTINGS, *diskcache.core.METADATA}
+    for (key,) in connection.execute("SELECT CAST(key AS BLOB) FROM Settings"):
+        name = b"" if key is None else key
+        if name.decode(errors="replace") not in known:
+            return f"it has a setting {name!r}"
+    return ""
 
 
 def damage(path: Path) -> str:
@@ -188,11 +207,14 @@ def damage(path: Path) -> str:
     try:
         with closing(sqlite3.connect(path)) as connection:
             found: str = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            found = _foreign_settings(connection) if found == "ok" else found
+    except UnicodeDecodeError as error:
+        return str(error)
     except sqlite3.DatabaseError as error:
         if isinstance(failure(error, path.parent), StoreUnavailable):
             raise
         return str(error)
-    return "" if found == "ok" else found
+    return found
 
 
 def failure(error: sqlite3.Error, directory: Path) -> StoreError:
@@ -201,9 +223,13 @@ def failure(error: sqlite3.Error, directory: Path) -> StoreError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
     name = repr(str(directory))
     if code in _DAMAGED:
-        return StoreCorrupt(
-            f"the database of the store {name} is damaged: {error}; restore it from a copy, or "
-            "start anew with `DiskStore.open(directory, repair=True)`, which keeps the old files"
-        )
+        return _corrupt(name, error)
     why = _UNAVAILABLE.get(code, "SQLite refuses")
     return StoreUnavailable(f"the store {name} cannot be used: {why} ({error}); try again later")
+
+
+def _corrupt(name: str, what: object) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"the database of the store {name} is damaged: {what}; restore it from a copy, or "
+        "start anew with `DiskStore.open(directory, repair=True)`, which keeps the old files"
+    )

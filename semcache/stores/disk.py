@@ -526,6 +526,11 @@ class _Failing:
             from semcache.stores.database import failure  # noqa: PLC0415 - imports diskcache
 
             raise failure(error, self._directory) from error
+        if isinstance(error, UnicodeDecodeError):
+            raise StoreCorrupt(
+                f"the store {str(self._directory)!r} holds what is no text: {error}; restore it "
+                "from a copy, or start anew with `DiskStore.open(directory, repair=True)`"
+            ) from error
         if isinstance(error, UnicodeEncodeError):
             raise InvalidInput(
                 f"text to be looked up holds a lone surrogate at {error.start}; "
