@@ -379,7 +379,8 @@ class _Doctor:
 
     def _embedded(self, store: PlanStore, embedder: Embedder) -> Check:
         wanted = embedder.fingerprint
-        others = [r for r in _all(store) if r.vector is None or r.embedder != wanted]
+        strange = (r for r in _all(store) if r.vector is None or r.embedder != wanted)
+        others = [record for record in strange if _readable(record)]
         if not others:
             return Check("vectors", "ok", f"all of {wanted}")
         names = sorted({record.embedder or "no embedder" for record in others})

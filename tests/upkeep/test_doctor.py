@@ -126,7 +126,13 @@ def keys_of_another(directory: Path) -> None:
         store.put(replace(store.scan("acme")[0], keys=("template:0",)))
 
 
+def no_entry_and_no_vector(directory: Path) -> None:
+    no_entry(directory)
+    embedded_by_another(directory)
+
+
 ILLS = [
+    Ill(no_entry_and_no_vector, "vectors", "1 entries have vectors of model of before"),
     Ill(readable_by_all, "permissions", "others can read"),
     Ill(left_by_a_crash, "leftovers", "1 files were being written"),
     Ill(page_of_zeros, "database", "damaged"),
