@@ -42,8 +42,8 @@ Level = Literal["ok", "warning", "broken"]
 
 AHEAD_S = 60.0
 """Seconds that clocks of machines may differ before a time counts as one of the future."""
-APART_S = 5.0
-"""Seconds that the clocks of machines may differ: leases, by which plans are made once, last 30."""
+APART_S = 2.0
+"""Seconds that the clocks of machines may differ: leases, by which plans are made once, last 10."""
 LEFT_S = 3600.0
 """Seconds after which a file that was being written aside was left by a crash."""
 ROOM = 64 * 2**20
