@@ -67,9 +67,7 @@ class Interview:
         self._answers = {name_key(topic): value for topic, value in (answers or {}).items()}
         self._lock = threading.Lock()
         self._made = list(made)
-        self._again: dict[tuple[str, str], deque[Json]] = defaultdict(deque)
-        for one in made:
-            self._again[one.operation, one.input].append(one.output)
+        self._again: dict[tuple[str, str], deque[Json]] = {}
 
     @property
     def answers(self) -> dict[str, Json]:
@@ -139,8 +137,12 @@ class Interview:
     def behind(self, plan: ExecutionPlan, catalog: Catalog) -> Catalog:
         """Return `catalog` with the answers behind `ask_user`, and with calls that are recorded.
 
-        A call that was made before the run had to wait gives what it gave then.
+        A call that was made before the run came upon a question gives what it gave then.
         """
+        with self._lock:
+            self._again = defaultdict(deque)
+            for one in self._made:
+                self._again[one.operation, one.input].append(one.output)
         if ASK_USER not in catalog:
             catalog = catalog.with_builtins([ask_user()])
         calls: dict[str, Call] = {}
@@ -172,7 +174,7 @@ class Interview:
             said = {k: v for k, v in given.items() if k != operation.idempotency_key}
             key = operation.name, digest(said)
             with self._lock:
-                if self._again[key]:
+                if self._again.get(key):
                     return self._again[key].popleft()
             output = call(given)
             try:

@@ -236,6 +236,17 @@ def test_what_was_called_before_a_question_is_not_called_again(
     assert [name for name, _ in service.calls] == ["create_issue", "list_labels", "list_issues"]
 
 
+def test_what_was_called_before_a_question_is_not_called_again_where_somebody_answers_at_once(
+    service: Service, clock: FakeClock
+) -> None:
+    said = {"page size": "9", "bug": "urgent"}
+    with opened(service, clock, ask=lambda question: said[question.topic]) as semcache:
+        semcache.cache.store("file it and list what is like it", LABELS)
+        answer = semcache.run("file it and list what is like it")
+    assert answer.value == {"answer": {"perPage": 9, "labels": ["urgent"]}}
+    assert [name for name, _ in service.calls] == ["create_issue", "list_labels", "list_issues"]
+
+
 def test_a_plan_that_branches_asks_only_what_it_comes_to(
     semcache: SemCache, service: Service
 ) -> None:
