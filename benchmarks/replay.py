@@ -1,6 +1,6 @@
 """Replay streams of prompts against a cold cache with a perfect planner behind it, and score it.
 
-    python benchmarks/replay.py STREAM.jsonl ... [--json OUT]
+    python benchmarks/replay.py STREAM.jsonl ... [--json OUT] [--seeds 5]
 
 A stream has one JSON object a line: `{"id", "scope", "text", "params": [{"name", "value", "text"}],
 "plan": {...} | null}`. `scope` is the tenant; `plan` is what a perfect planner returns for that
@@ -394,6 +394,9 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--seed", type=int, help="shuffle the rows with this seed; default: file order"
     )
+    parser.add_argument(
+        "--seeds", type=int, metavar="N", help="replay in N orders, shuffled with seeds 0 to N-1"
+    )
     parser.add_argument("--mode", choices=("text", "params", "both"), default="both")
     parser.add_argument(
         "--caches",
@@ -424,29 +427,73 @@ def setup(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def orders(args: argparse.Namespace) -> tuple[int | None, ...]:
+    """Return the seeds that rows are shuffled with; None is file order."""
+    return (args.seed,) if args.seeds is None else tuple(range(args.seeds))
+
+
+def replay_all(
+    args: argparse.Namespace, embedder: Timed, path: Path, seed: int | None
+) -> Iterator[Score]:
+    """Replay one stream in one order against every cache, printing a line for each."""
+    options = {"threshold": args.threshold, "max_wrong": args.max_wrong}
+    rows = list(read(path, args.rows))
+    if seed is not None:
+        random.Random(seed).shuffle(rows)  # noqa: S311 - an order, not a secret
+    if {"response", "orra"} & set(args.caches):
+        embedder.warm([r.text for r in rows])
+    for given in {"text": (False,), "params": (True,), "both": (False, True)}[args.mode]:
+        for name, cache in caches(embedder, options, args.caches, given=given):
+            score = Score(stream=path.stem, cache=name, given=given)
+            yield replay(cache, rows, score, bar=sys.stderr.isatty())
+            print(line(score.summary()), flush=True)
+
+
+def spread(runs: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return mean, lowest and highest of the shares over runs that differ in row order."""
+    out = []
+    for each in zip(*runs, strict=True):
+        row = {key: each[0][key] for key in ("stream", "cache", "given")}
+        for share in ("right_of_ceiling", "wrong_share"):
+            values = [summary[share] for summary in each]
+            row[share] = {"mean": sum(values) / len(values), "low": min(values)}
+            row[share]["high"] = max(values)
+        out.append(row)
+    return out
+
+
+def spread_line(row: dict[str, Any]) -> str:
+    """Return one row of the table of spreads."""
+    shares = (
+        f"{share} {row[share]['mean']:.3f} ({row[share]['low']:.3f} to {row[share]['high']:.3f})"
+        for share in ("right_of_ceiling", "wrong_share")
+    )
+    mode = "params" if row["given"] else "text"
+    return f"{row['stream']:14s} {row['cache']:14s} {mode:7s} " + "  ".join(shares)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     args = arguments(argv)
     embedder = Timed(SentenceTransformersEmbedder())
-    options = {"threshold": args.threshold, "max_wrong": args.max_wrong}
     scores: list[Score] = []
+    runs: list[list[dict[str, Any]]] = []
     print(head(), flush=True)
-    for path in args.streams:
-        rows = list(read(path, args.rows))
-        if args.seed is not None:
-            random.Random(args.seed).shuffle(rows)  # noqa: S311 - an order, not a secret
-        if {"response", "orra"} & set(args.caches):
-            embedder.warm([r.text for r in rows])
-        for given in {"text": (False,), "params": (True,), "both": (False, True)}[args.mode]:
-            for name, cache in caches(embedder, options, args.caches, given=given):
-                score = Score(stream=path.stem, cache=name, given=given)
-                scores.append(replay(cache, rows, score, bar=sys.stderr.isatty()))
-                print(line(score.summary()), flush=True)
-    summaries = [score.summary() for score in scores]
-    if len(args.streams) > 1:
-        print(*[line(s) for s in pooled(summaries)], sep="\n")
+    for seed in orders(args):
+        if seed is not None:
+            print(f"rows shuffled with seed {seed}:")
+        run = [score for path in args.streams for score in replay_all(args, embedder, path, seed)]
+        summaries = [score.summary() for score in run]
+        if len(args.streams) > 1:
+            print(*[line(s) for s in pooled(summaries)], sep="\n")
+        scores += run
+        runs.append([*summaries, *pooled(summaries)])
+    spreads = spread(runs)
+    if len(runs) > 1:
+        print(*map(spread_line, spreads), sep="\n")
     if args.json:
         out = {"setup": setup(args), "streams": summaries, "pooled": pooled(summaries)}
+        out |= {"runs": runs, "spread": spreads} if len(runs) > 1 else {}
         out["mistakes"] = {
             f"{s.stream} {s.cache} {'params' if s.given else 'text'}": s.mistakes for s in scores
         }

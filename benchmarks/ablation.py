@@ -1,0 +1,115 @@
+"""Replay streams with one part of matching left out at a time: what each part gives.
+
+    python benchmarks/ablation.py STREAM.jsonl ... [--rows 800] [--mode text] [--max-wrong 0.01]
+
+Each line is semcache without that part: mean share of what could be served, wrong hits of all hits,
+over the streams. Parts are taken out from outside, as no setting may, in a fresh cache each.
+"""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from unittest.mock import patch
+
+from replay import Score, Semcache, Timed, pooled, read
+from replay import replay as replayed
+from train_prior import first
+
+from semcache.cache import labels, plan_cache, tiers, writer
+from semcache.cache.labels import Labels
+from semcache.cache.view import View
+from semcache.matching import content, proof
+from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.prompts.template import TemplateText
+
+Without = Callable[[contextlib.ExitStack], None]
+
+
+def _text(template: TemplateText) -> str:
+    return template.text
+
+
+def _embedding(stack: contextlib.ExitStack) -> None:
+    for module in (tiers, writer):
+        stack.enter_context(patch.object(module, "embedded_text", _text))
+
+
+PARTS: dict[str, Without] = {
+    "nothing (all parts)": lambda _: None,
+    "must-be-proven words": lambda s: s.enter_context(
+        patch.object(labels, "unproven", lambda *_: ())
+    ),
+    "evidence of planned misses": lambda s: s.enter_context(
+        patch.object(Labels, "planned", lambda *_: None)
+    ),
+    "classes of words in evidence": lambda s: s.enter_context(
+        patch.object(proof, "_is_habit", lambda *_: False)
+    ),
+    "trained prior (plain sense instead)": lambda s: s.enter_context(
+        patch.object(plan_cache, "shipped", plain_sense)
+    ),
+    "contested entries refused": lambda s: s.enter_context(
+        patch.object(View, "contested", lambda *_, **__: False)
+    ),
+    "embedding of content words only": _embedding,
+    "yes-or-no questions told apart": lambda s: s.enter_context(
+        patch.object(content, "is_polar", lambda _: False)
+    ),
+    "phrases that say the same": lambda s: s.enter_context(
+        patch.object(content, "_FOLDING", frozenset())
+    ),
+    "phrases that change places": lambda s: s.enter_context(
+        patch.object(content, "_arranged", list)
+    ),
+    "alignment of unseen values": lambda s: s.enter_context(
+        patch.object(tiers.Lookup, "_aligned", lambda _: None)
+    ),
+}
+"""What is left out → how."""
+
+
+def plain_sense() -> object:
+    """Return the prior that training starts from, with the table of the one that ships."""
+    prior = first()
+    return type(prior)(prior.center, prior.spread, prior.weights, prior.precision, _STEPS)
+
+
+_STEPS = plan_cache.shipped().steps
+
+
+def run(args: argparse.Namespace, embedder: Timed, without: Without) -> Sequence[Score]:
+    """Return the scores of the streams without a part."""
+    scores = []
+    with contextlib.ExitStack() as stack:
+        without(stack)
+        content.content.cache_clear()
+        for path in args.streams:
+            given = args.mode == "params"
+            cache = Semcache(embedder, max_wrong=args.max_wrong)
+            score = Score(stream=path.stem, cache="semcache", given=given)
+            scores.append(replayed(cache, read(path, args.rows), score, bar=False))
+    content.content.cache_clear()
+    return scores
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("streams", nargs="+", type=Path, metavar="STREAM.jsonl")
+    parser.add_argument("--rows", type=int, default=800)
+    parser.add_argument("--mode", choices=("text", "params"), default="text")
+    parser.add_argument("--max-wrong", type=float)
+    args = parser.parse_args()
+    embedder = Timed(SentenceTransformersEmbedder())
+    print(f"{'without':38s} right  wrong / hits")
+    for name, without in PARTS.items():
+        total = pooled([score.summary() for score in run(args, embedder, without)])[0]
+        wrong = f"{total['wrong']} / {total['hits']} = {total['wrong_share']:.4f}"
+        print(f"{name:38s} {total['right_of_ceiling']:.3f}  {wrong}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
