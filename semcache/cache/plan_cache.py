@@ -24,6 +24,7 @@ from semcache.cache.statistics import Counters, Statistics, statistics
 from semcache.cache.tiers import Lookup, Parts
 from semcache.cache.transfer import read_entries, write_entries
 from semcache.cache.trouble import Trouble
+from semcache.cache.varying import at, held, varying
 from semcache.cache.verifying import Grey, Verifying, said_now
 from semcache.cache.vetoes import Vetoes
 from semcache.cache.view import View
@@ -450,7 +451,8 @@ class PlanCache:
         """Keep `plan`, made for `prompt`, with its values generalized; return what was done.
 
         `plan`: a JSON object or a plan of any format. `params`: the values it depends on. A plan
-        for the same template, fixed values and fingerprints replaces the one before. `cost_s`:
+        for the same template, fixed values and fingerprints replaces the one before; but where
+        another value changed what nobody said, each plan serves its own value alone. `cost_s`:
         seconds that it took to make; what took long is kept longest. None: nobody knows.
 
         Raises:
@@ -512,7 +514,29 @@ class PlanCache:
             self._label(entry)
         if entry.plan.refusal:
             return Stored("", reason=entry.plan.refusal)
-        return self._put(entry)
+        return self._put(self._told_apart(entry, view))
+
+    def _told_apart(self, entry: Entry, view: View | None) -> Entry:
+        """Hold a plan to its values where they are seen to change what nobody said."""
+        if view is None:
+            return entry
+        old = next((e for e in self._standing(entry, view) if e.id == entry.id), None)
+        names = frozenset() if old is None else varying(old, entry)
+        if old is not None and names:
+            with self.guarded(entry.tenant):
+                self._put(held(old, names))
+                self._store.remove(entry.tenant, [old.id])
+        elif old is None and view.rivals(entry):
+            names = at(entry, {i for fixed in view.varying(entry) for i in fixed})
+        return held(entry, names) if names else entry
+
+    def _standing(self, entry: Entry, view: View) -> Iterator[Entry]:
+        """Yield the entries with the template of `entry` that serve all values."""
+        with self.guarded(entry.tenant):
+            for known in view.same_template(entry.template):
+                record = self._store.get(entry.tenant, known)
+                if record is not None:
+                    yield from_record(record)
 
     def _label(self, entry: Entry) -> None:
         """Let the plan of a prompt that missed say which of its neighbors had the same."""

@@ -75,6 +75,16 @@ class View:
         words = content(seen.facing(given=given).template.text)
         return not seen.fixed and kin.contested(seen.family(given=given), words)
 
+    def rivals(self, entry: Entry) -> bool:
+        """Return whether entries with the template text of `entry` have another plan."""
+        said = family(entry.plan, given=False)
+        words = " ".join(content(entry.template.text))
+        return not self.kin(entry.side, given=False).saying.get(words, {}).keys() <= {said}
+
+    def varying(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
+        """Return the positions of the slots that entries with its template text fix."""
+        return tuple(self.fixed.get(entry.template.text, ()))
+
     def put(self, record: Record, embedder: str) -> None:
         """Take in a record, replacing what was known under its id."""
         self.drop(record.id)

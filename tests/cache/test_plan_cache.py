@@ -115,7 +115,7 @@ def test_a_plan_that_was_stored_again_replaces_the_one_before(
     cache: PlanCache, observer: RecordingObserver
 ) -> None:
     first = cache.store("sales in 2024", plan(year="2024", currency="USD"), params=[YEAR])
-    again = cache.store("sales in 2022", plan(year="2022", currency="EUR"), params={"year": "2022"})
+    again = cache.store("sales in 2024", plan(year="2024", currency="EUR"), params=[YEAR])
     assert (again.id, again.replaced, first.replaced) == (first.id, True, False)
     assert given_input(cache.lookup("sales in 2023")) == {"year": "2023", "currency": "EUR"}
     assert [stored.replaced for stored in observer.of(EntryStored)] == [False, True]
