@@ -308,7 +308,7 @@ _CUSTOMERS_BY_CITY = Query(
 )
 _AVERAGE_PRICE = Query("number", "SELECT avg(price) FROM products WHERE category = ?")
 
-CASES: tuple[Case, ...] = (
+ONE_STEP: tuple[Case, ...] = (
     # The same question of other years and in other words.
     _case("Show me total sales in 2024 by category", _SUM_BY_CATEGORY, "2024"),
     _case("Show me total sales in 2023 by category", _SUM_BY_CATEGORY, "2023"),
@@ -475,7 +475,10 @@ CASES: tuple[Case, ...] = (
     _case("List customers in Virginia", _CUSTOMERS_IN, "VA"),
     _case("List customers in Texas since 2023", _CUSTOMERS_SINCE, "TX", "2023"),
     _case("List customers in Georgia since 2022", _CUSTOMERS_SINCE, "GA", "2022"),
-    # Several steps: a call that needs another's result, what is done to a result, questions.
+)
+"""Prompts that one call answers."""
+
+SEVERAL_STEPS: tuple[Case, ...] = (
     _case("Get order ORD1042, then get its customer", _CUSTOMER_OF, "ORD1042"),
     _case("Get order ORD1500, then get its customer", _CUSTOMER_OF, "ORD1500"),
     _case(
@@ -502,4 +505,8 @@ CASES: tuple[Case, ...] = (
         max_price="100",
     ),
 )
+"""Prompts of several steps: a call that needs another's result, what is done to a result, and
+questions to a person."""
+
+CASES: tuple[Case, ...] = (*ONE_STEP, *SEVERAL_STEPS)
 """Asked one after the other of one cache, so that later ones meet the plans of earlier ones."""

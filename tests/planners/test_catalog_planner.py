@@ -10,7 +10,7 @@ from semcache.catalog.operation import Operation
 from semcache.demo import sales as sales_data
 from semcache.demo.check import finding
 from semcache.demo.operations import catalog as demo_catalog
-from semcache.demo.prompts import CASES, Case
+from semcache.demo.prompts import ONE_STEP, Case
 from semcache.errors import NotActionable, PlanningError
 from semcache.execution.routes import RoutesEngine
 from semcache.planners.catalog_planner import CatalogPlanner
@@ -232,7 +232,7 @@ def demo() -> Iterator[tuple[Catalog, Callable[[Planned], Json], Callable[[Case,
     database.close()
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.prompt)
+@pytest.mark.parametrize("case", ONE_STEP, ids=lambda case: case.prompt)
 def test_a_prompt_of_the_demo_is_answered_right_with_no_model(
     demo: tuple[Catalog, Callable[[Planned], Json], Callable[[Case, Json], str]],
     rules: RuleNormalizer,
