@@ -15,6 +15,7 @@ from semcache.planners.answers import json_object
 from semcache.planners.attempts import Accepted, Asking, Rejected
 from semcache.planners.texts import load
 from semcache.ports import Clock, Completion, Message, Model, Observer, RememberingModel
+from semcache.prompts.redaction import Redact, checked
 from semcache.runs.faults import HOPELESS, Fault, fault_of
 from semcache.runs.here import Open, here, run_id, told
 from semcache.runs.here import node as open_node
@@ -189,6 +190,7 @@ class Reflection:
         stop: Stop | None = None,
         model: Model | None = None,
         observer: Observer | None = None,
+        redact: Redact | None = None,
     ) -> None:
         """Keep what is asked for.
 
@@ -200,6 +202,7 @@ class Reflection:
             stop: A further rule of when to give up.
             model: Is asked what went wrong; None: the kind of the failure decides.
             observer: Hears of reflections outside a run; inside one, the run's own does.
+            redact: Changes every text of the history that must not be written down.
 
         Raises:
             InvalidSettings: no attempt, or a negative delay.
@@ -214,6 +217,7 @@ class Reflection:
         self._model = model
         self._clock = clock
         self._observer = observer
+        self._redact = redact
         self._lock = threading.Lock()
         self._history: deque[Entry] = deque(maxlen=MAX_HISTORY)
 
@@ -450,6 +454,9 @@ class Reflection:
             self._observer(event)
 
     def _record(self, entry: Entry) -> None:
+        if self._redact is not None:
+            error, reason = (checked(self._redact, text) for text in (entry.error, entry.reason))
+            entry = replace(entry, error=error, reason=reason)
         with self._lock:
             self._history.append(entry)
 

@@ -72,7 +72,8 @@ from semcache.runs.here import Here, Open, OpenRun, here
 from semcache.runs.here import node as open_node
 from semcache.runs.node import Node
 from semcache.runs.recorder import Runs
-from semcache.runs.redacted import redacted_event
+from semcache.runs.redacted import redacted_event, redacted_json
+from semcache.runs.redaction import kept
 from semcache.runs.tools import Introspection
 from semcache.runs.tree import Run
 from semcache.settings import Settings
@@ -634,7 +635,7 @@ class SemCache:
             if id(failed.error) in known:
                 return Verdict(retry=False, reason="The plan was made anew, and is the same")
             known.add(id(failed.error))
-            return _judged(failed, current.plan, self._given(job, failed))
+            return _judged(failed, current.plan, self._given(job, failed), self._shown)
 
         try:
             came = self.reflection.step("execute", work, level="run", judge=judge)
@@ -652,6 +653,11 @@ class SemCache:
         home = standing.home if standing is not None else self.runs
         called = home.view(job.run, tenant=job.tenant).named(name) if name else ()
         return called[-1].input if called else None
+
+    def _shown(self, value: Json) -> Json:
+        """Return `value` as run trees have it."""
+        redact = self.cache.redact
+        return kept(value if redact is None else redacted_json(value, redact))
 
     def _replanned(self, job: "_Job", broken: "_Chosen", attempt: Attempt) -> "_Chosen":
         """Return a new plan in the place of one that failed, which is taken back.
@@ -802,6 +808,10 @@ class SemCache:
             writes=[],
         )
 
+    def open_run(self, name: str, *, tenant: str = "default") -> OpenRun:
+        """Return a run to open by `with`, whose tree holds what is run inside."""
+        return OpenRun(name, home=self.runs, emit=self._emit, clock=self._clock, tenant=tenant)
+
     def workflow(
         self, name: str, work: Callable[P, T], *, tenant: str = "default"
     ) -> Callable[P, T]:
@@ -906,9 +916,11 @@ def _is_news(schema: PromptSchema, found: Miss) -> bool:
     return not schema.partial and not had_complete
 
 
-def _judged(failed: Failed, plan: ExecutionPlan, given: Json) -> Verdict:
+def _judged(
+    failed: Failed, plan: ExecutionPlan, given: Json, shown: Callable[[Json], Json]
+) -> Verdict:
     """Return what comes of a plan that failed."""
-    match blame(failed.error, plan, given):
+    match blame(failed.error, plan, given, shown=shown):
         case "values":
             reason = f"The values will not do: {failed.error}"
             return Verdict(retry=False, reason=reason, decision="values")

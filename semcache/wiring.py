@@ -254,6 +254,7 @@ def open_semcache(
             enabled=settings.reflection,
             attempts=settings.reflection_attempts,
             delay_s=settings.reflection_delay_s,
+            redact=redact,
         ),
         groundings=(
             Groundings(groundings, embedder, closed=catalog.closed) if groundings else None

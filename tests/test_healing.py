@@ -198,3 +198,17 @@ def test_a_wrong_semantic_hit_that_fails_is_vetoed_for_that_prompt(office: Offic
     again = office.semcache.lookup("please visits to Bergen", params={"town": "Bergen"})
     assert (again.entry if isinstance(again, Hit) else "") != found.entry
     assert found.entry in {entry.id for entry in office.semcache.cache.entries()}
+
+
+def test_a_redacted_run_heals_as_any_other_and_its_history_hides_what_it_must(
+    make_office: Any,
+) -> None:
+    office = make_office(redact=lambda text: text.replace("Atlantis", "<town>"))
+    office.store(plan())
+    office.errors = [ValueError("no Atlantis")]
+    with pytest.raises(OperationFailed, match="no Atlantis"):
+        office.run("Atlantis")
+    assert office.decisions() == ["values"]
+    assert "<town>" in office.semcache.reflection.history[0].error
+    assert "Atlantis" not in repr(office.semcache.reflection.history)
+    assert "Atlantis" not in str(office.semcache.runs.latest())

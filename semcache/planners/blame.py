@@ -1,6 +1,6 @@
 """Whose fault it is that a plan failed: the plan's, the values', or nobody's for long."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from semcache.canonical import Json, leaves
@@ -14,8 +14,16 @@ Blame = Literal["plan", "values", "passing", "nobody"]
 same plan may well work in a moment. `nobody`: none of these; the caller decides."""
 
 
-def blame(error: Exception, plan: ExecutionPlan, given: Json) -> Blame:
+def blame(
+    error: Exception,
+    plan: ExecutionPlan,
+    given: Json,
+    *,
+    shown: Callable[[Json], Json] = lambda value: value,
+) -> Blame:
     """Return whose fault `error` is; `given` is what the operation that failed was called with.
+
+    `shown`: what became of a value before it stood in `given`, where some of it is redacted.
 
     Told by types and statuses. An operation that did not take a value is the value's fault only if
     it was one of the prompt's that it was given: what the plan itself made up is the plan's.
@@ -30,12 +38,16 @@ def blame(error: Exception, plan: ExecutionPlan, given: Json) -> Blame:
     about_values = fault == "input" or any(
         isinstance(cause, ValueError | OperationRefused) for cause in causes(error)
     )
-    if about_values and not isinstance(error, InvalidPlan) and _has(given, set(_bound(plan))):
+    if (
+        about_values
+        and not isinstance(error, InvalidPlan)
+        and _has(given, set(_bound(plan, shown)))
+    ):
         return "values"
     return "plan"
 
 
-def _bound(plan: ExecutionPlan) -> Iterator[tuple[str, Json]]:
+def _bound(plan: ExecutionPlan, shown: Callable[[Json], Json]) -> Iterator[tuple[str, Json]]:
     """Yield the scalars of the prompt that stand in the plan."""
     if not isinstance(plan, WrittenPlan):
         return
@@ -47,7 +59,7 @@ def _bound(plan: ExecutionPlan) -> Iterator[tuple[str, Json]]:
                 part = part[str(step)]
             elif isinstance(part, list):
                 part = part[int(step)]
-        yield from _scalars(part)
+        yield from _scalars(shown(part))
 
 
 def _has(given: Json, bound: set[tuple[str, Json]]) -> bool:

@@ -5,11 +5,9 @@ from typing import ParamSpec, TypeVar
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.operation import Effect, Operation
-from semcache.errors import InvalidInput
 from semcache.ports import Clock, Observer
 from semcache.runs.here import OpenRun, here
 from semcache.runs.recorder import Runs
-from semcache.runs.spawning import MAX_RUNS
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,10 +33,6 @@ def workflow(
 
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         standing = here()
-        if standing is not None and standing.runs >= MAX_RUNS:
-            raise InvalidInput(
-                f"{standing.runs} runs stand one in the other; {name!r} would be one too many"
-            )
         with OpenRun(
             name,
             home=runs,

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from semcache.canonical import Json, JsonObject
+from semcache.errors import InvalidInput
 from semcache.events import NodeClosed, NodeKind, NodeOpened, NodeStatus
 from semcache.ports import Clock, Observer
 from semcache.runs.redaction import kept
@@ -14,6 +15,8 @@ from semcache.runs.redaction import kept
 if TYPE_CHECKING:
     from semcache.runs.recorder import Runs
 
+MAX_RUNS = 8
+"""Runs that may stand one in the other."""
 MAX_NAME = 200  # characters
 
 
@@ -153,7 +156,10 @@ class Open:
 
 
 class OpenRun(Open):
-    """A run: the root of a tree, or, inside another run of the same tenant, a child of that."""
+    """A run: the root of a tree, or, inside another run of the same tenant, a child of that.
+
+    Entering it raises InvalidInput where eight runs stand one in the other already.
+    """
 
     def __init__(
         self,
@@ -178,13 +184,18 @@ class OpenRun(Open):
         # Tenants are hard partitions: what one does for another stands in a tree of its own.
         above = self._under
         inside = above is not None and above.tenant == self._tenant
+        if above is not None and above.runs >= MAX_RUNS:
+            raise InvalidInput(
+                f"{above.runs} runs stand one in the other here, which is as deep as they may: an "
+                "agent that asks itself never ends"
+            )
         self._here = Here(
             tree=above.tree if above is not None and inside else self._own_id,
             run=self._own_id,
             node=self._own_id,
             tenant=self._tenant,
             depth=above.depth + 1 if above is not None and inside else 0,
-            runs=above.runs + 1 if above is not None and inside else 1,
+            runs=above.runs + 1 if above is not None else 1,
             home=above.home if above is not None and inside else self._home,
             emit=self._emit,
             clock=self._clock,

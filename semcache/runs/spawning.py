@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput
 from semcache.events import SpawnDecided, SpawnRequested
-from semcache.runs.here import Here, OpenRun
+from semcache.runs.here import MAX_RUNS, Here, OpenRun
 from semcache.runs.redaction import hidden
 
 T = TypeVar("T")
@@ -19,8 +19,6 @@ MAX_PENDING = 32
 """Requests of one tenant that may wait at the same time."""
 MAX_KNOWN = 1000
 """Requests that are remembered; those decided longest ago are forgotten first."""
-MAX_RUNS = 8
-"""Runs that may stand one in the other."""
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 

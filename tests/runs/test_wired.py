@@ -1,5 +1,6 @@
 """The run tree as `SemCache` grows it."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from semcache import SemCache, Settings, catalog_from, operation
+from semcache import AsyncSemCache, SemCache, Settings, catalog_from, operation
 from semcache.canonical import dumps
 from semcache.errors import OperationFailed
 from semcache.events import NodeClosed, NodeFinished, NodeOpened
@@ -152,3 +153,38 @@ def test_an_observer_hears_of_every_node_and_breaks_nothing_when_it_raises(
     assert {e.id for e in heard.of(NodeOpened)} <= {n.id for n in run}
     assert len(heard.of(NodeFinished)) == 3
     assert len([r for r in caplog.records if "the observer raised" in r.message]) == 1
+
+
+def test_an_agent_that_asks_itself_is_stopped(opened: Any) -> None:
+    @operation(effect="read", name="count_visits")
+    def again(town: str) -> int:
+        """Ask itself."""
+        semcache.run("visits to Bergen", params={"town": town})
+        return 1
+
+    semcache = opened(again)
+    store(semcache)
+    with pytest.raises(OperationFailed, match="as deep as they may"):
+        semcache.run("visits to Bergen", params={"town": "Bergen"})
+    run = semcache.runs.latest()
+    assert len([n for n in run if n.kind == "run"]) == 8
+
+
+def test_runs_of_async_callers_stand_where_they_were_asked(opened: Any) -> None:
+    semcache = opened()
+    store(semcache)
+
+    async def main() -> None:
+        with semcache.open_run("all towns"):
+            async with AsyncSemCache(semcache) as door:
+                await asyncio.gather(*(
+                    door.run(f"visits to {town}", params={"town": town})
+                    for town in ("Bergen", "Trondheim", "Hamar")
+                ))  # fmt: skip
+
+    asyncio.run(main())
+    run = semcache.runs.latest()
+    assert run.root.name == "all towns"
+    assert sorted(n.name for n in run.root.children.values()) == [
+        "visits to Bergen", "visits to Hamar", "visits to Trondheim",
+    ]  # fmt: skip
