@@ -96,6 +96,9 @@ class Settings:
     """Seconds that one call of the model may take."""
     plan_format: str = "routes"
     """Format of the plans that the model is asked for: `routes`, `tasks` or `program`."""
+    steps_by_model: bool = False
+    """Whether the model is asked to take a goal apart, for operations to be found step by step,
+    before it is asked for a whole plan. One call more, and the plan is made of checked parts."""
     model_operations: int = 40
     """Operations that the model is shown at first: of a larger catalog, the most relevant."""
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -26,6 +26,7 @@ from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.planners.builtin_resolver import BuiltinResolver
 from semcache.planners.catalog_planner import CatalogPlanner
 from semcache.planners.decompose import Decomposer, Hybrid
+from semcache.planners.deferring import Deferring
 from semcache.planners.failures import FailureMemory
 from semcache.planners.grounding import Groundings
 from semcache.planners.learned import Learned, LearnedResolver
@@ -453,12 +454,12 @@ def _planners(
 ) -> list[Planner]:
     """The catalog for what one query settles, then steps; a model that writes whole plans last."""
     patterns = Patterns(domains=settings.domains)
+    # Neither strategy would say anything else to a repair.
+    alone = ModularPlanner(Hybrid([patterns, Whole()]), resolver, rounds=0)
     if model is None:
-        # Neither strategy would say anything else to a repair.
-        simple = Hybrid([patterns, Whole()])
-        return [CatalogPlanner(), ModularPlanner(simple, resolver, rounds=0)]
+        return [CatalogPlanner(), alone]
     relevant = Relevant(embedder, most=settings.model_operations)
-    strategies: list[Decomposer] = [
+    asked: list[Decomposer] = [
         patterns,
         Grounded(
             model,
@@ -478,7 +479,10 @@ def _planners(
         clock=clock,
         redact=redact,
     )
-    return [CatalogPlanner(), ModularPlanner(Hybrid(strategies), resolver), by_model]
+    steps: Planner = Deferring(alone)
+    if settings.steps_by_model:
+        steps = ModularPlanner(Hybrid(asked), resolver)
+    return [Deferring(CatalogPlanner()), steps, by_model]
 
 
 def _resolver(embedder: Embedder, learned: Learned) -> Resolver:

@@ -83,7 +83,7 @@ def test_without_a_model_rules_and_catalog_are_all_there_is() -> None:
 
 
 def test_a_model_named_in_settings_is_asked_with_its_key(openai_server: "OpenAIServer") -> None:
-    openai_server.says(*["no idea"] * 7, '{"not_actionable": "no ships here"}')
+    openai_server.says(*["no idea"] * 3, '{"not_actionable": "no ships here"}')
     settings = Settings(
         model="gpt-x", base_url=openai_server.base_url, api_key="sk-1", model_retries=0
     )

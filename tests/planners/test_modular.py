@@ -250,7 +250,13 @@ def test_a_model_takes_apart_what_patterns_leave_and_the_plan_is_kept(
         },
     )
     openai_server.answers(lambda _: "no schema" if len(openai_server.requests) < 4 else told)
-    settings = Settings(model="m", api_key="k", base_url=openai_server.base_url, model_retries=0)
+    settings = Settings(
+        model="m",
+        api_key="k",
+        base_url=openai_server.base_url,
+        model_retries=0,
+        steps_by_model=True,
+    )
     with SemCache.open(
         catalog=github.catalog, settings=settings, embedder=HashEmbedder(), clock=FakeClock()
     ) as semcache:

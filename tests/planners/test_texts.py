@@ -42,7 +42,7 @@ def test_slots_are_filled_once_and_values_are_never_scanned_again() -> None:
 def test_every_slot_of_every_text_is_a_plain_name() -> None:
     for name in NAMES:
         for section in load(name).sections.values():
-            assert re.findall(r"<<(.*?)>>", section) == re.findall(r"<<([a-z]+)>>", section)
+            assert re.findall(r"<<(.*?)>>", section) == re.findall(r"<<([a-z_]+)>>", section)
 
 
 @pytest.mark.parametrize("value", [{}, [], {"é": [1, {"b": None}], "c": "x\ny"}, [[1], 2], "<a>"])
