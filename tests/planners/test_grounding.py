@@ -10,6 +10,7 @@ from semcache.catalog.grounding import Grounding
 from semcache.errors import InvalidSettings
 from semcache.planners.grounding import Groundings
 from semcache.semcache import SemCache
+from semcache.settings import Settings
 from semcache.sources.functions import catalog_from, operation
 from semcache.testing import HashEmbedder, ScriptedModel
 
@@ -103,6 +104,7 @@ SAID = [*["no steps"] * 4, json.dumps(PLAN)]
 def opened(model: ScriptedModel, groundings: Sequence[Grounding]) -> SemCache:
     return SemCache.open(
         catalog=catalog_from(refund),
+        settings=Settings(steps_by_model=True),
         model=model,
         embedder=HashEmbedder(),
         groundings=groundings,

@@ -286,7 +286,7 @@ def catalog() -> Catalog:
 def test_a_whole_semcache_is_encrypted_by_its_settings(tmp_path: Path, catalog: Catalog) -> None:
     told = Settings.load(environ={"SEMCACHE_ENCRYPTION_KEY": KEY}, directory=tmp_path)
     assert KEY not in repr(told)
-    model = ScriptedModel(["who knows Springfield"] * 10)
+    model = ScriptedModel(["who knows Springfield"] * 6)
     with SemCache.open(
         settings=told, catalog=catalog, model=model, embedder=HashEmbedder()
     ) as semcache:
