@@ -1,5 +1,6 @@
 """What every room's tests may ask for: a clean environment, a real embedder, an OpenAI server."""
 
+import atexit
 import hashlib
 import json
 import os
@@ -95,6 +96,7 @@ class Postgres:
     def close(self) -> None:
         """Stop the server for good."""
         self._server.cleanup()
+        atexit.unregister(self._server._cleanup)  # it would make its folder again
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 # ruff: noqa: S608 - statements of tests about tables of tests
 
+import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -115,6 +117,29 @@ def test_who_asks_for_a_lease_learns_what_its_last_holder_wrote(
     assert store.last_change() == 0
     assert store.lease("acme", "plan", "me", ttl_s=10, now_s=0.0)
     assert store.last_change() == 7
+
+
+_shared: list[PostgresStore] = []
+"""What a forked process finds."""
+
+
+def _seen(_: int) -> tuple[int, int]:
+    store = _shared[0]
+    before = store.last_change()
+    return before, store.put(make_record(f"{os.getpid()}")).change
+
+
+def test_a_forked_process_listens_for_itself_and_leaves_its_parents_connection_alone(
+    opened: Open,
+) -> None:
+    store = opened(3600.0)
+    store.put(make_record("a"))
+    listening(store)
+    _shared[:] = [store]
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.map(_seen, [0]) == [(1, 2)]
+    until(partial(reached, store, 2))
+    assert store.put(make_record("b")).change == store.last_change() == 3
 
 
 def test_closing_ends_the_thread(opened: Open) -> None:
