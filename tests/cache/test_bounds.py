@@ -7,6 +7,7 @@ import pytest
 from semcache.cache.plan_cache import PlanCache
 from semcache.errors import InvalidInput, InvalidSettings
 from semcache.events import EntriesRemoved
+from semcache.ports import Record
 from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 
@@ -155,13 +156,21 @@ def test_a_plan_that_holds_what_yesterday_was_does_not_live_longer_by_being_serv
         assert cache.entries()[0].expires_s == end
 
 
-def test_an_entry_that_was_removed_does_not_come_back_by_being_extended(clock: FakeClock) -> None:
+def test_an_entry_that_is_removed_while_it_is_extended_does_not_come_back(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opened(clock, ttl_s=100.0, ttl_slides="exact") as cache:
         keep(cache, "sales")
-        entry = cache.entries()[0]
-        cache.invalidate(id=entry.id)
+        get = cache._store.get
+
+        def get_before_another_removes(tenant: str, known: str) -> Record | None:
+            record = get(tenant, known)
+            cache._store.remove(tenant, [known])
+            return record
+
         clock.advance(60)
-        cache._served("template", entry.id, entry)
+        monkeypatch.setattr(cache._store, "get", get_before_another_removes)
+        cache._served("template", cache.entries()[0].id, cache.entries()[0])
         assert cache.entries() == ()
 
 

@@ -72,3 +72,16 @@ def test_a_change_that_was_never_told_is_seen_when_it_is_looked_for(
         killed.put(make_record("a"))
         monkeypatch.setattr(disk, "RECHECK_S", 0.0)
         assert other.last_change() == 1
+
+
+def test_a_change_is_seen_at_once_however_long_nobody_looks_by_himself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "RECHECK_S", 1e9)
+    with (
+        closing(DiskStore.open(tmp_path / "store")) as left,
+        closing(DiskStore.open(tmp_path / "store")) as right,
+    ):
+        for number in range(1, 20):
+            (left, right)[number % 2].put(make_record("a"))
+            assert left.last_change() == right.last_change() == number
