@@ -110,7 +110,7 @@ def _enums(document: Json, root: JsonObject) -> Iterator[tuple[str, tuple[str, .
         return
     properties = document.get("properties")
     for name, described in properties.items() if isinstance(properties, dict) else ():
-        values = tuple(dict.fromkeys(_texts(described, root, depth=0)))
+        values = tuple(dict.fromkeys(_texts(described, root, seen=set())))
         if values and name not in CONTROL_FIELDS:
             yield name, values
         yield from _nested(described, root)
@@ -122,16 +122,23 @@ def _nested(described: Json, root: JsonObject) -> Iterator[tuple[str, tuple[str,
         yield from _enums(described.get("items"), root)
 
 
-def _texts(described: Json, root: JsonObject, *, depth: int) -> Iterator[str]:
-    """Yield the texts that a property may be: its enum, its items', its alternatives'."""
-    if not isinstance(described, dict) or depth > 10:  # a schema may refer to itself
+def _texts(described: Json, root: JsonObject, *, seen: set[str]) -> Iterator[str]:
+    """Yield the texts that a property may be: its enum, its items', its alternatives'.
+
+    `seen` are the references that were followed: a schema may refer to itself, over and over.
+    """
+    if not isinstance(described, dict):
         return
     if isinstance(values := described.get("enum"), list):
         yield from (value for value in values if isinstance(value, str))
     alternatives = described.get("anyOf")
     inner = alternatives if isinstance(alternatives, list) else []
-    for part in (*inner, described.get("items"), _referred(described, root)):
-        yield from _texts(part, root, depth=depth + 1)
+    for part in (*inner, described.get("items")):
+        yield from _texts(part, root, seen=seen)
+    reference = described.get("$ref")
+    if isinstance(reference, str) and reference not in seen:
+        seen.add(reference)
+        yield from _texts(_referred(described, root), root, seen=seen)
 
 
 def _referred(described: JsonObject, root: JsonObject) -> Json:

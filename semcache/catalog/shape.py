@@ -272,19 +272,27 @@ def _enum(described: Json, root: JsonObject) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _parts(described: Json, root: JsonObject, depth: int = 0) -> Iterator[JsonObject]:
-    """Yield a schema and its alternatives, references followed; the last ones are the plainest."""
+def _parts(described: Json, root: JsonObject) -> Iterator[JsonObject]:
+    """Yield a schema and its alternatives, references followed; the last ones are the plainest.
+
+    What a schema refers to is yielded once, so that one which refers to itself ends.
+    """
+    yield from _unseen(described, root, set())
+
+
+def _unseen(described: Json, root: JsonObject, seen: set[str]) -> Iterator[JsonObject]:
     part = _object(described)
     reference = part.get("$ref")
     if isinstance(reference, str):
+        if reference in seen:
+            return
+        seen.add(reference)
         part = _referred(reference, root) | {k: v for k, v in part.items() if k != "$ref"}
     yield part
-    if depth > 5:  # a schema may refer to itself
-        return
     for word in ("anyOf", "oneOf", "allOf"):
         alternatives = part.get(word)
         for alternative in alternatives if isinstance(alternatives, list) else ():
-            yield from _parts(alternative, root, depth + 1)
+            yield from _unseen(alternative, root, seen)
 
 
 def _referred(reference: str, root: JsonObject) -> JsonObject:

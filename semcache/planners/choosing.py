@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from semcache.errors import InvalidOperation
 from semcache.planners.fitting import Fit, Unfit, breaches
 from semcache.planners.intents import SubIntent
 from semcache.planners.operation_index import VERBS, content
@@ -36,7 +37,12 @@ class Candidate:
 
 def checked(made: Fit | Unfit, asked: Asked) -> Fit | Unfit:
     """Return a fit whose values the operation's schema takes; else why it does not."""
-    broken = breaches(made, asked) if isinstance(made, Fit) else ()
+    if isinstance(made, Unfit):
+        return made
+    try:
+        broken = breaches(made, asked)
+    except InvalidOperation as error:  # one broken schema keeps no other operation from its work
+        return Unfit(made.known, str(error))
     return Unfit(made.known, f"its input would be refused: {broken[0]}") if broken else made
 
 

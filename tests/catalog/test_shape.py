@@ -1,6 +1,7 @@
 import pytest
 
 from semcache.canonical import Json, JsonObject
+from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import Shape, shape
 
@@ -109,3 +110,16 @@ def test_a_query_is_read_through_references() -> None:
 def test_what_cannot_be_read_is_left_out(schema: JsonObject) -> None:
     one = shape(Operation(name="list_things", summary="", input_schema=schema))
     assert one.query is None
+
+
+def test_a_schema_that_refers_to_itself_over_and_over_ends() -> None:
+    again: list[Json] = [{"$ref": "#/$defs/knot"} for _ in range(50)]
+    knot: JsonObject = {"anyOf": [*again, {"enum": ["a"]}]}
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"knot": {"$ref": "#/$defs/knot"}},
+        "$defs": {"knot": knot},
+    }
+    operation = Operation("list_knots", "", schema)
+    assert [one.name for one in shape(operation).inputs] == ["knot"]
+    assert Catalog([operation]).closed == {"knot": ("a",)}

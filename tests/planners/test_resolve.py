@@ -184,6 +184,13 @@ def test_a_number_stands_for_itself_and_not_inside_another_value() -> None:
     assert {one.name: one.value for one in found.params} == {"date": "2024-05-01", "passengers": 2}
 
 
+def test_an_operation_with_a_broken_schema_keeps_no_other_from_its_work() -> None:
+    broken = Operation("list_issue", "", {"type": "object", "required": "no"}, {}, "read")
+    catalog = Catalog([broken, operation("list_issues", state=TEXT)])
+    found = resolve("list issues", catalog)
+    assert operations(found) == "list_issues"
+
+
 def test_a_step_that_reads_never_becomes_an_operation_that_writes() -> None:
     catalog = Catalog([operation("create_issue", effect="write")])
     assert isinstance(resolve("list issue", catalog), Referral)
