@@ -88,8 +88,9 @@ class Settings:
     """Threads for one embedding; more is slower on a busy machine."""
     model: str = ""
     """Name of the language model behind normalizer and planner; empty: rules and catalog only."""
-    base_url: str = ""
-    """Base URL of an OpenAI-compatible server; empty: OpenAI's own."""
+    base_url: str = field(default="", repr=False)
+    """Base URL of an OpenAI-compatible server; empty: OpenAI's own. It may hold a password: never
+    shown."""
     api_key: str = field(default="", repr=False)
     """Key for the model; read from `OPENAI_API_KEY` too. Never shown."""
     model_timeout_s: float = 60.0

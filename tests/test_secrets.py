@@ -57,14 +57,16 @@ def catalog() -> Catalog:
 
 # specs: security
 def test_no_repr_of_anything_behind_a_cache_shows_the_key(tmp_path: Path, catalog: Catalog) -> None:
-    settings = Settings(api_key=SECRET, model="m", base_url="http://127.0.0.1:9/v1")
+    url = f"http://me:{SECRET}@127.0.0.1:9/v1"
+    settings = Settings(api_key=SECRET, model="m", base_url=url)
     with SemCache.open(
         tmp_path, catalog=catalog, settings=settings, embedder=HashEmbedder()
     ) as semcache:
         things = [
             semcache,
             settings,
-            OpenAIModel("m", api_key=SECRET),
+            Settings(database=f"postgresql://me:{SECRET}@db/x", encryption_key=SECRET),
+            OpenAIModel("m", api_key=SECRET, base_url=url),
             OpenAIEmbedder(api_key=SECRET),
             Auth.bearer(SECRET) | Auth.parameter("key", SECRET) | Auth.basic("me", SECRET),
             McpServer(("run", SECRET), environment={"KEY": SECRET}),
