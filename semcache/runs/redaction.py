@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from semcache.canonical import MAX_DEPTH, Json, JsonObject
@@ -11,6 +12,9 @@ HIDDEN: Final = "<redacted>"
 """What stands in the place of a secret."""
 MAX_CHARS: Final = 2000
 """Characters of the texts of one value that are kept, all of them together."""
+
+SHORTEST: Final = 6
+"""Characters of the shortest text that can hold a secret that is told by its form."""
 
 _NAMES = re.compile(
     r"(?:^|[_-])(?:pass(?:word|wd|phrase)?|pwd|secrets?|tokens?|api[_-]?keys?|access[_-]?keys?|"
@@ -39,9 +43,10 @@ _SECRETS = re.compile(
 
 def hidden(text: str) -> str:
     """Return `text` with whatever looks like a secret replaced by `<redacted>`."""
-    return _SECRETS.sub(HIDDEN, text)
+    return text if len(text) < SHORTEST else _SECRETS.sub(HIDDEN, text)
 
 
+@lru_cache(maxsize=4096)  # the same few names come with every call
 def is_secret_name(name: str) -> bool:
     """Return whether what is called `name` is a secret: `api_key`, `userPassword`, `token`."""
     spelled = _CAMEL.sub("_", name)
