@@ -187,7 +187,7 @@ def test_the_five_operations_can_be_awaited() -> None:
     [
         (PlanCache, AsyncPlanCache, {"open", "emit", "guarded", "planning", "redacted"}),
         # What does no I/O is called on the `semcache` inside.
-        (SemCache, AsyncSemCache, {"open", "standing", "workflow"}),
+        (SemCache, AsyncSemCache, {"open", "open_run", "standing", "workflow"}),
     ],
 )
 def test_both_doors_have_the_same_calls_with_the_same_parameters(
