@@ -16,8 +16,8 @@ from semcache.ports import Record, Vector
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.template import Slot, TemplateText
 
-FORMAT = 1
-"""Version of the JSON of an entry; a reader refuses later ones."""
+FORMAT = 2
+"""Version of the JSON of an entry; a reader refuses others."""
 
 
 @dataclass(frozen=True, slots=True)
