@@ -71,7 +71,7 @@ def test_the_key_of_a_template_holds_the_words_that_are_fixed() -> None:
 
 
 BROKEN: list[dict[str, Any]] = [
-    {"format": 2},
+    {"format": 1},
     {"format": None},
     {"template": None},
     {"template": {"text": "x", "slots": [{"kind": "year"}]}},
