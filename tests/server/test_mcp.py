@@ -2,6 +2,9 @@
 
 import asyncio
 import os
+import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
@@ -186,3 +189,34 @@ def test_the_command_serves_http_with_tokens_alone(
     assert "--tokens" in capsys.readouterr().err
     assert main(["mcp", "--http", "port"]) == 2
     assert "HOST:PORT" in capsys.readouterr().err
+
+
+def test_the_command_serves_http_until_it_is_told_to_end(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (tmp_path / "tokens").write_text(f"{ACME} acme\n", encoding="utf-8")
+    command = ["-m", "semcache", "mcp", "--http", str(port), "--tokens", "tokens"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    address = f"http://127.0.0.1:{port}/mcp"
+
+    async def work(client: Client) -> Any:
+        return await said(client, "statistics", {})
+
+    with subprocess.Popen(  # noqa: S603 - our own interpreter
+        [sys.executable, *command], cwd=tmp_path, env=environment
+    ) as process:
+        try:
+            while not _listens(port):
+                assert process.poll() is None
+                time.sleep(0.05)
+            assert httpx2.post(address, json={}).status_code == 401
+            assert over_http(address, ACME, work)["entries"] == 0
+        finally:
+            process.terminate()
+    assert process.returncode in {0, -signal.SIGTERM}
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
