@@ -55,11 +55,3 @@ def _place(name: str, described: Json, root: JsonObject, *, required: bool) -> P
     texts = (part.get("description") for part in choices(one, root))
     text = next((text for text in texts if isinstance(text, str)), "")
     return Place(name, one, required, frozenset(types(one, root) - {"null"}), text)
-
-
-def item_types(schema: JsonObject, root: JsonObject) -> frozenset[str]:
-    """Return the JSON types of the items of a list, without null; empty if it does not say."""
-    found: set[str] = set()
-    for part in choices(schema, root):
-        found |= types(part.get("items"), root)
-    return frozenset(found - {"null"})

@@ -7,7 +7,7 @@ object or a plain value. Fields are found by their name, spelled in any way, sin
 from collections.abc import Iterator
 
 from semcache.binding.codecs import number
-from semcache.canonical import Json, JsonObject, same
+from semcache.canonical import Json, same
 from semcache.errors import BindingError, OperationRefused
 from semcache.planners.synonyms import words
 from semcache.plans.inputs import kind
@@ -142,8 +142,3 @@ def order(value: Json) -> Order:
     if size is not None:
         return (0, size, "")
     return (1, 0.0, value.casefold()) if isinstance(value, str) else (2, 0.0, "")
-
-
-def as_object(row: Json) -> JsonObject:
-    """Return a row as an object."""
-    return row if isinstance(row, dict) else {ITSELF: row}
