@@ -18,7 +18,7 @@ import math
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -108,8 +108,8 @@ def collect(job: Job) -> list[Decision]:
     """Replay a stream with a prior; return a decision a row."""
     plans = PlanCache.open(embedder=embedder(), ttl_s=None, max_entries=None, max_wrong=0.5)
     labels = Recorder(plans._store, job.prior, max_wrong=0.5, gates=risk_gates())
-    plans._labels = labels
-    plans._usual = plans._usual_parts()
+    plans._lookups.parts = replace(plans._lookups.parts, weigh=labels.weigh)
+    plans._keeping.labels = labels
     decisions = []
     seen: set[str] = set()
     rows = read(job.stream, job.limit)
@@ -154,7 +154,7 @@ def contradictions(rows: Sequence[Row]) -> set[tuple[str, str]]:
 def describe(decision: Decision, plans: PlanCache, row: Row, looked_up: LookedUp) -> None:
     """Add what serving each of the first families would have been."""
     asked, view, weighed = looked_up
-    lookup = Lookup(plans._usual, view, asked, change=0)
+    lookup = Lookup(plans._lookups.parts, view, asked, change=0)
     for one in weighed[:BOUND]:
         entry = lookup._known(one.entry)
         right = None

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from semcache.cache.flight import Flights
+from semcache.cache.found import Found
 from semcache.cache.trouble import Trouble
 from semcache.errors import StoreError
 from semcache.ports import Clock, PlanStore
@@ -49,6 +50,20 @@ class Planning:
         self._shared = shared
         self._flights = Flights()
         self._id = uuid.uuid4().hex
+
+    @contextmanager
+    def once(self, found: Found) -> Iterator[bool]:
+        """Plan alone for what was looked up; give whether to look it up again."""
+        trace = found.trace
+        with self.alone(trace.tenant, trace.template or trace.prompt) as waited:
+            yield waited or self._changed(trace.tenant, trace.change)
+
+    def _changed(self, tenant: str, change: int) -> bool:
+        try:
+            return self._store.last_change() != change
+        except StoreError as error:
+            self._trouble.failed(tenant, "store", error)
+            return False
 
     @contextmanager
     def alone(self, tenant: str, template: str) -> Iterator[bool]:

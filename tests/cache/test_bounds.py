@@ -170,7 +170,7 @@ def test_an_entry_that_is_removed_while_it_is_extended_does_not_come_back(
 
         clock.advance(60)
         monkeypatch.setattr(cache._store, "get", get_before_another_removes)
-        cache._served("template", cache.entries()[0].id, cache.entries()[0])
+        cache._sliding.served("template", cache.entries()[0].id, cache.entries()[0])
         assert cache.entries() == ()
 
 

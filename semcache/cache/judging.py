@@ -1,0 +1,57 @@
+"""Judging: what a caller, or a plan made anew, says of a hit is taken to heart."""
+
+from semcache.cache.found import Found, Hit
+from semcache.cache.labels import Labels
+from semcache.cache.shared import Shared
+from semcache.cache.vetoes import Vetoes
+from semcache.canonical import same
+from semcache.errors import InvalidInput
+from semcache.plans.plan import ExecutionPlan
+from semcache.prompts.template import TemplateText
+
+
+class Judging:
+    """Takes judgments of hits: they are counted, label the risk, veto or remove. Thread-safe."""
+
+    def __init__(self, shared: Shared, labels: Labels, vetoes: Vetoes) -> None:
+        self._shared = shared
+        self._labels = labels
+        self._vetoes = vetoes
+
+    def feedback(self, found: Found, *, right: bool) -> None:
+        """Take a caller's word; see `PlanCache.feedback`."""
+        if not isinstance(found, Hit):
+            raise InvalidInput(
+                "feedback is about a hit; a miss served nothing that could be judged"
+            )
+        self._shared.reports.count(found.trace.tenant, "right" if right else "wrong")
+        self.judged(found, right=right)
+        if not right:
+            self._take_back(found)
+
+    def _take_back(self, hit: Hit) -> None:
+        tenant = hit.trace.tenant
+        with self._shared.trouble.guarded(tenant):
+            asked = TemplateText(hit.trace.template, ())
+            seen = self._shared.views.current(tenant).entries.get(hit.entry)
+            of_its_own = seen is not None and seen.side.template.text == asked.text
+            if hit.tier == "semantic" and not of_its_own:
+                self._vetoes.add(tenant, asked.digest, hit.entry)
+            elif self._shared.store.remove(tenant, [hit.entry]):
+                self._shared.trouble.removed(tenant, 1, "feedback")
+
+    def audit(self, hit: Hit, plan: ExecutionPlan) -> bool:
+        """Compare a hit with the plan that was made all the same; see `PlanCache.audit`."""
+        tenant = hit.trace.tenant
+        agrees = same(hit.plan.to_dict(), plan.to_dict())
+        self._shared.reports.count(tenant, "explored")
+        if not agrees:
+            self._shared.reports.count(tenant, "explored_wrong")
+        self.judged(hit, right=agrees)
+        return agrees
+
+    def judged(self, hit: Hit, *, right: bool) -> None:
+        """Let the risk model know how a hit turned out; nothing is vetoed or removed."""
+        if hit.tier == "semantic":
+            with self._shared.trouble.guarded(hit.trace.tenant):
+                self._labels.judged(hit.trace.tenant, hit.trace.prompt, hit.entry, right=right)

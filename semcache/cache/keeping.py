@@ -1,0 +1,127 @@
+"""Keeping: a plan becomes an entry of its tenant, labels its neighbors, and is written."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from semcache.cache.admission import admit, readable
+from semcache.cache.entry import Entry, from_record
+from semcache.cache.family import family
+from semcache.cache.labels import Labels
+from semcache.cache.redaction import redacted
+from semcache.cache.shared import Shared
+from semcache.cache.varying import at, held, varying
+from semcache.cache.view import View
+from semcache.cache.writer import Stored, Writer
+from semcache.errors import InvalidInput, StoreError
+from semcache.plans.plan import ExecutionPlan
+from semcache.prompts.parameter import Parameter
+from semcache.prompts.schema import PromptSchema
+
+FROZEN = "the cache is frozen: it serves and keeps nothing"
+"""Why nothing is kept where `settings.frozen` is set."""
+
+
+class Keeping:
+    """Keeps plans. Safe from several threads; trouble with the store is said in the answer."""
+
+    def __init__(self, shared: Shared, labels: Labels, writer: Writer) -> None:
+        self.labels = labels
+        """What plans say of their neighbors."""
+        self._shared = shared
+        self._writer = writer
+
+    def keep(
+        self,
+        prompt: str,
+        plan: Mapping[str, object] | str | ExecutionPlan,
+        *,
+        tenant: str,
+        params: Mapping[str, object] | Sequence[Parameter] = (),
+        schema: PromptSchema | None = None,
+        grounding: str = "",
+        tags: Sequence[str] = (),
+        planner: str = "",
+        cost_s: float | None = None,
+        label: bool = True,
+    ) -> Stored:
+        """Keep a plan; see `PlanCache.store`. `label`: whether it says what its neighbors are."""
+        text, given = self._shared.asking.checked(prompt, tenant, params)
+        catalog = self._shared.asking.catalog
+        decoded = readable(plan, catalog)
+        view = self._view(tenant)
+        asked = self._shared.asking.read(
+            text, tenant, given, grounding=grounding, view=view, schema=schema
+        )
+        if schema is None:
+            asked = replace(asked, schema=self._shared.asking.schema(asked))
+        entry = admit(
+            asked,
+            decoded,
+            given,
+            plain=self._shared.asking.plain(asked),
+            catalog=catalog,
+            schema=asked.schema,
+            now=self._shared.clock.now(),
+            ttl_s=self._shared.settings.ttl_s,
+            tags=tags,
+            planner=planner,
+            cost_s=1.0 if cost_s is None else _seconds(cost_s),
+        )
+        entry = redacted(entry, asked)
+        if self._shared.settings.frozen:
+            return Stored("", reason=FROZEN)
+        if label:
+            self._label(entry)
+        if entry.plan.refusal:
+            return Stored("", reason=entry.plan.refusal)
+        return self.put(self._told_apart(entry, view))
+
+    def put(self, entry: Entry) -> Stored:
+        """Write an entry as it is, and count it."""
+        stored = self._writer.put(entry)
+        if stored:
+            self._shared.reports.count(entry.tenant, "stored")
+        return stored
+
+    def _view(self, tenant: str) -> View | None:
+        try:
+            return self._shared.views.current(tenant)
+        except StoreError as error:
+            self._shared.trouble.failed(tenant, "store", error)
+            return None
+
+    def _label(self, entry: Entry) -> None:
+        """Let the plan of a prompt that missed say which of its neighbors had the same."""
+        with self._shared.trouble.guarded(entry.tenant):
+            families = {family(entry.plan, given=given) for given in (False, True)}
+            self.labels.planned(entry.tenant, entry.prompt, families)
+
+    def _told_apart(self, entry: Entry, view: View | None) -> Entry:
+        """Hold a plan to its values where they are seen to change what nobody said."""
+        if view is None:
+            return entry
+        old = next((e for e in self._standing(entry, view) if e.id == entry.id), None)
+        names = frozenset() if old is None else varying(old, entry)
+        if old is not None and names:
+            with self._shared.trouble.guarded(entry.tenant):
+                self.put(held(old, names))
+                self._shared.store.remove(entry.tenant, [old.id])
+        elif old is None and view.rivals(entry):
+            names = at(entry, {i for fixed in view.varying(entry) for i in fixed})
+        return held(entry, names) if names else entry
+
+    def _standing(self, entry: Entry, view: View) -> Iterator[Entry]:
+        """Yield the entries with the template of `entry` that serve all values."""
+        with self._shared.trouble.guarded(entry.tenant):
+            for known in view.same_template(entry.template):
+                record = self._shared.store.get(entry.tenant, known)
+                if record is not None:
+                    yield from_record(record)
+
+
+def _seconds(cost_s: object) -> float:
+    wanted = isinstance(cost_s, int | float) and not isinstance(cost_s, bool)
+    if not wanted or not 0 <= cost_s < math.inf:  # type: ignore[operator]  # a number by now
+        raise InvalidInput(f"cost_s is {cost_s!r}; expected seconds, 0 or more")
+    return float(cost_s)  # type: ignore[arg-type]  # a number by now

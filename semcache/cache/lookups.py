@@ -1,0 +1,90 @@
+"""Lookups: a prompt is read, asked for tier by tier, and, in doubt, shown to a verifier."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from semcache.cache.found import Found, Miss, Trace
+from semcache.cache.shared import Shared
+from semcache.cache.tiers import Lookup, Parts
+from semcache.cache.verifying import Grey, Verifying, said_now
+from semcache.errors import InvalidSettings, StoreError
+from semcache.prompts.schema import PromptSchema
+
+
+class Lookups:
+    """Finds plans for prompts. Safe from several threads; trouble with the store is a miss."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        parts: Parts,
+        *,
+        verifying: Verifying | None,
+    ) -> None:
+        self.parts = parts
+        """What the tiers work with."""
+        self._shared = shared
+        self._verifying = verifying
+
+    def find(
+        self,
+        prompt: str,
+        *,
+        tenant: str,
+        params: Mapping[str, object] | None = None,
+        schema: PromptSchema | None = None,
+        grounding: str = "",
+        threshold: float | None = None,
+        run: str = "",
+    ) -> Found:
+        """Return a hit or a miss; see `PlanCache.lookup`."""
+        text, given = self._shared.asking.checked(prompt, tenant, params)
+        above = self._stricter(threshold)
+        parts = self.parts if above is None else replace(self.parts, above=above)
+        start = parts.clock.monotonic()
+        try:
+            view = self._shared.views.current(tenant)
+            change = self._shared.views.change  # what the view holds, or less
+            asked = self._shared.asking.read(
+                text, tenant, given, grounding=grounding, view=view, schema=schema
+            )
+            looking = Lookup(parts, view, asked, change)
+            found = looking.find()
+            if self._verifying is not None and isinstance(found, Miss):
+                found = self._verified(self._verifying, looking, found, above)
+        except StoreError as error:
+            self._shared.trouble.failed(tenant, "store", error)
+            shown = self._shared.asking.redacted(text)
+            found = Miss("store_failed", None, Trace(prompt=shown, tenant=tenant, template=""))
+        else:
+            self._shared.trouble.worked(found)
+        self._shared.reports.looked_up(found, tenant, run, parts.clock.monotonic() - start)
+        return found
+
+    def _stricter(self, threshold: float | None) -> float | None:
+        """Return the prompt's own threshold, if it has one that is no less than the cache's."""
+        if threshold is None:
+            return None
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+            raise InvalidSettings(f"threshold is {threshold!r}; expected a cosine in [-1, 1]")
+        floor = self._shared.settings.threshold
+        if not floor <= threshold <= 1:
+            raise InvalidSettings(
+                f"threshold is {threshold!r}; expected {floor:g} (the cache's own) to 1"
+            )
+        return float(threshold)
+
+    def _verified(
+        self, verifying: Verifying, looking: Lookup, missed: Miss, above: float | None
+    ) -> Found:
+        """Show the nearest candidate in doubt to the verifier; a hit if it confirms at once."""
+        hit = looking.grey(max(self._shared.settings.verify_from, above or -1.0))
+        entry = None if hit is None else looking.entry(hit.entry)
+        if hit is None or entry is None:
+            return missed
+        asked = looking.asked
+        grey = Grey(asked.text, entry.prompt, hit, said_now(entry, asked, hit), asked.grounding)
+        if self._shared.settings.verify == "inline":
+            return hit if verifying.confirms(grey) else missed
+        verifying.later(grey)
+        return missed

@@ -1,0 +1,62 @@
+"""Removal: entries go by what they are called, by age, or all at once."""
+
+from collections.abc import Callable, Sequence
+
+from semcache.cache.shared import Shared
+from semcache.errors import InvalidInput
+
+
+class Removal:
+    """Removes entries and tells of it. Safe from several threads; trouble removes none."""
+
+    def __init__(self, shared: Shared, *, forget: Sequence[Callable[[str | None], None]]) -> None:
+        """Keep the parts; each `forget` drops what is in memory of a tenant, or of all (None)."""
+        self._store = shared.store
+        self._clock = shared.clock
+        self._trouble = shared.trouble
+        self._forget = tuple(forget)
+
+    def named(
+        self,
+        tenant: str,
+        *,
+        entry: str | None,
+        tag: str | None,
+        operation: str | None,
+        key: str | None,
+    ) -> int:
+        """Remove what any of these names; return how many entries. See `PlanCache.invalidate`."""
+        labels = {"tag": tag, "operation": operation, "key": key}
+        wanted = [f"{name}:{value}" for name, value in labels.items() if value is not None]
+        if not wanted and entry is None:
+            raise InvalidInput("name an id, a tag, an operation or a key; `clear` removes all")
+        removed = 0
+        with self._trouble.guarded(tenant):
+            ids = {entry} if entry is not None else set()
+            for label in wanted:
+                ids.update(self._store.labelled(tenant, label))
+            removed = self._store.remove(tenant, sorted(ids))
+            if removed:
+                self._trouble.removed(tenant, removed, "invalidated")
+        return removed
+
+    def expired(self, tenant: str) -> int:
+        """Remove what has expired by now; return how many entries."""
+        removed = 0
+        with self._trouble.guarded(tenant):
+            now = self._clock.now()
+            old = [r.id for r in self._store.scan(tenant) if r.expires_s and r.expires_s <= now]
+            removed = self._store.remove(tenant, old)
+            if removed:
+                self._trouble.removed(tenant, removed, "expired")
+        return removed
+
+    def everything(self, tenant: str | None) -> int:
+        """Remove and forget everything of the tenant, or of all (None); return how many entries."""
+        removed = 0
+        with self._trouble.guarded(tenant or ""):
+            removed = self._store.clear(tenant)
+            for forget in self._forget:
+                forget(tenant)
+            self._trouble.removed(tenant or "", removed, "cleared")
+        return removed
