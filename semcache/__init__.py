@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from semcache.aio import AsyncPlanCache, AsyncSemCache
+    from semcache.answering.answer import Answer
     from semcache.cache.found import Found, Hit, Miss
     from semcache.cache.plan_cache import PlanCache
     from semcache.cache.writer import Stored
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
     from semcache.errors import SemCacheError
     from semcache.prompts.parameter import Parameter
     from semcache.prompts.schema import PromptSchema
-    from semcache.semcache import Answer, SemCache
+    from semcache.semcache import SemCache
     from semcache.settings import Settings
     from semcache.sources.functions import catalog_from, operation
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Answer": "semcache.semcache",
+    "Answer": "semcache.answering.answer",
     "AsyncPlanCache": "semcache.aio",
     "AsyncSemCache": "semcache.aio",
     "Catalog": "semcache.catalog.catalog",

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
+from semcache.answering.answer import Answer
 from semcache.cache.entry import Entry
 from semcache.cache.found import Found, Hit
 from semcache.cache.plan_cache import PlanCache
@@ -24,7 +25,7 @@ from semcache.ports import Outcome, Planned
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema import PromptSchema
-from semcache.semcache import Answer, SemCache
+from semcache.semcache import SemCache
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -36,11 +36,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "stores": PORTS | {"forks"},
     "models": PORTS | {"cache"},
     "sources": PORTS,
-    "semcache": PORTS | {"matching", "cache", "planners", "reflection", "runs", "settings"},
+    "answering": PORTS | {"cache", "planners", "reflection", "runs"},
+    "semcache": PORTS | {"answering", "cache", "planners", "reflection", "runs", "settings"},
     "wiring": PORTS
     | {"matching", "cache", "planners", "execution", "stores", "models", "sources", "settings"}
     | {"reflection", "runs", "semcache"},
-    "aio": PORTS | {"cache", "planners", "matching", "semcache", "settings"},
+    "aio": PORTS | {"answering", "cache", "planners", "matching", "semcache", "settings"},
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
@@ -49,7 +50,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "server": PORTS | {"cache", "runs", "semcache"},
     "commands": PORTS
     | {"upkeep", "stores"}
-    | {"server", "runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"},
+    | {"server", "runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"}
+    | {"answering"},
     "cli": LEAVES | {"commands"},
 }
 # `PlanCache.open` and `SemCache.open` are the doors that the contract names; they ask wiring, which

@@ -121,7 +121,7 @@ def test_what_is_wrong_is_told_in_the_next_prompt(bad: JsonObject, told: str) ->
 def test_an_invalid_plan_is_given_up_after_three_attempts_and_leaves_nothing_behind() -> None:
     planner, model = ask(*[json.dumps(plan(service="nobody"))] * 4)
     with SemCache.open(catalog=CATALOG, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
-        semcache._planners = (planner,)
+        semcache._stages.planners = (planner,)
         said = {"customerId": "CUST789", "orderId": 456}
         with pytest.raises(PlanningError, match=r"3 attempt\(s\).*'nobody'"):
             semcache.run(REQUEST.prompt, params=said)

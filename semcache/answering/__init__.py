@@ -1,0 +1,1 @@
+"""Answering: the parts of a run, from the prompt to the answer."""

@@ -1,0 +1,172 @@
+"""Choosing: the plan that a run executes is found, or made once and stored."""
+
+import logging
+from collections.abc import Callable
+
+from semcache.answering.job import Chosen, Job, entry_key, failing_key
+from semcache.answering.stages import Stages
+from semcache.answering.telling import Telling
+from semcache.binding.bind import bind
+from semcache.binding.generalize import generalize
+from semcache.cache.found import Found, Hit, Miss
+from semcache.canonical import JsonObject
+from semcache.errors import BindingError, ModelError, PlanningError
+from semcache.planners.failures import Failure, FailureMemory
+from semcache.planners.intent_graph import IntentGraph
+from semcache.plans.codec import adopt
+from semcache.plans.plan import ExecutionPlan
+from semcache.ports import Clock, Planned
+from semcache.prompts.schema import PromptSchema
+from semcache.runs.here import node as open_node
+
+log = logging.getLogger(__name__)
+
+REPLAN_AFTER = 2
+"""Failures in a row after which a cached plan is made anew: one may be the values' fault."""
+
+
+class Choosing:
+    """Finds or makes the plan of a run. Safe from several threads."""
+
+    def __init__(
+        self,
+        stages: Stages,
+        telling: Telling,
+        failures: FailureMemory,
+        *,
+        clock: Clock,
+        chance: Callable[[], float],
+    ) -> None:
+        self._stages = stages
+        self._cache = stages.cache
+        self._telling = telling
+        self._failures = failures
+        self._clock = clock
+        self._chance = chance
+
+    def choose(self, job: Job) -> Chosen:
+        """Return the plan to run: a hit that did not fail of late, else a new one."""
+        found = self._look(job)
+        failure = self._failure(job.tenant, failing_key(found))
+        broken = failure is not None and failure.attempts >= REPLAN_AFTER
+        if not isinstance(found, Hit) or broken:
+            return self._learn(job, found)
+        return self._explored(job, found) if self._explores(found) else Chosen.of(found)
+
+    def _look(self, job: Job, schema: PromptSchema | None = None) -> Found:
+        """Return what the cache has, but no semantic hit that writes without the caller's leave."""
+        with open_node("lookup") as opened:
+            found = self._stages.lookup(
+                job.prompt,
+                tenant=job.tenant,
+                params=job.params,
+                schema=schema,
+                threshold=job.threshold,
+                run=job.run,
+            )
+            opened.note(**_said(found))
+        if not isinstance(found, Hit) or found.tier != "semantic" or job.allow_writes is not None:
+            return found
+        catalog = self._stages.catalog
+        writing = [n for n in found.plan.operations() if catalog.get(n).effect == "write"]
+        if not writing or self._cache.settings.writes_from_semantic:
+            return found
+        log.info("a semantic hit calls %s, which writes: planned afresh", writing[0])
+        return Miss("writes", None, found.trace)
+
+    def _failure(self, tenant: str, key: str, *, check: bool = False) -> Failure | None:
+        """Return how the plan failed lately; `check` raises if it is suspended."""
+        failure = None
+        with self._cache.guarded(tenant):
+            failure = self._failures.get(tenant, key)
+            if failure is not None and check:
+                self._failures.check(tenant, key)
+        return failure
+
+    def _explores(self, hit: Hit) -> bool:
+        share = self._cache.settings.explore
+        return hit.tier == "semantic" and share > 0 and self._chance() < share
+
+    def _explored(self, job: Job, hit: Hit) -> Chosen:
+        """Plan a prompt that hit all the same, so that labels come from hits too."""
+        try:
+            chosen = self._learn(job, Miss("explored", None, hit.trace))
+        except (PlanningError, ModelError) as error:
+            said = self._cache.redacted(str(error), prompt=job.prompt, params=job.params)
+            log.info("a hit was not explored: %s", said)
+            return Chosen.of(hit)
+        if chosen.planned:
+            self._cache.audit(hit, chosen.plan)
+        return chosen
+
+    def _learn(self, job: Job, found: Found) -> Chosen:
+        """Plan the prompt, once for all callers that ask the same with other values meanwhile."""
+        with self._cache.planning(found) as again:
+            if again and isinstance(found, Miss):
+                found = self._look(job)
+                if isinstance(found, Hit):
+                    return Chosen.of(found)
+            failure = self._failure(job.tenant, failing_key(found), check=True)
+            schema = self._normalized(job)
+            if isinstance(found, Miss) and schema is not None and _is_news(schema, found):
+                by_schema = self._look(job, schema)
+                if isinstance(by_schema, Hit) and by_schema.tier == "schema":
+                    return Chosen.of(by_schema)
+            said = failure.last_error if failure is not None else ""
+            return self._make(job, found, schema, said)
+
+    def again(self, job: Job, found: Found, failure: str) -> Chosen:
+        """Return a new plan in the place of one that failed; `failure`: what went wrong."""
+        return self._make(job, found, self._normalized(job), failure)
+
+    def _normalized(self, job: Job) -> PromptSchema | None:
+        with self._telling.timed("normalize", job):
+            return self._stages.normalize(job.prompt, params=job.params)
+
+    def _make(self, job: Job, found: Found, schema: PromptSchema | None, failure: str) -> Chosen:
+        """Plan, store, and bind the prompt's own values, whether storing worked or not."""
+        start = self._clock.monotonic()
+        with self._telling.timed("plan", job):
+            planned = self._stages.create(
+                job.prompt, schema, params=job.params, failure=failure, tenant=job.tenant
+            )
+        cost_s = self._clock.monotonic() - start
+        try:
+            with self._telling.timed("store", job):
+                stored = self._stages.store(
+                    job.prompt, planned, tenant=job.tenant, schema=schema, cost_s=cost_s
+                )
+            with self._telling.timed("bind", job):
+                plan = self._bound(planned)
+        except BindingError as error:
+            what = f"the plan made for {job.prompt[:80]!r} cannot take its values: {error}"
+            raise PlanningError(what) from error
+        missed = _missed(found)
+        key = entry_key(stored.key, stored.id) if stored else failing_key(missed)
+        entry = stored.id if stored else ""
+        graph = None if planned.intents is None else IntentGraph.from_json(planned.intents)
+        return Chosen(missed, plan, planned=True, key=key, entry=entry, graph=graph)
+
+    def _bound(self, planned: Planned) -> ExecutionPlan:
+        # With the schemas, as the cache does it: "2024" is 2024 where an integer is wanted.
+        schemas = {operation.name: operation.input_schema for operation in self._stages.catalog}
+        template = generalize(planned.plan.to_dict(), planned.params, schemas=schemas)
+        own = bind(template, {p.name: p.value for p in planned.params})
+        return adopt(own.plan, own.data)
+
+
+def _is_news(schema: PromptSchema, found: Miss) -> bool:
+    """Return whether the schema says more than the one that the lookup had from the rules."""
+    had_complete = bool(found.trace.key) and not found.trace.unexplained
+    return not schema.partial and not had_complete
+
+
+def _said(found: Found) -> JsonObject:
+    """Return what a lookup came to, for its node."""
+    if isinstance(found, Hit):
+        return {"tier": found.tier, "key": found.key}
+    return {"reason": found.reason}
+
+
+def _missed(found: Found) -> Found:
+    return found if isinstance(found, Miss) else Miss("failed", None, found.trace)

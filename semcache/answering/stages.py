@@ -1,0 +1,159 @@
+"""The stages of a run before its plan is executed: normalize, ground, lookup, create, store."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from semcache.cache.found import Found
+from semcache.cache.plan_cache import PlanCache
+from semcache.cache.writer import Stored
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.grounding import Grounded
+from semcache.errors import (
+    InvalidPrompt,
+    NormalizationError,
+    NotActionable,
+    PlanningError,
+    Referred,
+)
+from semcache.planners.grounding import Groundings
+from semcache.ports import Normalizer, Planned, Planner, PlanRequest
+from semcache.prompts.parameter import by_name
+from semcache.prompts.schema import PromptSchema
+from semcache.prompts.text import check_prompt
+
+log = logging.getLogger(__name__)
+
+
+class Stages:
+    """What `SemCache` does for a prompt, one step at a time. Safe from several threads."""
+
+    def __init__(
+        self,
+        cache: PlanCache,
+        catalog: Catalog,
+        *,
+        normalizers: Sequence[Normalizer],
+        planners: Sequence[Planner],
+        groundings: Groundings | None,
+    ) -> None:
+        self.cache = cache
+        self.catalog = catalog
+        """What plans may call."""
+        self.planners = tuple(planners)
+        """Who makes plans, in the order in which they are asked."""
+        self._normalizers = tuple(normalizers)
+        self._groundings = groundings
+
+    def normalize(
+        self, prompt: str, *, params: Mapping[str, object] | None = None
+    ) -> PromptSchema | None:
+        """Return the schema of a prompt; see `SemCache.normalize`."""
+        text = check_prompt(prompt, max_chars=self.cache.settings.max_prompt_chars)
+        given = by_name(params)
+        best: PromptSchema | None = None
+        for normalizer in self._normalizers:
+            try:
+                schema = normalizer.normalize(text, catalog=self.catalog, params=given)
+            except (NormalizationError, InvalidPrompt) as error:  # a normalizer may take less text
+                said = self.cache.redacted(str(error), prompt=text, params=params)
+                log.info("no schema from %s: %s", type(normalizer).__name__, said)
+                continue
+            if not schema.partial:
+                return schema
+            best = schema
+        return best
+
+    def ground(self, prompt: str) -> Grounded | None:
+        """Return the use case of a prompt; see `SemCache.ground`."""
+        if self._groundings is None:
+            return None
+        text = check_prompt(prompt, max_chars=self.cache.settings.max_prompt_chars)
+        return self._groundings.match(self.cache.redacted(text, prompt=text))
+
+    def lookup(
+        self,
+        prompt: str,
+        *,
+        tenant: str,
+        params: Mapping[str, object] | None = None,
+        schema: PromptSchema | None = None,
+        threshold: float | None = None,
+        run: str = "",
+    ) -> Found:
+        """Return what the cache has for a prompt and its use case; see `PlanCache.lookup`."""
+        return self.cache.lookup(
+            prompt,
+            tenant=tenant,
+            params=params,
+            schema=schema,
+            grounding=self._grounding(prompt),
+            threshold=threshold,
+            run=run,
+        )
+
+    def create(
+        self,
+        prompt: str,
+        schema: PromptSchema | None,
+        *,
+        tenant: str,
+        params: Mapping[str, object] | None = None,
+        failure: str = "",
+    ) -> Planned:
+        """Return a new plan; see `SemCache.create`."""
+        own = by_name(params)
+        given = own or (schema.parameters() if schema is not None else ())
+        request = PlanRequest(
+            prompt=prompt,
+            schema=schema,
+            catalog=self.catalog,
+            params=given,
+            params_read=not own,
+            failure=failure,
+            grounding=self.ground(prompt),
+            tenant=tenant,
+        )
+        refusals: list[PlanningError] = []
+        for planner in self.planners:
+            try:
+                return planner.plan(request)
+            except PlanningError as error:
+                refusals.append(error)
+        raise _refused(refusals)
+
+    def store(
+        self,
+        prompt: str,
+        planned: Planned,
+        *,
+        tenant: str,
+        schema: PromptSchema | None = None,
+        cost_s: float | None = None,
+    ) -> Stored:
+        """Keep a new plan for its use case; see `PlanCache.store`."""
+        return self.cache.store(
+            prompt,
+            planned.plan,
+            params=planned.params,
+            tenant=tenant,
+            schema=schema,
+            grounding=self._grounding(prompt),
+            planner=planned.planner,
+            cost_s=cost_s,
+        )
+
+    def _grounding(self, prompt: str) -> str:
+        grounded = self.ground(prompt)
+        return "" if grounded is None else grounded.identity
+
+
+def _refused(refusals: Sequence[PlanningError]) -> PlanningError:
+    """Return what all planners said as one error, of the kind that helps the caller most."""
+    if len(refusals) < 2:
+        return refusals[0] if refusals else PlanningError("there is no planner; give SemCache one")
+    said = "; ".join(dict.fromkeys(map(str, refusals)))
+    for one in reversed(refusals):
+        if isinstance(one, Referred):
+            return Referred(said, questions=one.questions)
+    unable = any(isinstance(one, NotActionable) for one in refusals)
+    return NotActionable(said) if unable else PlanningError(said)
