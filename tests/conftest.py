@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import hypothesis
+import psutil
 import psycopg
 import pytest
 
@@ -89,6 +90,20 @@ class Postgres:
             cwd="/",
         )
 
+    def hang(self) -> None:
+        """Let every process of the server stand still: connections stay open and say nothing."""
+        for process in self._processes():
+            process.suspend()
+
+    def go_on(self) -> None:
+        """End what `hang` did."""
+        for process in self._processes():
+            process.resume()
+
+    def _processes(self) -> list[psutil.Process]:
+        first = psutil.Process(self._server.get_pid())
+        return [first, *first.children(recursive=True)]
+
     def start(self) -> None:
         """Start the server, if it is not running; return when it takes connections."""
         self._server.ensure_postgres_running()
@@ -120,6 +135,8 @@ def postgres_server() -> Iterator[Postgres]:
 def postgres(postgres_server: Postgres) -> Iterator[Postgres]:
     """The real server, running; whatever a test did to it is mended afterwards."""
     yield postgres_server
+    with suppress(psutil.NoSuchProcess):
+        postgres_server.go_on()
     postgres_server.start()
 
 

@@ -27,6 +27,7 @@ from semcache.errors import (
     StoreError,
     StoreUnavailable,
 )
+from semcache.stores.postgres_patience import NoAnswer, PatientConnection
 from semcache.stores.postgres_types import register
 
 T = TypeVar("T")
@@ -78,6 +79,9 @@ def _complete(dsn: str, *, patience_s: float) -> str:
         "application_name": "semcache",
     }
     given = _parts(dsn)
+    if "," in str(given.get("host", given.get("hostaddr", ""))):
+        # Of several servers the one that may be written to: after a failover, the one promoted.
+        usual["target_session_attrs"] = "read-write"
     return make_conninfo("", **{**usual, **given})
 
 
@@ -93,20 +97,22 @@ def _parts(dsn: str) -> dict[str, str | int | None]:
         ) from None
 
 
-class _Ours(Connection):
-    """A connection of a store, which the log of the pool can be told by."""
-
-
 class _OneWarning(logging.Filter):
-    """Holds back what the pool says at each attempt: whoever uses the store warns, and once."""
+    """Holds back what psycopg says at each attempt: whoever uses the store warns, and once."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether `record` is about somebody else's connections."""
         told = record.args if isinstance(record.args, tuple) else ()
-        return not any(isinstance(one, _Ours) or str(one).startswith(_NAME) for one in told)
+        return not any(_ours(one) or str(one).startswith(_NAME) for one in told)
 
 
-logging.getLogger("psycopg.pool").addFilter(_OneWarning())
+def _ours(told: object) -> bool:
+    # A pipeline does not say whose it is but by this name, which it inherits.
+    return isinstance(getattr(told, "_conn", told), PatientConnection)
+
+
+for _name in ("psycopg", "psycopg.pool"):
+    logging.getLogger(_name).addFilter(_OneWarning())
 
 
 class Connections:
@@ -130,7 +136,9 @@ class Connections:
     ) -> None:
         self.where = f"the database {described(dsn)} (schema {schema!r})"
         """How messages name it."""
-        self._conninfo = _complete(dsn, patience_s=statement_timeout_s + 1)
+        # A server that is only slow says so itself before it is taken for one that hangs.
+        self._patience_s = statement_timeout_s + min(1.0, statement_timeout_s)
+        self._conninfo = _complete(dsn, patience_s=self._patience_s)
         self._schema = schema
         self._role = role
         self._size = size
@@ -188,7 +196,7 @@ class Connections:
                     done = work(connection, lambda: committing.append(True))
                 except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                     lost = connection.closed or _standby(connection, error)
-                    if last or committing or not lost:
+                    if last or committing or not lost or isinstance(error, NoAnswer):
                         raise
                     self._check()
                 else:
@@ -210,15 +218,30 @@ class Connections:
         try:
             connection = self._given(pool)
         except PoolClosed as error:
-            raise self._closed_error() from error
-        with self._lock:
-            self._used += 1
+            raise (self._closed_error() if self._closed else self._unreachable()) from error
+        self._count(pool, 1)
         try:
             yield connection
+        except NoAnswer as error:
+            self._abandon(pool, str(error))
+            raise
         finally:
-            with self._lock:
-                self._used -= 1
+            self._count(pool, -1)
             pool.putconn(connection)
+
+    def _count(self, pool: ConnectionPool, more: int) -> None:
+        with self._lock:
+            if pool is self._pool:
+                self._used += more
+
+    def _abandon(self, pool: ConnectionPool, why: str) -> None:
+        """Leave the connections to a server that hangs: nobody else shall wait for one of them."""
+        with self._lock:
+            if pool is not self._pool:
+                return
+            self._pool, self._used, self._down = None, 0, why
+        # It waits for its workers, who may be waiting for that server.
+        threading.Thread(target=pool.close, name="semcache-leaving", daemon=True).start()
 
     def _given(self, pool: ConnectionPool) -> Connection:
         """Return a connection of the pool, within `wait_s` or as soon as the server is known lost.
@@ -282,7 +305,7 @@ class Connections:
             min_size=0,
             max_size=self._size,
             open=False,
-            connection_class=_Ours,
+            connection_class=PatientConnection,
             name=f"{_NAME}{next(_numbers)}",
             configure=self.configure,
             reconnect_timeout=0.0,  # once; who asks next lets it try again
@@ -293,13 +316,15 @@ class Connections:
 
     def alone(self) -> Connection:
         """Return a connection outside the pool, made as those in it are. Raises `psycopg.Error`."""
-        connection = psycopg.connect(self._conninfo, autocommit=True)
+        connection = PatientConnection.connect(self._conninfo, autocommit=True)
         self._down = ""  # so the pool will have its way too
         self.configure(connection)
         return connection
 
     def configure(self, connection: Connection) -> None:
         """Make a new connection one of ours: its role, its tables, its patience, its types."""
+        if isinstance(connection, PatientConnection):
+            connection.patience_s = self._patience_s
         path = sql.SQL(
             "SELECT set_config('search_path',"
             " quote_ident(%s) || ', ' || current_setting('search_path'), false)"
@@ -351,6 +376,8 @@ class Connections:
         for kinds, failure in _FAILURES:
             if isinstance(error, kinds):
                 return failure(self.where, said)
+        if isinstance(error, NoAnswer):
+            return StoreUnavailable(f"{self.where} cannot be reached: {said}")
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             self._down = said if error.sqlstate is None else self._down
         return StoreUnavailable(f"{self.where} failed: {said}")

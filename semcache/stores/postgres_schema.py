@@ -7,6 +7,7 @@ from typing import NamedTuple
 from psycopg import Connection, errors, sql
 
 from semcache.errors import ForeignDatabase, NewerFormat, StoreUnavailable
+from semcache.stores.postgres_patience import without_limit
 
 _LOCK = 0x73656D6361636865
 """Lock that whoever makes tables holds. One for all schemas: they share the extension."""
@@ -49,7 +50,7 @@ def migrate(connection: Connection, schema: str, *, where: str) -> int:
     # Most that open it find it made, and may have no leave to make anything.
     found = _version(connection, schema, where)
     if found < latest:
-        with connection.transaction():
+        with without_limit(connection), connection.transaction():
             connection.execute("SET LOCAL statement_timeout = 0")
             connection.execute("SET LOCAL lock_timeout = 0")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))

@@ -13,6 +13,7 @@ from psycopg import Connection, sql
 from semcache.errors import StoreError
 from semcache.ports import Neighbor, Vector
 from semcache.stores.postgres_connections import Connections
+from semcache.stores.postgres_patience import without_limit
 from semcache.stores.postgres_types import Embedding, vector_from
 from semcache.stores.snapshot import write_snapshot
 from semcache.stores.vectors import checked_vector
@@ -159,7 +160,8 @@ class PostgresIndex:
             " USING hnsw ((embedding::vector({dim})) vector_ip_ops)"
             " WHERE tenant = {tenant} AND embedder = {embedder}"
         )
-        connection.execute(create.format(name=sql.Identifier(name), **self._literals()))
+        with without_limit(connection):
+            connection.execute(create.format(name=sql.Identifier(name), **self._literals()))
         return bool(_valid(connection, name))
 
     def _name(self) -> str:

@@ -1,0 +1,167 @@
+"""A server that hangs: it holds its connections open and says nothing."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import pytest
+
+from semcache import Hit, Miss, Parameter, PlanCache
+from semcache.canonical import JsonObject
+from semcache.catalog.catalog import Catalog
+from semcache.errors import StoreUnavailable
+from semcache.events import TierFailed
+from semcache.semcache import SemCache
+from semcache.settings import Settings
+from semcache.stores.postgres import PostgresStore
+from semcache.testing import HashEmbedder, RecordingObserver, make_record
+
+if TYPE_CHECKING:
+    from tests.conftest import Postgres
+
+T = TypeVar("T")
+
+PROMPT = "sales in 2024 by category"
+PLAN: JsonObject = {
+    "start_node": {"route": "end"},
+    "end": {"completed": True, "vars": {"answer": "2024"}},
+}
+
+
+def in_time(work: Callable[[], T]) -> T:
+    """Return what `work` comes to; fail if it hangs with the server."""
+    done: list[T] = []
+    thread = threading.Thread(target=lambda: done.append(work()), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert done, "it never returned, or failed"
+    return done[0]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60.0
+    while not holds():
+        assert time.monotonic() < end, "it never held"
+
+
+def failure(work: Callable[[], object]) -> str:
+    with pytest.raises(StoreUnavailable) as raised:
+        work()
+    return str(raised.value)
+
+
+@pytest.fixture
+def store(postgres: "Postgres", tmp_path: Path) -> Iterator[PostgresStore]:
+    schema = postgres.schema(tmp_path)
+    PostgresStore.open(postgres.dsn, schema=schema).close()
+    store = PostgresStore(
+        postgres.dsn, schema=schema, statement_timeout_s=0.1, wait_s=0.2, retry_s=0.01
+    )
+    with closing(store):
+        assert store.put(make_record("a")).change == 1
+        yield store
+
+
+@pytest.mark.parametrize("search", ["replica", "server"])
+@pytest.mark.parametrize("lag_s", [0.0, 0.2])
+def test_a_server_that_hangs_is_a_miss_and_one_warning_and_comes_back_by_itself(
+    postgres: "Postgres",
+    tmp_path: Path,
+    search: Literal["replica", "server"],
+    lag_s: float,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    name = postgres.schema(tmp_path)
+    postgres.run(f"CREATE DATABASE {name}")
+    observer = RecordingObserver()
+    settings = Settings(
+        database=postgres.dsn.replace("/postgres?", f"/{name}?"),
+        database_timeout_s=0.1,
+        database_lag_s=lag_s,
+        database_search=search,
+    )
+    with SemCache.open(
+        catalog=Catalog([]), settings=settings, embedder=HashEmbedder(), observer=observer
+    ) as whole:
+        cache: PlanCache = whole.cache
+
+        def hits() -> bool:
+            return isinstance(cache.lookup("sales in 2023 by category"), Hit)
+
+        assert cache.store(PROMPT, PLAN, params=[Parameter("year", "2024", mention="2024")])
+        assert hits()
+        for _ in range(2):
+            postgres.hang()
+            caplog.clear()
+            in_time(lambda: until(lambda: not hits()))
+            found = in_time(lambda: [cache.lookup(PROMPT) for _ in range(200)])
+            assert {one.reason for one in found if isinstance(one, Miss)} == {"store_failed"}
+            assert not in_time(lambda: cache.store("refunds in 2024", PLAN))
+            warned = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+            assert len(warned) == 1, warned
+            assert "does not answer" in warned[0]
+            assert len(observer.of(TierFailed)) >= 200
+            postgres.go_on()
+            until(hits)
+            until(lambda: bool(cache.store("refunds in 2024", PLAN)))
+
+
+def test_those_who_wait_at_once_are_let_go_together_and_nobody_waits_after_them(
+    postgres: "Postgres", store: PostgresStore
+) -> None:
+    warm = [threading.Thread(target=store.count, args=("acme",)) for _ in range(8)]
+    for thread in warm:
+        thread.start()
+    for thread in warm:
+        thread.join()
+    postgres.hang()
+    said: list[str] = []
+    waiting = [
+        threading.Thread(target=lambda: said.append(failure(lambda: store.get("acme", "a"))))
+        for _ in range(20)
+    ]
+    for thread in waiting:
+        thread.start()
+    for thread in waiting:
+        thread.join(60)
+    assert (len(said), {"cannot be reached" in one for one in said}) == (20, {True})
+    failure(lambda: store.get("acme", "a"))
+    pool = store.connections._pool
+    assert "cannot be reached" in failure(lambda: store.get("acme", "a"))
+    assert store.connections._pool is pool  # nobody had to find it out again
+    postgres.go_on()
+    until(lambda: store.reachable(wait_s=0.1))
+    assert store.count("acme") == 1
+
+
+def test_a_write_that_nobody_confirmed_is_not_said_to_be_done_and_nothing_is_lost(
+    postgres: "Postgres", store: PostgresStore
+) -> None:
+    postgres.hang()
+    assert "cannot be reached" in in_time(lambda: failure(lambda: store.put(make_record("b"))))
+    postgres.go_on()
+    until(lambda: store.reachable(wait_s=0.1))
+    number = store.put(make_record("b")).change
+    changes = store.changes(0)
+    assert changes is not None
+    assert (changes[-1].number, store.count("acme")) == (number, 2)
+
+
+def test_a_statement_that_is_answered_late_is_waited_for_as_long_as_the_server_may_take(
+    postgres: "Postgres", store: PostgresStore
+) -> None:
+    said = failure(lambda: store.connections.read(lambda c: c.execute("SELECT pg_sleep(20)")))
+    assert "took too long" in said  # the server itself said so: nothing hangs
+    assert store.count("acme") == 1
+
+
+def test_a_server_that_hangs_while_a_store_is_closed_holds_nobody_up(
+    postgres: "Postgres", store: PostgresStore
+) -> None:
+    postgres.hang()
+    in_time(lambda: failure(lambda: store.get("acme", "a")))
+    in_time(store.close)
