@@ -4,10 +4,11 @@ import atexit
 import hashlib
 import json
 import os
+import shutil
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -100,6 +101,40 @@ class Postgres:
         for process in self._processes():
             process.resume()
 
+    def kill(self) -> None:
+        """End every process of the server as a crash does, and return when they are gone."""
+        processes = self._processes()
+        for process in processes:
+            process.kill()
+        psutil.wait_procs(processes)
+
+    def copy(self, directory: Path) -> "Postgres":
+        """Return a standby that follows this server, with all that it has now."""
+        import pgserver
+
+        directory.mkdir(mode=0o700)
+        user = self._server.system_user
+        if user is not None:
+            shutil.chown(directory, user)
+        pgserver.pg_basebackup(
+            ["-d", self.dsn, "-R", "-c", "fast", "--no-sync"],
+            pgdata=directory,
+            user=user,
+            cwd="/",
+        )
+        for lock in directory.glob(".s.PGSQL.*.lock"):  # of the first one's socket
+            lock.unlink()
+        return Postgres(directory)
+
+    def promote(self) -> None:
+        """Make a standby the server that may be written to."""
+        self._control(
+            ["-w", "promote"],
+            pgdata=self._server.pgdata,
+            user=self._server.system_user,
+            cwd="/",
+        )
+
     def _processes(self) -> list[psutil.Process]:
         first = psutil.Process(self._server.get_pid())
         return [first, *first.children(recursive=True)]
@@ -121,14 +156,20 @@ def postgres_server() -> Iterator[Postgres]:
     Not in `tmp_path`: as root it runs as a user of its own, and the next pytest to start on this
     machine shuts the folder of this one's temporary files for everyone else.
     """
+    with postgres_folder() as folder, closing(Postgres(folder / "data")) as server:
+        yield server
+
+
+@contextmanager
+def postgres_folder() -> Iterator[Path]:
+    """Give a folder for servers, removed afterwards."""
     with (
         pytest.MonkeyPatch.context() as patch,
         TemporaryDirectory(prefix="semcache-", ignore_cleanup_errors=True) as folder,
     ):
         # pgserver asks for it when it is imported; short, as names of sockets must be.
         patch.setenv("XDG_RUNTIME_DIR", folder)
-        with closing(Postgres(Path(folder) / "data")) as server:
-            yield server
+        yield Path(folder)
 
 
 @pytest.fixture
