@@ -59,7 +59,7 @@ def store(postgres: "Postgres", tmp_path: Path) -> Iterator[PostgresStore]:
     schema = postgres.schema(tmp_path)
     PostgresStore.open(postgres.dsn, schema=schema).close()
     store = PostgresStore(
-        postgres.dsn, schema=schema, statement_timeout_s=0.1, wait_s=0.2, retry_s=0.01
+        postgres.dsn, schema=schema, statement_timeout_s=0.1, wait_s=30.0, retry_s=0.01
     )
     with closing(store):
         assert store.put(make_record("a")).change == 1
