@@ -14,13 +14,21 @@ from semcache.cache.view import View
 from semcache.canonical import dumps, loads
 from semcache.errors import InvalidJson
 from semcache.matching.asking import Asking
+from semcache.matching.beliefs import Beliefs
 from semcache.matching.content import content
 from semcache.matching.evidence import Evidence
-from semcache.matching.features import Featured, Near, featured
+from semcache.matching.features import NEIGHBORS, Featured, Near, featured
 from semcache.matching.gates import Gates, common
 from semcache.matching.pair import Pair, Verdict
 from semcache.matching.proof import unproven
-from semcache.matching.risk import Model, Prior, cutoff, probability_wrong, score_key
+from semcache.matching.risk import (
+    Model,
+    Prior,
+    lowest_cutoff,
+    probability_wrong,
+    raised,
+    score_key,
+)
 from semcache.ports import Neighbor, PlanStore
 
 log = logging.getLogger(__name__)
@@ -34,6 +42,7 @@ LABELED = 3
 """Families that a planned prompt labels."""
 _FIRST, _OTHERS, _TOLD = 1.0, 0.3, 0.3
 """Weight of a label: for the family that would have been served, for others, and from feedback."""
+_LOW_RISK = Verdict("risk", passed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,7 @@ class _Known:
     evidence: Evidence
     pending: Evidence
     model: Model
+    beliefs: Beliefs
     cutoff: float
 
 
@@ -68,6 +78,7 @@ class Labels:
         self._store = store
         self._prior = prior
         self._max_wrong = max_wrong
+        self._lowest = lowest_cutoff(prior, max_wrong)
         self._gates = gates
         self._known: dict[str, _Known] = {}
         self._asked: OrderedDict[tuple[str, str], tuple[Weighed, ...]] = OrderedDict()
@@ -90,21 +101,25 @@ class Labels:
                 given=bool(asked.given),
                 evidence=known.evidence,
                 families=view.kin(asked.side(), given=bool(asked.given)),
+                known=known.beliefs,
             )
             found = featured(asking, near) if near else ()
-            weighed = [self._weighed(known, one, asking) for one in found]
+            scores = known.model.scores([one.values for one in found]) if found else ()
+            weighed = [
+                self._weighed(known, one, score, asking)
+                for one, score in zip(found, scores, strict=True)
+            ]
             weighed.sort(key=lambda one: (-one.score, one.entry))
             _remember(self._asked, (asked.tenant, asked.shown), tuple(weighed))
             return tuple(weighed)
 
-    def _weighed(self, known: _Known, one: Featured, asking: Asking) -> Weighed:
-        score = known.model.score(one.values)
+    def _weighed(self, known: _Known, one: Featured, score: float, asking: Asking) -> Weighed:
         doubtful = unproven(one.difference, asking)
         if doubtful:
             reason = f"not known to be harmless: {', '.join(map(repr, doubtful))}"
             return Weighed(one, score, Verdict("words", passed=False, reason=reason))
         if score >= known.cutoff:
-            return Weighed(one, score, Verdict("risk", passed=True))
+            return Weighed(one, score, _LOW_RISK)
         reason = (
             f"wrong with probability {probability_wrong(score):.3f}; "
             f"served up to {probability_wrong(known.cutoff):.3f}"
@@ -168,7 +183,8 @@ class Labels:
 
     def _derive(self, known: _Known) -> None:
         known.model = Model(self._prior, known.evidence)
-        known.cutoff = cutoff(self._prior, self._max_wrong, known.evidence.record)
+        known.beliefs = Beliefs(known.evidence)
+        known.cutoff = raised(self._lowest, self._max_wrong, known.evidence.record)
 
     # Keeping -------------------------------------------------------------------------------
 
@@ -176,9 +192,13 @@ class Labels:
         known = self._known.get(tenant)
         if known is None:
             evidence = self._read(self._store.get_note(tenant, NOTE))
-            model = Model(self._prior, evidence)
-            edge = cutoff(self._prior, self._max_wrong, evidence.record)
-            known = self._known[tenant] = _Known(evidence, Evidence(), model, edge)
+            known = self._known[tenant] = _Known(
+                evidence,
+                pending=Evidence(),
+                model=Model(self._prior, evidence),
+                beliefs=Beliefs(evidence),
+                cutoff=raised(self._lowest, self._max_wrong, evidence.record),
+            )
         return known
 
     def _read(self, note: str | None) -> Evidence:
@@ -266,17 +286,18 @@ def _remember(remembered: _Remembered, key: tuple[str, str], weighed: tuple[Weig
 def _comparable(
     view: View, asked: Asked, neighbors: Sequence[Neighbor], gates: Gates
 ) -> list[Near]:
-    """Return the neighbors that pass the gates that no evidence can argue with."""
-    side = asked.side()
-    found = []
+    """Return the first neighbors that pass the gates that no evidence can argue with."""
+    side, given = asked.side(), bool(asked.given)
+    found: list[Near] = []
     for neighbor in neighbors:
         seen = view.entries.get(neighbor.id)
         if seen is None:
             continue
-        facing = seen.facing(given=bool(asked.given))
-        pair = Pair(side, facing, neighbor.similarity)
-        if gates(pair)[-1].passed:
-            found.append(_near(seen, neighbor, pair, given=bool(asked.given)))
+        pair = Pair(side, seen.facing(given=given), neighbor.similarity)
+        if gates.admit(pair):
+            found.append(_near(seen, neighbor, pair, given=given))
+            if len(found) == NEIGHBORS:
+                break
     return found
 
 

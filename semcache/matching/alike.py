@@ -127,11 +127,14 @@ class Difference:
         return self.extra + self.missing
 
 
+_EQUAL = Difference((), (), 0, 0)
+
+
 @lru_cache(maxsize=20_000)
 def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
     """Return how the content words `mine` differ from `its`."""
     if mine == its:
-        return Difference((), (), 0, 0)
+        return _EQUAL
     extra, missing = _without(mine, its), _without(its, mine)
     typed: list[str] = []
     alike = _pair_off(extra, missing, typed) if extra and missing else 0
@@ -142,6 +145,11 @@ def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
     """Return `words` without `others`, each taken out as often as it is there; order is kept."""
+    if not others:
+        return list(words)
+    apart = set(others)
+    if len(apart) == len(others) and len(set(words)) == len(words):
+        return [word for word in words if word not in apart]
     rest = list(others)
     left = []
     for word in words:
@@ -157,14 +165,16 @@ def _pair_off(extra: list[str], missing: list[str], typed: list[str]) -> int:
 
     What may be mistyped goes to `typed`.
     """
+    others = [word for word in missing if word_class(word) == "open"]
     pairs = 0
-    for word in list(extra):
+    for word in list(extra) if others else ():
         if word_class(word) != "open":
             continue
-        other = next((w for w in missing if is_alike(word, w)), None)
+        other = next((w for w in others if is_alike(word, w)), None)
         if other is not None:
             extra.remove(word)
             missing.remove(other)
+            others.remove(other)
             pairs += 1
             if stem(word) != stem(other):
                 typed.append(word)
@@ -172,12 +182,16 @@ def _pair_off(extra: list[str], missing: list[str], typed: list[str]) -> int:
 
 
 def _longest_common(mine: Sequence[str], its: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence."""
-    row = [0] * (len(its) + 1)
-    for word in mine:
-        diagonal = 0
-        for j, other in enumerate(its, start=1):
-            above = row[j]
-            row[j] = diagonal + 1 if word == other else max(above, row[j - 1])
-            diagonal = above
-    return row[-1]
+    """Return the length of the longest common subsequence.
+
+    A row of the table of lengths is the bits of one number (Crochemore et al. 2001, "A fast and
+    practical bit-vector algorithm for the longest common subsequence problem").
+    """
+    places: dict[str, int] = {}
+    for i, word in enumerate(mine):
+        places[word] = places.get(word, 0) | 1 << i
+    row = full = (1 << len(mine)) - 1
+    for word in its:
+        met = row & places.get(word, 0)
+        row = (row + met | row - met) & full
+    return len(mine) - row.bit_count()

@@ -1,7 +1,8 @@
 """Asking: a prompt and what is known of its tenant, as features and proof see them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from semcache.matching.beliefs import Beliefs
 from semcache.matching.evidence import Evidence
 from semcache.matching.families import Families
 from semcache.prompts.template import Slot
@@ -18,3 +19,10 @@ class Asking:
     """Whether the caller gave the values."""
     evidence: Evidence
     families: Families
+    known: Beliefs | None = field(default=None, repr=False, compare=False)
+    """What was made of the evidence before; None if nothing was."""
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """What the evidence says of words."""
+        return self.known or Beliefs(self.evidence)

@@ -18,11 +18,13 @@ class _Used:
         self.sizes: Counter[str] = Counter()
         self.words: dict[str, Counter[str]] = {}
         self.using: Counter[str] = Counter()
+        self._always: dict[str, tuple[str, ...]] = {}
         for words, families in saying.items():
             for family, times in families.items():
                 self.count(family, words.split(), times)
 
     def count(self, family: str, words: list[str], by: int) -> None:
+        self._always.pop(family, None)
         known = self.words.setdefault(family, Counter())
         for word in set(words):
             before = known[word]
@@ -35,6 +37,14 @@ class _Used:
         self.sizes[family] += by
         if not self.sizes[family]:
             del self.sizes[family], self.words[family]
+
+    def always(self, family: str) -> tuple[str, ...]:
+        always = self._always.get(family)
+        if always is None:
+            size, words = self.sizes[family], self.words.get(family, _NOTHING)
+            always = tuple([word for word, times in words.items() if times == size])
+            self._always[family] = always
+        return always
 
 
 class Families:
@@ -52,6 +62,9 @@ class Families:
         self._lock = threading.Lock()
 
     def _used(self) -> _Used:
+        used = self._counted
+        if used is not None:
+            return used
         with self._lock:
             if self._counted is None:
                 self._counted = _Used(self.saying)
@@ -95,6 +108,12 @@ class Families:
     def words(self, family: str) -> Mapping[str, int]:
         """Return each word of the family with the number of its entries that use it."""
         return self._used().words.get(family, _NOTHING)
+
+    def always(self, family: str) -> tuple[str, ...]:
+        """Return the words that every entry of the family uses."""
+        used = self._used()
+        with self._lock:
+            return used.always(family)
 
     def using(self, word: str) -> int:
         """Return how many families use the word."""

@@ -7,6 +7,7 @@ order, cheap ones first.
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from semcache.matching.content import difference
@@ -35,6 +36,13 @@ class Gates:
             if not verdicts[-1].passed:
                 break
         return tuple(verdicts)
+
+    def admit(self, pair: Pair) -> bool:
+        """Return whether all gates pass."""
+        for gate in self.gates:  # noqa: SIM110 - `all` of a generator takes half as long again
+            if not gate(pair).passed:
+                return False
+        return True
 
 
 def threshold(above: float) -> Gate:
@@ -77,6 +85,12 @@ def parameters(pair: Pair) -> Verdict:
     given, wanted = pair.query.names, pair.candidate.names
     if not given or given == wanted:
         return _SAME_PARAMETERS
+    return _other_parameters(given, wanted)
+
+
+# What refuses most neighbors is one of a few: their words are put together once.
+@lru_cache(maxsize=2_000)
+def _other_parameters(given: frozenset[str], wanted: frozenset[str]) -> Verdict:
     return Verdict("parameters", passed=False, reason=_sets(given - wanted, wanted - given))
 
 
@@ -98,15 +112,20 @@ def slots(pair: Pair) -> Verdict:
             return _SAME_SLOTS
     elif mine == its:
         return _SAME_SLOTS
+    return _other_slots(mine, its)
+
+
+@lru_cache(maxsize=2_000)
+def _other_slots(mine: tuple[str, ...], its: tuple[str, ...]) -> Verdict:
     return Verdict("slots", passed=False, reason=f"{_list(mine)} against {_list(its)}")
 
 
 def _own_agree(pair: Pair) -> bool:
     mine, its = pair.query.template, pair.candidate.template
     own, other = _own_kinds(mine), _own_kinds(its)
-    extra, missing = own - other, other - own
-    if not extra and not missing:
+    if own == other:
         return True
+    extra, missing = own - other, other - own
     # A kind of which some are in doubt must not stand for itself too.
     if (extra.keys() & other.keys()) or (missing.keys() & own.keys()):
         return False

@@ -6,11 +6,10 @@ prompts have shown them harmless. A word that no stored template ever had is a v
 that no plan knows, unless the caller gave the values.
 """
 
-import math
-
 from semcache.matching.alike import Difference, word_class
 from semcache.matching.asking import Asking
-from semcache.matching.evidence import MOVED, Evidence, kind
+from semcache.matching.beliefs import Beliefs, upper_share
+from semcache.matching.evidence import MOVED, kind
 from semcache.matching.families import Families
 
 PROVEN = 0.45
@@ -22,20 +21,16 @@ labels that said so and hardly one against."""
 _MUST_BE_PROVEN = frozenset({"meaning", "role", "digit"})
 
 
-def upper_share(same: float, other: float) -> float:
-    """Return a cautious share of other plans: mean and 0.7 deviations of a Beta posterior."""
-    a, b = other + 1.0, same + 0.5
-    return a / (a + b) + 0.7 * math.sqrt(a * b / ((a + b) ** 2 * (a + b + 1)))
-
-
 def unproven(difference: Difference, asking: Asking) -> tuple[str, ...]:
     """Return what of a difference must not pass: words, `<moved>` for order; empty if all may."""
     words = [*dict.fromkeys(difference.words), *([MOVED] if difference.moved else [])]
-    extra = frozenset() if asking.given else frozenset(difference.extra)
-    habits = _habits(difference)
     # What a tenant's prompts use is a word of its own and no typing error: "stage" for "state".
     words += [word for word in difference.typed if asking.families.using(word)]
-    return tuple(
+    if not words:
+        return ()
+    extra = frozenset() if asking.given else frozenset(difference.extra)
+    beliefs = asking.beliefs
+    doubtful = [
         word
         for word in words
         if (
@@ -43,9 +38,12 @@ def unproven(difference: Difference, asking: Asking) -> tuple[str, ...]:
             or word in difference.typed
             or (word in extra and _is_unheard(word, asking.families))
         )
-        and upper_share(*asking.evidence.words.of(word)) > PROVEN
-        and not (kind(word) in habits and _is_habit(word, asking.evidence))
-    )
+        and beliefs.upper(word) > PROVEN
+    ]
+    if not doubtful:
+        return ()
+    habits = _habits(difference)
+    return tuple(w for w in doubtful if not (kind(w) in habits and _is_habit(w, beliefs)))
 
 
 def _habits(difference: Difference) -> frozenset[str]:
@@ -58,8 +56,9 @@ def _habits(difference: Difference) -> frozenset[str]:
     return frozenset(each for each in ("role", "scope") if not (each in extra and each in missing))
 
 
-def _is_habit(word: str, evidence: Evidence) -> bool:
+def _is_habit(word: str, beliefs: Beliefs) -> bool:
     """Return whether the words of its class are known to be harmless, and it not to matter."""
+    evidence = beliefs.evidence
     same, other = evidence.words.of(word)
     return other <= same and upper_share(*evidence.kinds.of(kind(word))) <= HABIT
 

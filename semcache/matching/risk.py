@@ -90,8 +90,19 @@ class Prior:
 
     def standard(self, values: Sequence[float]) -> Weights:
         """Return features as the model takes them: standardized, cut off, and a 1 at the end."""
-        scaled = (np.asarray(values) - self.center) / self.spread
-        return np.append(np.clip(scaled, -_CLIPPED, _CLIPPED), 1.0)
+        row: Weights = self.standards([values])[0]
+        return row
+
+    def standards(self, rows: Sequence[Sequence[float]]) -> Weights:
+        """Return the same of several candidates, one a row."""
+        count = len(self.center)
+        out = np.ones((len(rows), count + 1))
+        scaled = out[:, :count]
+        np.subtract(np.array(rows), self.center, out=scaled)
+        scaled /= self.spread
+        np.minimum(scaled, _CLIPPED, out=scaled)
+        np.maximum(scaled, -_CLIPPED, out=scaled)
+        return out
 
 
 def _listed(values: Weights) -> list[float]:
@@ -118,7 +129,12 @@ class Model:
 
     def score(self, values: Sequence[float]) -> float:
         """Return the log odds that a candidate with these features has the prompt's plan."""
-        return float(self._prior.standard(values) @ self._weights)
+        return self.scores([values])[0]
+
+    def scores(self, rows: Sequence[Sequence[float]]) -> list[float]:
+        """Return the same of several candidates."""
+        # Row by row: a product of matrices may round a row by where it stands.
+        return [float(row @ self._weights) for row in self._prior.standards(rows)]
 
     def step(
         self, values: Sequence[float], *, same: bool, weight: float = 1.0
@@ -154,10 +170,13 @@ def _surprise(z: float, variance: float, *, same: bool) -> float:
 def cutoff(prior: Prior, max_wrong: float, record: Tally) -> float:
     """Return the lowest score that may be served; infinite if none may.
 
-    `record` holds the tenant's own judged hits by `score_key`. It can only raise the cutoff: scores
-    are refused while the hits at or over them were wrong significantly more often than `max_wrong`,
-    and more than once: who judges a single hit does it because it was wrong.
+    `record` holds the tenant's own judged hits by `score_key`. It can only raise the cutoff.
     """
+    return raised(lowest_cutoff(prior, max_wrong), max_wrong, record)
+
+
+def lowest_cutoff(prior: Prior, max_wrong: float) -> float:
+    """Return the lowest score that the prior lets be served; infinite if none may."""
     lowest = math.inf
     for step in prior.steps:
         # The first steps have too few hits to tell; testing begins where it could succeed.
@@ -166,7 +185,7 @@ def cutoff(prior: Prior, max_wrong: float, record: Tally) -> float:
         if _tail(step.wrong, step.hits, max_wrong) > 1 - CONFIDENCE:
             break
         lowest = step.score
-    return _raised(lowest, max_wrong, record)
+    return lowest
 
 
 def _chance_of_none(hits: int, share: float) -> float:
@@ -194,7 +213,12 @@ def score_key(score: float) -> str:
     return f"{math.floor(max(-20.0, min(20.0, score)) * 4) / 4:g}"
 
 
-def _raised(lowest: float, max_wrong: float, record: Tally) -> float:
+def raised(lowest: float, max_wrong: float, record: Tally) -> float:
+    """Return the lowest score that may be served where the judged hits of `record` are known.
+
+    Scores are refused while the hits at or over them were wrong significantly more often than
+    `max_wrong`, and more than once: who judges a single hit does it because it was wrong.
+    """
     scores = sorted({float(k) for k in (*record.same, *record.other)})
     for score in scores:
         over = [s for s in scores if s >= max(score, lowest)]

@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from semcache.canonical import Json
@@ -29,6 +30,11 @@ class Slot(NamedTuple):  # as `Mention`
     """Whether the value depends on when the prompt was asked."""
 
 
+@lru_cache(maxsize=2_000)
+def _sorted(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(kinds))
+
+
 @dataclass(frozen=True, slots=True)
 class TemplateText:
     """A prompt without its values: `total sales in <year> by category`."""
@@ -46,7 +52,7 @@ class TemplateText:
     @property
     def signature(self) -> tuple[str, ...]:
         """The slot types, sorted, each as often as it occurs."""
-        return tuple(sorted(slot.kind for slot in self.slots))
+        return _sorted(tuple([slot.kind for slot in self.slots]))
 
     @property
     def words(self) -> tuple[str, ...]:

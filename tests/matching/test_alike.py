@@ -1,3 +1,5 @@
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,3 +81,29 @@ def test_words_do_not_differ_from_themselves(words: tuple[str, ...]) -> None:
 @given(st.text(alphabet="abcdefgilnorstuy", min_size=1, max_size=12))
 def test_a_stem_is_never_empty(word: str) -> None:
     assert stem(word)
+
+
+def longest_common(mine: tuple[str, ...], its: tuple[str, ...]) -> int:
+    """Return the length of the longest common subsequence as its definition has it."""
+    if not mine or not its:
+        return 0
+    if mine[0] == its[0]:
+        return 1 + longest_common(mine[1:], its[1:])
+    return max(longest_common(mine[1:], its), longest_common(mine, its[1:]))
+
+
+PLAIN = st.lists(st.sampled_from("to from by <year> <city>".split()), max_size=7).map(tuple)
+
+
+@settings(max_examples=200, deadline=None)
+@given(PLAIN, PLAIN)
+def test_what_differs_is_what_one_side_has_too_often_and_what_left_its_place(
+    mine: tuple[str, ...], its: tuple[str, ...]
+) -> None:
+    found = compare(mine, its)
+    assert Counter(found.extra) == Counter(mine) - Counter(its)
+    assert Counter(found.missing) == Counter(its) - Counter(mine)
+    shared = len(mine) - len(found.extra)
+    if not found.words:
+        assert found.moved == shared - longest_common(mine, its)
+    assert 0 <= found.moved <= max(0, shared - 1)

@@ -64,3 +64,21 @@ def test_families_begun_with_what_others_said_know_the_same(
     for name in "fg":
         assert again.size(name) == families.size(name)
         assert dict(again.words(name)) == dict(families.words(name))
+
+
+@settings(max_examples=50, deadline=None)
+@given(ENTRIES, ENTRIES)
+def test_words_that_every_entry_of_a_family_uses_follow_its_entries(
+    before: list[tuple[str, tuple[str, ...]]], after: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    families = Families()
+    for entry in before:
+        families.add(*entry)
+    assert {name for name in "fg" if families.always(name)} <= {family for family, _ in before}
+    for entry in after:
+        families.add(*entry)
+    for entry in before:
+        families.remove(*entry)
+    for name in "fg":
+        said = [set(words) for family, words in after if family == name]
+        assert set(families.always(name)) == (set.intersection(*said) if said else set())

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from semcache.matching.gates import (
     Gates,
@@ -7,6 +9,7 @@ from semcache.matching.gates import (
     exact_gates,
     grounding,
     parameters,
+    risk_gates,
     slots,
     threshold,
     words,
@@ -46,7 +49,7 @@ def test_another_grounding_is_refused_by_name() -> None:
 
 # specs: D-5
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("names", "reason"),
     [
         ((), ""),
         (("order", "customer"), ""),
@@ -56,9 +59,9 @@ def test_another_grounding_is_refused_by_name() -> None:
     ],
 )
 def test_given_parameters_must_be_exactly_those_of_the_plan(
-    given: tuple[str, ...], reason: str
+    names: tuple[str, ...], reason: str
 ) -> None:
-    verdict = parameters(pair(side("refund", *given), side("refund", "customer", "order")))
+    verdict = parameters(pair(side("refund", *names), side("refund", "customer", "order")))
     assert verdict == Verdict("parameters", not reason, reason)
 
 
@@ -94,3 +97,19 @@ def test_a_gate_is_added_with_plus() -> None:
     gates = exact_gates() + monday
     assert isinstance(gates, Gates)
     assert gates(pair())[-1] == Verdict("monday", passed=False, reason="closed")
+
+
+SIDES = st.builds(
+    side,
+    st.sampled_from(["sales in 2024", "5 sales", "sales", "sales over $5 in 2024"]),
+    *[st.sampled_from(["order", "customer"])] * 2,
+    catalog=st.sampled_from(["", "a"]),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SIDES, SIDES)
+def test_gates_admit_a_pair_if_no_verdict_refuses(query: Side, candidate: Side) -> None:
+    asked = Pair(query, candidate, 1.0)
+    for gates in (risk_gates(), default_gates(0.95), exact_gates()):
+        assert gates.admit(asked) == all(verdict.passed for verdict in gates(asked))

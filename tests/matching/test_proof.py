@@ -2,9 +2,10 @@ import pytest
 
 from semcache.matching.alike import compare
 from semcache.matching.asking import Asking
+from semcache.matching.beliefs import upper_share
 from semcache.matching.evidence import MOVED, Evidence
 from semcache.matching.families import Families
-from semcache.matching.proof import unproven, upper_share
+from semcache.matching.proof import unproven
 
 
 def doubts(

@@ -90,3 +90,12 @@ def test_a_prior_comes_back_from_json_and_one_for_other_features_is_refused() ->
     assert Prior.from_json(doc).to_json() == shipped().to_json()
     with pytest.raises(ValueError, match="train it again"):
         Prior.from_json({**doc, "names": ["other"]})
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.lists(st.floats(-9, 9), min_size=SIZE, max_size=SIZE), min_size=1, max_size=5),
+)
+def test_a_candidate_scores_the_same_alone_and_among_others(rows: list[list[float]]) -> None:
+    model = Model(shipped(), Evidence())
+    assert model.scores(rows) == [model.score(row) for row in rows]
