@@ -1,0 +1,40 @@
+"""Records of stores, as tests make and compare them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from semcache.ports import Record, Vector
+
+
+def unit(*components: float) -> Vector:
+    """Return the direction of `components` as an L2-normalized float32 vector."""
+    vector = np.array(components, np.float32)
+    return vector / np.float32(np.linalg.norm(vector))
+
+
+# A test names fields as they are, or wrongly on purpose.
+def make_record(id: str, **fields: Any) -> Record:  # noqa: A002, ANN401
+    """Return a record of tenant `acme` in which `fields` say what is not as usual."""
+    usual = Record(
+        tenant="acme",
+        id=id,
+        keys=(f"template:{id}",),
+        labels=("tag:sales",),
+        body='{"plan":{}}',
+        vector=unit(1, 2, 2),
+        embedder="hash:3",
+        created_s=1_700_000_000.0,
+        expires_s=None,
+    )
+    return replace(usual, **fields)
+
+
+def same_records(left: Record | None, right: Record | None) -> bool:
+    """Return whether two records are equal but for their change numbers; vectors bit for bit."""
+    if left is None or right is None:
+        return left is right
+    bare = [replace(record, vector=None, change=0) for record in (left, right)]
+    vectors = [None if r.vector is None else r.vector.tobytes() for r in (left, right)]
+    return bare[0] == bare[1] and vectors[0] == vectors[1]
