@@ -15,7 +15,6 @@ from semcache.cli import main
 from semcache.demo import operations, sales
 from semcache.demo.prompts import CASES, Case, Query
 from semcache.semcache import SemCache
-from semcache.settings import Settings
 from semcache.testing import HashEmbedder
 
 SALES_2024 = "Show me total sales in 2024 by category"
@@ -24,7 +23,7 @@ SALES_2023 = "Show me total sales in 2023 by category"
 Run = Callable[..., tuple[int, str, str]]
 
 
-def _hashes(_settings: Settings) -> HashEmbedder:
+def _hashes(*_: object, **__: object) -> HashEmbedder:
     return HashEmbedder()
 
 
@@ -33,7 +32,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run where nothing is, and without the weights: they take seconds to load."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("semcache.wiring._embedder", _hashes)
+    monkeypatch.setattr("semcache.wiring.models.SentenceTransformersEmbedder", _hashes)
 
 
 @pytest.fixture

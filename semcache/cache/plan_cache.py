@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 from semcache.cache.asking import Asking
 from semcache.cache.carrying import Carrying
@@ -47,9 +47,7 @@ from semcache.prompts.learned import LearnedValues
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
-
-if TYPE_CHECKING:
-    from semcache.settings import Settings
+from semcache.settings import Settings
 
 
 class PlanCache:
@@ -68,7 +66,7 @@ class PlanCache:
         clock: Clock,
         make_index: Callable[[str], VectorIndex],
         observer: Observer | None,
-        settings: "Settings",
+        settings: Settings,
         catalog: Catalog | None = None,
         normalizer: Normalizer | None = None,
         snapshots: Snapshots | None = None,
@@ -211,14 +209,10 @@ class PlanCache:
         """
         from semcache.wiring import open_plan_cache  # noqa: PLC0415 - wiring stands right of us
 
-        return open_plan_cache(
+        settings = Settings(
             directory=None if directory is None else Path(directory),
             threshold=threshold,
             max_wrong=max_wrong,
-            catalog=catalog,
-            embedder=embedder,
-            clock=clock,
-            observer=observer,
             ttl_s=ttl_s,
             ttl_slides=ttl_slides,
             max_entries=max_entries,
@@ -227,12 +221,19 @@ class PlanCache:
             max_total_bytes=max_total_bytes,
             frozen=frozen,
             timezone=timezone,
-            redact=redact,
-            verifier=verifier,
             verify=verify,
             encryption_key=encryption_key,
             database=database or "",
             database_search=database_search,
+        )
+        return open_plan_cache(
+            settings,
+            catalog=catalog,
+            embedder=embedder,
+            clock=clock,
+            observer=observer,
+            redact=redact,
+            verifier=verifier,
         )
 
     @property
@@ -525,7 +526,7 @@ class PlanCache:
         return self._trouble.guarded(tenant)
 
 
-def _bounds(settings: "Settings") -> Bounds:
+def _bounds(settings: Settings) -> Bounds:
     return Bounds(
         tenant_entries=settings.max_entries,
         tenant_bytes=settings.max_bytes,

@@ -12,7 +12,7 @@ from semcache.commands.opening import cache_of, encryption_key
 from semcache.commands.options import add_command, add_common
 from semcache.commands.output import print_json, print_pairs
 from semcache.errors import InvalidInput
-from semcache.wiring import RESPONSES
+from semcache.wiring.caches import RESPONSES
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands

@@ -1,0 +1,117 @@
+"""The plan cache and the response cache of settings."""
+
+from pathlib import Path
+
+from semcache.cache.plan_cache import PlanCache
+from semcache.cache.responses import Responses
+from semcache.cache.views import NOTE
+from semcache.catalog.catalog import Catalog
+from semcache.planners.rules import RuleNormalizer
+from semcache.ports import (
+    Clock,
+    Embedder,
+    Observer,
+    PlanStore,
+    Verifier,
+)
+from semcache.prompts.redaction import Redact
+from semcache.settings import Settings
+from semcache.stores.cipher import Cipher
+from semcache.stores.disk_responses import DiskResponses
+from semcache.stores.responses import MemoryResponses
+from semcache.wiring.clock import SystemClock
+from semcache.wiring.models import open_embedder
+from semcache.wiring.reporter import Reporter
+from semcache.wiring.stores import open_snapshots, open_store, searching, snapshot_note
+
+RESPONSES = "responses"
+"""Folder in the directory of a cache that keeps what models answered."""
+
+
+def open_plan_cache(
+    settings: Settings,
+    *,
+    catalog: Catalog | None,
+    embedder: Embedder | None,
+    clock: Clock | None,
+    observer: Observer | None,
+    redact: Redact | None,
+    verifier: Verifier | None,
+) -> PlanCache:
+    """Return a plan cache for these settings; see `PlanCache.open`."""
+    return plan_cache(
+        settings,
+        store=open_store(settings),
+        catalog=catalog,
+        embedder=embedder or open_embedder(settings),
+        clock=clock or SystemClock(),
+        observer=None if observer is None else Reporter(observer, redact=redact),
+        redact=redact,
+        verifier=verifier,
+    )
+
+
+def open_responses(
+    *,
+    directory: Path | None,
+    max_entries: int,
+    max_bytes: int,
+    ttl_s: float | None,
+    clock: Clock | None,
+    observer: Observer | None,
+    encryption_key: str = "",
+) -> Responses:
+    """Return a response cache for these settings; see `Responses.open`."""
+    cipher = Cipher(encryption_key) if encryption_key else None
+    return Responses(
+        MemoryResponses() if directory is None else DiskResponses(directory, cipher=cipher),
+        clock or SystemClock(),
+        max_entries=max_entries,
+        max_bytes=max_bytes,
+        ttl_s=ttl_s,
+        observer=None if observer is None else Reporter(observer),
+    )
+
+
+def plan_cache(
+    settings: Settings,
+    *,
+    store: PlanStore,
+    catalog: Catalog | None,
+    embedder: Embedder,
+    clock: Clock,
+    observer: Observer | None,
+    redact: Redact | None,
+    verifier: Verifier | None,
+) -> PlanCache:
+    """Return a plan cache of these parts."""
+    make_index, folder = searching(settings, store, embedder), settings.directory
+    return PlanCache(
+        store=store,
+        embedder=embedder,
+        clock=clock,
+        make_index=make_index,
+        snapshots=open_snapshots(settings),
+        snapshot_note=snapshot_note(folder) if folder and settings.database else NOTE,
+        observer=observer,
+        settings=settings,
+        catalog=catalog,
+        normalizer=RuleNormalizer() if catalog is not None else None,
+        redact=redact,
+        verifier=verifier,
+    )
+
+
+def model_responses(settings: Settings, clock: Clock, observer: Observer | None) -> Responses:
+    """Return what remembers the answers of models beside the plans of these settings."""
+    return open_responses(
+        directory=None
+        if settings.frozen
+        else settings.directory and settings.directory / RESPONSES,
+        max_entries=settings.response_entries,
+        max_bytes=settings.response_bytes,
+        ttl_s=settings.response_ttl_s,
+        clock=clock,
+        observer=observer,
+        encryption_key=settings.encryption_key,
+    )

@@ -1,0 +1,134 @@
+"""The whole: a SemCache with all its parts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from semcache.cache.cached_model import CachedModel
+from semcache.cache.responses import Responses
+from semcache.catalog.builtin import ask_user
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.grounding import Grounding
+from semcache.execution.program import ProgramEngine
+from semcache.execution.routes import RoutesEngine
+from semcache.execution.tasks import TasksEngine
+from semcache.models.redacting import RedactingEmbedder
+from semcache.planners.failures import FailureMemory
+from semcache.planners.grounding import Groundings
+from semcache.planners.learned import Learned
+from semcache.planners.parting import PARTING
+from semcache.planners.progress import IntentLog
+from semcache.planners.questions import Ask
+from semcache.planners.transforms import TRANSFORMS
+from semcache.planners.waiting import Waiting
+from semcache.ports import (
+    Clock,
+    Embedder,
+    Limits,
+    Model,
+    Observer,
+    Verifier,
+)
+from semcache.prompts.redaction import Redact
+from semcache.reflection import Reflection
+from semcache.runs.recorder import Runs
+from semcache.runs.tree import Prices
+from semcache.semcache import SemCache
+from semcache.settings import Settings
+from semcache.stores.memory import MemoryStore
+from semcache.wiring.caches import model_responses, plan_cache
+from semcache.wiring.clock import SystemClock
+from semcache.wiring.models import open_embedder, open_model
+from semcache.wiring.planners import normalizers, planners, resolver
+from semcache.wiring.reporter import Reporter
+from semcache.wiring.stores import open_store
+
+
+def open_semcache(
+    *,
+    directory: Path | None,
+    catalog: Catalog,
+    settings: Settings,
+    model: Model | None,
+    embedder: Embedder | None,
+    clock: Clock | None,
+    observer: Observer | None,
+    responses: Responses | None,
+    groundings: Sequence[Grounding],
+    ask: Ask | None,
+    redact: Redact | None = None,
+    verifier: Verifier | None = None,
+) -> SemCache:
+    """Return a SemCache for these settings; see `SemCache.open`."""
+    if directory is not None:
+        settings = replace(settings, directory=directory)
+    catalog = catalog.with_builtins([ask_user(), PARTING, *TRANSFORMS])
+    clock = clock or SystemClock()
+    runs = Runs(
+        max_trees=settings.run_trees,
+        max_nodes=settings.run_nodes,
+        prices=Prices(settings.prompt_token_price, settings.completion_token_price),
+    )
+    theirs = Reporter(observer, redact=redact)
+    report = Reporter(runs, theirs, redact=redact)
+    store = open_store(settings)
+    learned = Learned(store, clock)
+    model = model or open_model(settings)
+    embedder = embedder or open_embedder(settings)
+    hiding = embedder if redact is None else RedactingEmbedder(embedder, redact)
+    ours = None
+    if responses is None and model is not None and settings.response_cache:
+        responses = ours = model_responses(settings, clock, observer)
+    remembering = model
+    if model is not None and responses is not None:
+        remembering = CachedModel(model, responses, redact=redact)
+    return SemCache(
+        cache=plan_cache(
+            settings,
+            store=store,
+            catalog=catalog,
+            embedder=embedder,
+            clock=clock,
+            observer=None if observer is None else theirs,
+            redact=redact,
+            verifier=verifier,
+        ),
+        catalog=catalog,
+        normalizers=normalizers(remembering, report, clock, redact),
+        planners=planners(
+            settings,
+            remembering,
+            embedder=hiding,
+            observer=report,
+            clock=clock,
+            resolver=resolver(hiding, learned),
+            redact=redact,
+        ),
+        engines={"routes": RoutesEngine(), "tasks": TasksEngine(), "program": ProgramEngine(model)},
+        failures=FailureMemory(store, clock),
+        clock=clock,
+        limits=Limits(
+            max_steps=settings.max_steps,
+            timeout_s=settings.timeout_s,
+            call_timeout_s=settings.call_timeout_s,
+            max_output_bytes=settings.max_output_bytes,
+        ),
+        responses=responses,
+        runs=runs,
+        reflection=Reflection(
+            clock=clock,
+            enabled=settings.reflection,
+            attempts=settings.reflection_attempts,
+            delay_s=settings.reflection_delay_s,
+            redact=redact,
+        ),
+        groundings=(
+            Groundings(groundings, embedder, closed=catalog.closed) if groundings else None
+        ),
+        ask=ask,
+        # What waits for an answer is a whole run, with all that its prompt has to hide; and so are
+        # the steps of a goal.
+        waiting=Waiting(store if redact is None else MemoryStore(), clock),
+        intents=IntentLog(store if redact is None else MemoryStore(), clock, learned=learned),
+        closing=[ours.close] if ours is not None else [],
+    )
