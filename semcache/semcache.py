@@ -4,8 +4,7 @@ import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import ParamSpec, Self, TypeVar
+from typing import ParamSpec, TypeVar
 
 from semcache.answering.answer import Answer
 from semcache.answering.choosing import Choosing
@@ -23,6 +22,7 @@ from semcache.cache.writer import Stored
 from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded, Grounding
+from semcache.closing import Closing
 from semcache.planners.failures import FailureMemory
 from semcache.planners.grounding import Groundings
 from semcache.planners.intent_graph import IntentGraph
@@ -57,7 +57,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class SemCache:
+class SemCache(Closing):
     """Prompts to answers. `run` is `normalize`, `lookup`, `create`, `store` and `execute` in order.
 
     Safe from several threads. `open` wires the parts that ship; the constructor takes any.
@@ -397,14 +397,3 @@ class SemCache:
         self.cache.close()
         for close in self._closing:
             close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -10,7 +10,7 @@ import semcache
 
 PACKAGE = Path(semcache.__file__).parent
 
-LEAVES = {"errors", "canonical"}
+LEAVES = {"errors", "canonical", "closing"}
 VALUES = LEAVES | {"events", "catalog", "plans"}
 TEXTS = VALUES | {"prompts", "binding"}
 PORTS = TEXTS | {"ports"}
@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "canonical": {"errors"},
     "events": LEAVES,
     "forks": set(),
+    "closing": set(),
     "catalog": LEAVES,
     "plans": LEAVES | {"catalog"},
     "prompts": LEAVES | {"catalog"},

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 from semcache.cache.asking import Asking
 from semcache.cache.carrying import Carrying
@@ -27,6 +26,7 @@ from semcache.cache.vetoes import Vetoes
 from semcache.cache.views import NOTE, Views
 from semcache.cache.writer import Stored, Writer
 from semcache.catalog.catalog import Catalog
+from semcache.closing import Closing
 from semcache.events import Event
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import exact_gates, risk_gates
@@ -50,7 +50,7 @@ from semcache.prompts.schema import PromptSchema
 from semcache.settings import Settings
 
 
-class PlanCache:
+class PlanCache(Closing):
     """Plans made once, served again with each prompt's own values. Safe from several threads.
 
     Needs no catalog, model or engine; given a catalog it also finds plans by schema and checks
@@ -496,17 +496,6 @@ class PlanCache:
             if not self.settings.frozen:
                 self._views.save()
         self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # Trouble -------------------------------------------------------------------------------
 

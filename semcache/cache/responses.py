@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from semcache.cache.flight import Flights
 from semcache.canonical import Json, loads, plain, spelled
+from semcache.closing import Closing
 from semcache.errors import InvalidInput, InvalidJson, InvalidSettings, StoreError
 from semcache.events import ResponseLookedUp, TierFailed
 from semcache.ports import Clock, Observer, ResponseStore, Room
@@ -65,7 +65,7 @@ class Metrics:
         return 100.0 * self.hits / ((self.hits + self.misses) or 1)
 
 
-class Responses:
+class Responses(Closing):
     """An exact cache of JSON values: same key, same response, as long as it is used.
 
     Bounded by entries and bytes, the ones used longest ago go first; a response lives for its ttl
@@ -319,17 +319,6 @@ class Responses:
     def close(self) -> None:
         """Release files; calling it twice is fine."""
         self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # Behind them -----------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from semcache.cache.response_key import ModelRequest, response_key
 from semcache.cache.responses import ABSENT, Responses
 from semcache.canonical import MAX_DEPTH, Json, JsonObject
+from semcache.closing import Closing
 from semcache.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class _Recorded:
         self._stream.close()
 
 
-class _Replayed:
+class _Replayed(Closing):
     """A stream that was kept."""
 
     def __init__(self, chunks: list[Json]) -> None:
@@ -212,12 +213,6 @@ class _Replayed:
     def close(self) -> None:
         """End the stream; calling it twice is fine."""
         self._chunks = iter(())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _said(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from semcache.canonical import Json, JsonObject, loads, plain
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect, Operation
+from semcache.closing import Closing
 from semcache.errors import (
     InvalidJson,
     InvalidOperation,
@@ -61,7 +61,7 @@ def server_at(address: str) -> McpServer:
     return McpServer(command=command)
 
 
-class McpServers:
+class McpServers(Closing):
     """MCP servers and their tools. Safe from several threads. Close it: it holds processes."""
 
     def __init__(
@@ -160,17 +160,6 @@ class McpServers:
         """Stop every server; calling it twice is fine."""
         for connection in self._connections.values():
             connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"McpServers({', '.join(self._connections)})"

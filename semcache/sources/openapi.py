@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self, get_args
+from typing import get_args
 from urllib.parse import urljoin, urlsplit
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect, Operation
+from semcache.closing import Closing
 from semcache.errors import InvalidOperation, InvalidSettings
 from semcache.sources.auth import Auth, Credentials
 from semcache.sources.definitions import Definitions, Uses, shortened
@@ -37,7 +37,7 @@ _JSON = re.compile(
 )
 
 
-class OpenApiService:
+class OpenApiService(Closing):
     """A service that an OpenAPI document describes. Safe from several threads.
 
     Use it as a context manager, or close it: it keeps connections open between calls.
@@ -106,17 +106,6 @@ class OpenApiService:
     def close(self) -> None:
         """Close the connections; calling it twice is fine."""
         self._exchange.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"OpenApiService({len(self.catalog)} operations, {len(self.skipped)} skipped)"

@@ -1,8 +1,8 @@
 """The counters of `OtelObserver` where Prometheus reads them."""
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from semcache.closing import Closing
 from semcache.errors import MissingExtra
 from semcache.telemetry.otel import OtelObserver
 from semcache.telemetry.saved import Prices
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from semcache.events import Event
 
 
-class PrometheusObserver:
+class PrometheusObserver(Closing):
     """An observer whose counters are served as text over HTTP at `/metrics`, until it is closed."""
 
     def __init__(
@@ -54,14 +54,3 @@ class PrometheusObserver:
         self._server.server_close()
         self._thread.join()
         self._meters.shutdown()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
