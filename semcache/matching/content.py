@@ -6,7 +6,6 @@ population of the capital of the largest state" and "the capital of the state wi
 population" have the same words.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -164,7 +163,7 @@ def embedded_text(template: TemplateText) -> str:
 
     Courtesy and lead-ins move a sentence's vector about as much as a condition does ("please show
     me the sales by state" is at 0.92 of "sales by state"), so they are left out before comparing.
-    That a question wants yes or no is left to the words gate.
+    That a question wants yes or no is left to the risk.
     """
     return " ".join(word for word in content(template.text) if word != POLAR) or template.text
 
@@ -181,20 +180,3 @@ def is_telling(template: TemplateText) -> bool:
 
 TELLING = 2
 """Content words that a template needs before an unseen value is read from it."""
-
-
-def difference(query: TemplateText, candidate: TemplateText) -> str:
-    """Return why the two do not ask the same; empty if nothing that matters differs."""
-    mine, its = content(query.text), content(candidate.text)
-    if mine == its:
-        return ""
-    extra, missing = Counter(mine) - Counter(its), Counter(its) - Counter(mine)
-    if not extra and not missing:
-        return "the same words in another order"
-    said = [f"only here: {_names(extra)}"] if extra else []
-    said += [f"only there: {_names(missing)}"] if missing else []
-    return "; ".join(said)
-
-
-def _names(words: Counter[str]) -> str:
-    return ", ".join(repr(word) for word in sorted(words))

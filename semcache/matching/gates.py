@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from semcache.matching.content import difference
 from semcache.matching.pair import Pair, Verdict
 from semcache.prompts.parameter import name_key
 from semcache.prompts.template import SLOT, TemplateText
@@ -62,7 +61,6 @@ _SAME_CATALOG = Verdict("catalog", passed=True)
 _SAME_GROUNDING = Verdict("grounding", passed=True)
 _SAME_PARAMETERS = Verdict("parameters", passed=True)
 _SAME_SLOTS = Verdict("slots", passed=True)
-_SAME_WORDS = Verdict("words", passed=True)
 
 
 def catalog(pair: Pair) -> Verdict:
@@ -168,18 +166,6 @@ def _dropped(template: TemplateText, names: set[str]) -> TemplateText:
 
 def _list(kinds: Iterable[str]) -> str:
     return " ".join(f"<{kind}>" for kind in kinds) or "none"
-
-
-def words(pair: Pair) -> Verdict:
-    """Pass if the words that differ are known not to matter, and the rest stand in one order."""
-    pair = common(pair)
-    reason = difference(pair.query.template, pair.candidate.template)
-    return Verdict("words", passed=False, reason=reason) if reason else _SAME_WORDS
-
-
-def default_gates(above: float) -> Gates:
-    """Return the gates of a semantic hit, cheap ones first."""
-    return Gates((catalog, grounding, parameters, slots, threshold(above), words))
 
 
 def risk_gates() -> Gates:
