@@ -27,17 +27,21 @@ class Workload:
 
     def prompt(self, number: int, year: int, limit: int) -> str:
         """Return the prompt of template `number` with these values."""
-        text = self._shape(number).prompt(year, limit)
-        more = number // 100_000
-        return f"{text} near {NEAR[more]}" if more else text
+        text = self.shape(number).prompt(year, limit)
+        return text if number < 100_000 else f"{text} near {self.near(number)}"
 
     def plan(self, number: int, year: int, limit: int) -> dict[str, Any]:
         """Return the plan of template `number` with these values."""
-        plan = self._shape(number).plan(year, limit)
-        plan["query"]["input"]["near"] = NEAR[number // 100_000]
+        plan = self.shape(number).plan(year, limit)
+        plan["query"]["input"]["near"] = self.near(number)
         return plan
 
-    def _shape(self, number: int) -> Shape:
+    def near(self, number: int) -> str:
+        """Return the word that only templates from 100,000 on say."""
+        return NEAR[number // 100_000]
+
+    def shape(self, number: int) -> Shape:
+        """Return the words of template `number`."""
         return self._shapes[number % len(self._shapes)]
 
 
@@ -54,10 +58,10 @@ def draw(
     *,
     logarithmic: bool = False,
 ) -> None:
-    """Draw panels of (title, x label, y label, curves by name) side by side as an SVG."""
+    """Draw panels of (title, x label, y label, curves by name) side by side, as PNG or SVG."""
     import matplotlib as mpl  # noqa: PLC0415 - takes a second
 
-    mpl.use("svg")
+    mpl.use("agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415 - takes a second
 
     mpl.rcParams["svg.hashsalt"] = "semcache"  # the same picture for the same figures
@@ -74,6 +78,6 @@ def draw(
         axis.legend(fontsize="small")
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, dpi=80, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
     print(f"drawn: {path}", file=sys.stderr)

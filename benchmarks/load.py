@@ -1,7 +1,7 @@
 """Hits a second of 1 to 8 threads and 1 to 8 processes on one directory, reading alone and mixed.
 
     python benchmarks/load.py [--entries N] [--counts 1 2 4 8] [--seconds S] [--writes SHARE]
-                              [--json OUT] [--picture OUT.svg] [--seed N] [--directory DIR]
+                              [--json OUT] [--picture OUT.png] [--seed N] [--directory DIR]
 
 Prompts have other values than those stored, all templates equally often; each worker looks up for
 `--seconds`, and the sum of what all did in that time is told. Mixed: that share of the calls stores

@@ -86,6 +86,7 @@ class PlanCache(Closing):
             embedder=embedder.fingerprint,
             snapshots=snapshots,
             note=snapshot_note,
+            keep=not settings.frozen,
         )
         self._shared = Shared(
             store=store,
@@ -478,23 +479,24 @@ class PlanCache(Closing):
         return self._carrying.import_(Path(path), tenant)
 
     def flush(self) -> None:
-        """Write counts that are kept in memory; plans are written when stored."""
+        """Write counts that are kept in memory; plans are written when stored.
+
+        A tenant with many changes leaves a snapshot too, so that it is opened quickly even if this
+        process is killed: a service that never closes its cache may call this now and then.
+        """
         with self.guarded(""):
             self._counters.flush()
             self._labels.flush()
             self._trouble.mended("store", doing="writing")
-
-    def close(self) -> None:
-        """Flush and release files; calling it twice is fine.
-
-        A tenant with many changes leaves a snapshot, so that it is opened quickly again.
-        """
-        if self._verifying is not None:
-            self._verifying.close()
-        self.flush()
         with self.guarded(""):
             if not self.settings.frozen:
                 self._views.save()
+
+    def close(self) -> None:
+        """Flush and release files; calling it twice is fine."""
+        if self._verifying is not None:
+            self._verifying.close()
+        self.flush()
         self._store.close()
 
     # Trouble -------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from semcache.cache.snapshot import pack_view, unpack_view
 from semcache.cache.view import View
-from semcache.errors import StoreCorrupt
+from semcache.errors import StoreCorrupt, StoreError
 from semcache.forks import Forked, follow_forks
 from semcache.ports import Change, PlanStore, Snapshots, VectorIndex
 
@@ -35,12 +35,15 @@ class Views(Forked):
         embedder: str,
         snapshots: Snapshots | None = None,
         note: str = NOTE,
+        keep: bool = False,
     ) -> None:
+        """`keep`: whether a view that had to be derived leaves a snapshot at once."""
         self._store = store
         self._make_index = make_index
         self._embedder = embedder
         self._snapshots = snapshots
         self._note = note
+        self._keep = keep
         self._views: dict[str, View] = {}
         self._saved: dict[str, int] = {}
         """Tenant → number of the change that its snapshot holds."""
@@ -110,6 +113,12 @@ class Views(Forked):
         view = View(index=self._make_index(tenant))
         for record in self._store.scan(tenant):
             view.put(record, self._embedder)
+        if self._keep and self._snapshots is not None and len(view.entries) >= WORTHWHILE:
+            # It took ten times as long to derive as this takes, and who is killed never closes.
+            try:
+                self._save(self._snapshots, tenant, view)
+            except StoreError as error:
+                log.warning("no snapshot of tenant %r: %s", tenant, error)
         return view
 
     def _kept(self, tenant: str) -> View | None:

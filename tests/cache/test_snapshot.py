@@ -111,6 +111,30 @@ def test_a_reopened_cache_says_what_it_said_without_reading_its_records(
     assert asked == []
 
 
+def test_who_is_killed_leaves_a_snapshot_if_the_records_were_read_or_it_was_flushed(
+    kept: Path, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = scans(monkeypatch)
+
+    def opened() -> PlanCache:  # and never closed
+        cache = PlanCache.open(tmp_path, embedder=HashEmbedder(), clock=clock)
+        assert cache.lookup("sales in Boston in 2023")
+        return cache
+
+    opened()
+    assert asked == []
+    kept.unlink()
+    opened()
+    assert asked == ["default"]
+    more = opened()
+    assert asked == ["default"]
+    before = kept.read_bytes()
+    more.store("returns in 2024", plan(of="returns", year="2024"), params={"year": "2024"})
+    more.lookup("returns in 2023")
+    more.flush()
+    assert kept.read_bytes() != before
+
+
 def test_what_changed_after_a_snapshot_is_caught_up(
     reopen: Callable[[], PlanCache], kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
