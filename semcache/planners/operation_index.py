@@ -1,15 +1,16 @@
-"""An index over the operations of a catalog: which of thousands could a step be about.
+"""An index over the operations of a catalog: which of thousands could a text be about.
 
-Built once a catalog (by its fingerprint); asking it looks at the words of the step alone.
+Built once a catalog (by its fingerprint); asking it looks at the words of the text alone.
 """
 
-from collections import OrderedDict, defaultdict
+import re
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from threading import Lock
 
-from semcache.canonical import JsonObject
+from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import verb_and_noun
@@ -21,6 +22,9 @@ MAX_INDEXES = 8
 """Catalogs whose index is kept."""
 MAX_SUMMARY = 400
 """Characters of a summary that are read; a longer one is documentation."""
+SATURATION = 1.2
+LENGTH = 0.75
+"""The constants of BM25, as Robertson and Zaragoza (2009) give them."""
 # Beside the verbs of the specification, those by which operations are named in general English.
 _MORE: dict[str, Action] = {
     "browse": "list", "display": "list", "lookup": "search", "insert": "create", "post": "create",
@@ -31,6 +35,7 @@ VERBS: Mapping[str, Action] = (
 )
 """Verb of an operation's name, or of a prompt → the action that it names."""
 _IDLE = FUNCTION_WORDS | POLITENESS | frozenset(["all", "any", "some"])
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 READING: frozenset[Action] = frozenset(["list", "get", "search"])
 """Actions that only ask to be shown something."""
 
@@ -63,7 +68,7 @@ class OperationIndex:
 
     known: tuple[Known, ...]
     _postings: Mapping[str, tuple[tuple[int, float], ...]]
-    """Word → place of each operation that has it, and what having it counts."""
+    """Word → place of each operation that says it, and what that counts by BM25."""
     _rarity: Mapping[str, float]
     """Word → the rarer, the more: the logarithm of operations by operations that have it."""
     _nouns: frozenset[str]
@@ -72,17 +77,16 @@ class OperationIndex:
     def of(cls, catalog: Catalog) -> "OperationIndex":
         """Return the index of `catalog`. Cost: some 30 µs an operation."""
         known = tuple(known_as(operation) for operation in catalog)
-        weights: dict[str, dict[int, float]] = {}
-        for place, one in enumerate(known):
-            parts = ((one.told, 1.0), (one.inputs, 1.0), ((one.verb,), 2.0), (one.nouns, 4.0))
-            for named, weight in parts:
-                for word in named:
-                    weights.setdefault(word, {})[place] = weight
+        named = Counter(
+            word
+            for one in known
+            for word in one.told | one.inputs | {one.verb} | frozenset(one.nouns)
+        )
         count = max(len(known), 1)
         return cls(
             known,
-            {word: tuple(places.items()) for word, places in weights.items()},
-            {word: log(1 + count / len(places)) for word, places in weights.items()},
+            _postings([Counter(content(_told(one.operation))) for one in known]),
+            {word: log(1 + count / times) for word, times in named.items()},
             frozenset(word for one in known for word in one.nouns),
         )
 
@@ -96,13 +100,16 @@ class OperationIndex:
 
     def near(self, said: Iterable[str], count: int) -> list[Known]:
         """Return at most `count` operations that have words of those said, most telling first."""
-        scores: defaultdict[int, float] = defaultdict(float)
-        for word in set(said):
-            rarity = self._rarity.get(word, 0.0)
-            for place, weight in self._postings.get(word, ()):
-                scores[place] += weight * rarity
-        best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:count]
+        best = sorted(self.scores(said).items(), key=lambda pair: (-pair[1], pair[0]))[:count]
         return [self.known[place] for place, _ in best]
+
+    def scores(self, said: Iterable[str]) -> Mapping[int, float]:
+        """Return place → how well the operation there matches the words said; only those over 0."""
+        scores: defaultdict[int, float] = defaultdict(float)
+        for word in dict.fromkeys(said):
+            for place, counts in self._postings.get(word, ()):
+                scores[place] += counts
+        return scores
 
 
 class Indexes:
@@ -140,6 +147,41 @@ def known_as(operation: Operation) -> Known:
         frozenset(word for name in named for word in words(name)),
         frozenset(content(operation.summary[:MAX_SUMMARY])),
     )
+
+
+def _postings(counts: Sequence[Counter[str]]) -> dict[str, tuple[tuple[int, float], ...]]:
+    spread = Counter(word for counted in counts for word in counted)
+    total = len(counts)
+    length = sum(counted.total() for counted in counts) / max(total, 1) or 1.0
+    found: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    for place, counted in enumerate(counts):
+        longer = SATURATION * (1 - LENGTH + LENGTH * counted.total() / length)
+        for word, times in counted.items():
+            rarity = log(1 + (total - spread[word] + 0.5) / (spread[word] + 0.5))
+            found[word].append((place, rarity * times * (SATURATION + 1) / (times + longer)))
+    return {word: tuple(places) for word, places in found.items()}
+
+
+def wording(operation: Operation) -> str:
+    """Return what an operation says of itself in plain words: name, summary, names of inputs."""
+    properties = operation.input_schema.get("properties")
+    inputs = ", ".join(properties) if isinstance(properties, dict) else ""
+    said = f"{operation.name}: {operation.summary} ({inputs})"
+    return " ".join(_CAMEL.sub(" ", said).replace("_", " ").replace(".", " ").split())
+
+
+def _told(operation: Operation) -> str:
+    """Return the words of an operation, those of its inputs' descriptions and enums among them."""
+    properties = operation.input_schema.get("properties")
+    inner: list[str] = []
+    for schema in properties.values() if isinstance(properties, dict) else ():
+        if isinstance(schema, dict):
+            inner += [str(schema.get("description", "")), *_choices(schema.get("enum"))]
+    return " ".join((wording(operation), *inner))
+
+
+def _choices(listed: Json) -> list[str]:
+    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
 
 
 def content(text: str) -> Sequence[str]:

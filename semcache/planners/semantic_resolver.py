@@ -42,10 +42,10 @@ class SemanticResolver:
             synonyms: Names of inputs that mean the same.
             indexes: Shared by resolvers of one planner; None: own ones.
         """
-        self._relevant = Relevant(embedder)
         self._enough = enough
         self._ambiguous = ambiguous
         self._indexes = indexes or Indexes()
+        self._relevant = Relevant(embedder, indexes=self._indexes)
         self._words = WordResolver(synonyms=synonyms, indexes=self._indexes)
 
     def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:

@@ -52,6 +52,7 @@ def planners(
     observer: Observer,
     clock: Clock,
     resolver: Resolver,
+    indexes: Indexes,
     redact: Redact | None,
 ) -> list[Planner]:
     """The catalog for what one query settles, then steps; a model that writes whole plans last."""
@@ -60,7 +61,7 @@ def planners(
     alone = ModularPlanner(Hybrid([patterns, Whole()]), resolver, rounds=0)
     if model is None:
         return [CatalogPlanner(), alone]
-    relevant = Relevant(embedder, most=settings.model_operations)
+    relevant = Relevant(embedder, most=settings.model_operations, indexes=indexes)
     asked: list[Decomposer] = [
         patterns,
         Grounded(
@@ -87,9 +88,8 @@ def planners(
     return [Deferring(CatalogPlanner()), steps, by_model]
 
 
-def resolver(embedder: Embedder, learned: Learned) -> Resolver:
+def resolver(embedder: Embedder, learned: Learned, indexes: Indexes) -> Resolver:
     """What is built in, what a model names, what ran well, what rules and words say, meaning."""
-    indexes = Indexes()
     told: list[Resolver] = [RulesResolver(), WordResolver(indexes=indexes)]
     asked: list[Resolver] = [
         BuiltinResolver(),

@@ -16,6 +16,7 @@ from semcache.models.redacting import RedactingEmbedder
 from semcache.planners.failures import FailureMemory
 from semcache.planners.grounding import Groundings
 from semcache.planners.learned import Learned
+from semcache.planners.operation_index import Indexes
 from semcache.planners.parting import PARTING
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask
@@ -73,6 +74,7 @@ def open_semcache(
     report = Reporter(runs, theirs, redact=redact)
     store = open_store(settings)
     learned = Learned(store, clock)
+    indexes = Indexes()
     model = model or open_model(settings)
     embedder = embedder or open_embedder(settings)
     hiding = embedder if redact is None else RedactingEmbedder(embedder, redact)
@@ -101,7 +103,8 @@ def open_semcache(
             embedder=hiding,
             observer=report,
             clock=clock,
-            resolver=resolver(hiding, learned),
+            resolver=resolver(hiding, learned, indexes),
+            indexes=indexes,
             redact=redact,
         ),
         engines={"routes": RoutesEngine(), "tasks": TasksEngine(), "program": ProgramEngine(model)},
