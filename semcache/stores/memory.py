@@ -33,6 +33,14 @@ KEPT_CHANGES = 100_000  # changes that `changes` can tell; whoever is further be
 
 
 @dataclass(slots=True)
+class _Total:
+    """What the records of all tenants take, kept up so that no write has to look at each."""
+
+    entries: int = 0
+    bytes: int = 0
+
+
+@dataclass(slots=True)
 class _Tenant:
     """The records of one tenant, and the ways in to them."""
 
@@ -45,6 +53,7 @@ class _Tenant:
     size: int = 0
     """Bytes of the records."""
     notes: dict[str, str] = field(default_factory=dict)
+    total: _Total = field(default_factory=_Total)
 
     @property
     def room(self) -> Room:
@@ -53,6 +62,8 @@ class _Tenant:
     def add(self, record: Record, use: Use) -> None:
         self.records[record.id] = record
         self.size += record.size
+        self.total.entries += 1
+        self.total.bytes += record.size
         for ways, names in ((self.keys, record.keys), (self.labels, record.labels)):
             for name in names:
                 ways.setdefault(name, set()).add(record.id)
@@ -71,6 +82,8 @@ class _Tenant:
         if record is None:
             return None
         self.size -= record.size
+        self.total.entries -= 1
+        self.total.bytes -= record.size
         for ways, names in ((self.keys, record.keys), (self.labels, record.labels)):
             for name in set(names):
                 ways[name].discard(id)
@@ -100,6 +113,7 @@ class MemoryStore(Forked):
     def __init__(self, *, kept_changes: int = KEPT_CHANGES) -> None:
         self._lock = threading.RLock()
         self._tenants: dict[str, _Tenant] = {}
+        self._total = _Total()
         self._leases: dict[tuple[str, str], tuple[str, float]] = {}
         self._log: deque[Change] = deque(maxlen=kept_changes)
         self._number = 0
@@ -132,7 +146,7 @@ class MemoryStore(Forked):
         if vector is not None:
             vector.setflags(write=False)
         with self._lock:
-            tenant = self._open().setdefault(record.tenant, _Tenant())
+            tenant = self._tenant(record.tenant)
             there = tenant.records.get(record.id)
             if over is not None and over != (0 if there is None else there.change):
                 return Put(self._number, replaced=False, evicted=(), written=False)
@@ -189,8 +203,8 @@ class MemoryStore(Forked):
         with self._lock:
             if tenant is not None:
                 return self._read(tenant).room
-            rooms = [known.room for known in self._open().values()]
-        return Room(sum(room.entries for room in rooms), sum(room.bytes for room in rooms))
+            self._open()
+            return Room(self._total.entries, self._total.bytes)
 
     def lease(self, tenant: str, name: str, holder: str, *, ttl_s: float, now_s: float) -> bool:
         """Give `holder` the lease called `name` until `now_s + ttl_s`; return whether it has it."""
@@ -284,7 +298,7 @@ class MemoryStore(Forked):
     ) -> None:
         """Replace a note by `change(note)` in one transaction."""
         with self._lock:
-            notes = self._open().setdefault(tenant, _Tenant()).notes
+            notes = self._tenant(tenant).notes
             text = change(notes.get(name))
             if text is None:
                 notes.pop(name, None)
@@ -302,6 +316,8 @@ class MemoryStore(Forked):
         kept = self._tenants.pop(tenant, None) or _Tenant()
         for known in sorted(kept.records):
             self._change(tenant, known, "remove")
+        self._total.entries -= len(kept.records)
+        self._total.bytes -= kept.size
         return len(kept.records)
 
     def close(self) -> None:
@@ -309,6 +325,9 @@ class MemoryStore(Forked):
         with self._lock:
             self._closed = True
             self._tenants = {}
+
+    def _tenant(self, tenant: str) -> _Tenant:
+        return self._open().setdefault(tenant, _Tenant(total=self._total))
 
     def _read(self, tenant: str) -> _Tenant:
         return self._open().get(tenant) or _Tenant()
