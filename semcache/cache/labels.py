@@ -290,7 +290,7 @@ def _comparable(
     side, given = asked.side(), bool(asked.given)
     found: list[Near] = []
     for neighbor in neighbors:
-        seen = view.entries.get(neighbor.id)
+        seen = view.entries.known(neighbor.id)
         if seen is None:
             continue
         pair = Pair(side, seen.facing(given=given), neighbor.similarity)

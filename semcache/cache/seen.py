@@ -102,7 +102,14 @@ class SeenEntries(MutableMapping[str, Seen]):
 
     def __getitem__(self, entry_id: str) -> Seen:
         """Return what is known of an entry."""
-        row = self._rows[entry_id]
+        seen = self.known(entry_id)
+        if seen is None:
+            raise KeyError(entry_id)
+        return seen
+
+    def known(self, entry_id: str) -> Seen | None:
+        """Return what is known of an entry; None if it is not there."""
+        row = self._rows.get(entry_id)
         if not isinstance(row, bytes):
             return row
         seen = Seen.unpack(row)

@@ -140,7 +140,7 @@ class Lookup:
     def _aligned(self) -> Hit | None:
         """Find values never seen before: what stands where a template has its slots."""
         for entry_id in self.view.skeletons.candidates(self.asked.text):
-            seen = self.view.entries.get(entry_id)
+            seen = self.view.entries.known(entry_id)
             if seen is None or seen.side.template.text == self.asked.template.text:
                 continue
             if not is_telling(seen.side.template):
@@ -249,7 +249,7 @@ class Lookup:
         """Say of the nearest what keeps them from being compared."""
         side = self.asked.side()
         for near in neighbors[:KEPT]:
-            seen = self.view.entries.get(near.id)
+            seen = self.view.entries.known(near.id)
             if seen is None:
                 continue
             facing = seen.facing(given=bool(self.asked.given))
@@ -289,7 +289,7 @@ class Lookup:
 
         The view is caught up, so that an entry read before is good if no later change wrote it.
         """
-        seen = self.view.entries.get(entry_id)
+        seen = self.view.entries.known(entry_id)
         if seen is None:
             return None
         entry = self.parts.decoded.known(self.asked.tenant, entry_id, seen.change)
@@ -361,7 +361,7 @@ class Lookup:
         return _Passed(entry_id, entry, served, plan, score)
 
     def _check_contested(self, tier: Tier, asked: Asked, entry_id: str) -> None:
-        seen = None if tier == "schema" else self.view.entries.get(entry_id)
+        seen = None if tier == "schema" else self.view.entries.known(entry_id)
         if seen is not None and self.view.contested(seen, given=bool(asked.given)):
             raise Refused("contested", "as many entries that say the same have another plan")
 

@@ -135,20 +135,22 @@ def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
     """Return how the content words `mine` differ from `its`."""
     if mine == its:
         return _EQUAL
-    extra, missing = _without(mine, its), _without(its, mine)
+    once = len(set(mine)) == len(mine) and len(set(its)) == len(its)
+    extra, missing = _without(mine, its, once=once), _without(its, mine, once=once)
     typed: list[str] = []
     alike = _pair_off(extra, missing, typed) if extra and missing else 0
-    shared, theirs = _without(mine, extra), _without(its, missing)
+    shared, theirs = _without(mine, extra, once=once), _without(its, missing, once=once)
     moved = 0 if shared == theirs else len(shared) - alike - _longest_common(shared, theirs)
     return Difference(tuple(extra), tuple(missing), alike, max(0, moved), tuple(typed))
 
 
-def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return `words` without `others`, each taken out as often as it is there; order is kept."""
-    if not others:
-        return list(words)
-    apart = set(others)
-    if len(apart) == len(others) and len(set(words)) == len(words):
+def _without(words: Sequence[str], others: Sequence[str], *, once: bool) -> list[str]:
+    """Return `words` without `others`, each taken out as often as it is there; order is kept.
+
+    `once`: no word is there twice.
+    """
+    if once:
+        apart = set(others)
         return [word for word in words if word not in apart]
     rest = list(others)
     left = []

@@ -120,9 +120,10 @@ def _other_slots(mine: tuple[str, ...], its: tuple[str, ...]) -> Verdict:
 
 def _own_agree(pair: Pair) -> bool:
     mine, its = pair.query.template, pair.candidate.template
-    own, other = _own_kinds(mine), _own_kinds(its)
-    if own == other:
+    kinds, others = _own_kinds(mine), _own_kinds(its)
+    if kinds == others:
         return True
+    own, other = Counter(kinds), Counter(others)
     extra, missing = own - other, other - own
     # A kind of which some are in doubt must not stand for itself too.
     if (extra.keys() & other.keys()) or (missing.keys() & own.keys()):
@@ -130,8 +131,8 @@ def _own_agree(pair: Pair) -> bool:
     return extra <= _unplaced(its, mine) and missing <= _unplaced(mine, its)
 
 
-def _own_kinds(template: TemplateText) -> Counter[str]:
-    return Counter(slot.kind for slot in template.slots if not slot.name)
+def _own_kinds(template: TemplateText) -> list[str]:
+    return sorted([slot.kind for slot in template.slots if not slot.name])
 
 
 def _unplaced(there: TemplateText, here: TemplateText) -> Counter[str]:

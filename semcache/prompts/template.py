@@ -4,7 +4,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -43,16 +43,17 @@ class TemplateText:
     """The normalized text; a `<…>` in it is always a slot."""
     slots: tuple[Slot, ...]
     """The slots in the order of the text."""
+    signature: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The slot types, sorted, each as often as it occurs."""
+
+    def __post_init__(self) -> None:
+        kinds = _sorted(tuple([slot.kind for slot in self.slots]))
+        object.__setattr__(self, "signature", kinds)
 
     @property
     def digest(self) -> str:
         """SHA-256 hex of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
-
-    @property
-    def signature(self) -> tuple[str, ...]:
-        """The slot types, sorted, each as often as it occurs."""
-        return _sorted(tuple([slot.kind for slot in self.slots]))
 
     @property
     def words(self) -> tuple[str, ...]:
