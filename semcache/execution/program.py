@@ -16,7 +16,6 @@ from semcache.canonical import Json, JsonObject, plain
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import (
-    DeadlineExceeded,
     ExecutionError,
     InvalidInput,
     InvalidJson,
@@ -26,6 +25,7 @@ from semcache.errors import (
 )
 from semcache.events import NodeFinished
 from semcache.execution.asking import CALLS, CONDITION, Asker
+from semcache.execution.budget import Budget
 from semcache.execution.call import bounded, call
 from semcache.execution.replies import several, verdict
 from semcache.execution.result import to_text
@@ -181,7 +181,7 @@ class _Run:
         self.workers = workers
         self.sink = sink
         self.reader = Reader(plan.bound, limit=limits.max_output_bytes)
-        self.deadline_s = clock.monotonic() + limits.timeout_s
+        self.budget = Budget(limits, clock)
         self.nodes: list[NodeResult] = []
         self.variables: Mapping[str, Json] = MappingProxyType({})
         self.made = 0
@@ -235,16 +235,8 @@ class _Run:
                 f"instruction {node}",
                 node=node,
             )
-        if self.left_s() <= 0:
-            raise DeadlineExceeded(
-                f"the program had no answer after {self.limits.timeout_s:g} s; before "
-                f"instruction {node}",
-                node=node,
-            )
+        self.budget.check(node, before=f"instruction {node}", what="program")
         return step
-
-    def left_s(self) -> float:
-        return self.deadline_s - self.clock.monotonic()
 
     def visit(self, step: Instruction) -> None:
         """Run one instruction, record what it did, and go where it leads."""
@@ -366,7 +358,7 @@ class _Run:
             given,
             catalog=catalog,
             limits=self.limits,
-            timeout_s=min(self.limits.call_timeout_s, self.left_s()),
+            timeout_s=self.budget.call_s(),
             node=node,
         )
 

@@ -3,7 +3,6 @@
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
-    DeadlineExceeded,
     ExecutionError,
     InvalidJson,
     InvalidPlan,
@@ -11,6 +10,7 @@ from semcache.errors import (
     StepLimitExceeded,
 )
 from semcache.events import NodeFinished
+from semcache.execution.budget import Budget
 from semcache.execution.call import bounded, call
 from semcache.execution.result import to_text
 from semcache.execution.scope import Scope
@@ -75,7 +75,7 @@ class _Run:
         self.clock = clock
         self.observer = observer
         self.run = run
-        self.deadline_s = clock.monotonic() + limits.timeout_s
+        self.budget = Budget(limits, clock)
         self.scope = Scope(plan.data)
         self.nodes: list[NodeResult] = []
 
@@ -93,14 +93,7 @@ class _Run:
                 f"the plan took {self.limits.max_steps} steps and reached no end; before {name!r}",
                 node=name,
             )
-        if self.left_s() <= 0:
-            raise DeadlineExceeded(
-                f"the plan had no answer after {self.limits.timeout_s:g} s; before {name!r}",
-                node=name,
-            )
-
-    def left_s(self) -> float:
-        return self.deadline_s - self.clock.monotonic()
+        self.budget.check(name, before=repr(name))
 
     def visit(self, name: str) -> str:
         """Run one node and return the one that it leads to; empty after an end."""
@@ -127,7 +120,7 @@ class _Run:
             given,
             catalog=self.catalog,
             limits=self.limits,
-            timeout_s=min(self.limits.call_timeout_s, self.left_s()),
+            timeout_s=self.budget.call_s(),
             node=name,
         )
         return given, result

@@ -13,7 +13,6 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
     CompensationFailed,
-    DeadlineExceeded,
     ExecutionError,
     InputNeeded,
     InvalidPlan,
@@ -22,6 +21,7 @@ from semcache.errors import (
     StepLimitExceeded,
 )
 from semcache.events import NodeFinished
+from semcache.execution.budget import Budget
 from semcache.execution.call import bounded, call
 from semcache.execution.compensation import undo
 from semcache.execution.result import to_text
@@ -147,7 +147,7 @@ class _Run:
         self.retry = retry
         # Keys must differ between runs: the same order may well be placed again tomorrow.
         self.identity = run or uuid.uuid4().hex
-        self.deadline_s = clock.monotonic() + limits.timeout_s
+        self.budget = Budget(limits, clock)
         self.tasks = {task.id: task for task in plan.tasks}
         self.needed = plan.reads()
         self.schedule = Schedule(self.needed)
@@ -219,11 +219,7 @@ class _Run:
         self, pool: ThreadPoolExecutor | None, task: Task, given: JsonObject, attempt: int
     ) -> None:
         """Let a task run in `pool`, or run it here and now."""
-        if self.left_s() <= 0:
-            raise DeadlineExceeded(
-                f"the plan had no answer after {self.limits.timeout_s:g} s; before {task.id!r}",
-                node=task.id,
-            )
+        self.budget.check(task.id, before=repr(task.id))
         job = _Job(task, given, attempt, self.clock.monotonic())
         if pool is None:
             self.running[_ended(partial(self.call, job))] = job
@@ -232,8 +228,9 @@ class _Run:
 
     def call(self, job: _Job) -> Json:
         """Return what the operation of a task gives; on a thread of the pool."""
-        timeout_s = min(self.limits.call_timeout_s, self.left_s())
-        return self.called(job.task.service, job.given, job.task.id, self.limits, timeout_s)
+        return self.called(
+            job.task.service, job.given, job.task.id, self.limits, self.budget.call_s()
+        )
 
     def called(
         self, name: str, given: JsonObject, node: str, limits: Limits, timeout_s: float
@@ -248,9 +245,6 @@ class _Run:
             node=node,
             key=idempotency_key(self.identity, node, given) if operation.idempotency_key else "",
         )
-
-    def left_s(self) -> float:
-        return self.deadline_s - self.clock.monotonic()
 
     # Collecting -------------------------------------------------------------------------------
 
@@ -288,7 +282,7 @@ class _Run:
     def delay(self, job: _Job, error: SemCacheError) -> None:
         wait_s = self.retry.wait_s(job.attempt)
         operation = self.catalog.get(job.task.service)
-        if not self.retry.allows(operation, error, job.attempt) or wait_s >= self.left_s():
+        if not self.retry.allows(operation, error, job.attempt) or wait_s >= self.budget.left_s():
             raise error
         what = type(error).__name__  # its message may quote the values of a prompt
         log.info("task %r is tried again in %g s: %s", job.task.id, wait_s, what)

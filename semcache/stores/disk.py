@@ -16,14 +16,12 @@ import contextlib
 import json
 import logging
 import os
-import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal, cast
 
 from semcache.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
@@ -32,6 +30,7 @@ from semcache.ports import UNBOUNDED, Bounds, Change, Put, Record, Room, Use
 from semcache.stores import ledger
 from semcache.stores.codec import Decoder, check_record, check_text, decode, encode, seal, unseal
 from semcache.stores.directory import DATABASE, claim, require, set_aside
+from semcache.stores.failing import Failing
 from semcache.stores.frozen_database import FrozenDatabase
 from semcache.stores.places import last_part, numbered, prefix, row, unescape
 from semcache.stores.reads import Reads
@@ -77,7 +76,7 @@ class DiskStore:
         self._known: tuple[bytes | None, float, int] = (None, 0.0, 0)
         """The tick at which the last change was read, when that was, and its number."""
         self._closed = False
-        self._guard = _Failing(self.directory)
+        self._guard = Failing(self.directory, text="text to be looked up")
 
     @classmethod
     def open(
@@ -145,7 +144,7 @@ class DiskStore:
                 self._database = cast("Database", database)
             return self._database
 
-    def _failing(self) -> "_Failing":
+    def _failing(self) -> Failing:
         return self._guard
 
     @contextmanager
@@ -505,37 +504,6 @@ class DiskStore:
         self._ticks = None
         if self._database is not None:
             self._database.close()
-
-
-class _Failing:
-    """Turns what SQLite raises inside into an error of ours. One serves all: it keeps no state."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if isinstance(error, sqlite3.Error):
-            from semcache.stores.database import failure  # noqa: PLC0415 - imports diskcache
-
-            raise failure(error, self._directory) from error
-        if isinstance(error, UnicodeDecodeError):
-            raise StoreCorrupt(
-                f"the store {str(self._directory)!r} holds what is no text: {error}; restore it "
-                "from a copy, or start anew with `DiskStore.open(directory, repair=True)`"
-            ) from error
-        if isinstance(error, UnicodeEncodeError):
-            raise InvalidInput(
-                f"text to be looked up holds a lone surrogate at {error.start}; "
-                "expected valid Unicode text"
-            ) from error
 
 
 def _pointers(record: Record, home: str) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,6 @@ Rows, all of them text, in a diskcache that never pickles:
 import json
 import logging
 import os
-import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,11 +19,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semcache.errors import InvalidInput, StoreError, StoreUnavailable
+from semcache.errors import StoreError, StoreUnavailable
 from semcache.ports import Room
 from semcache.stores.cipher import Cipher
 from semcache.stores.codec import seal, unseal
 from semcache.stores.directory import claim
+from semcache.stores.failing import Failing
 from semcache.stores.responses import alive
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class DiskResponses:
         """Epoch seconds of uses that are not written yet, the latest last."""
         self._database: Database | None = None
         self._closed = False
+        self._guard = Failing(self.directory, text="a response or its key")
 
     def get(self, key: str, *, now_s: float) -> str | None:
         """Return the living text and make it the one used last, its age beginning anew; or None.
@@ -216,20 +217,8 @@ class DiskResponses:
                 self._database = Database(self.directory, timeout_s=self._busy_timeout_s)
             return self._database
 
-    @contextmanager
-    def _failing(self) -> "Iterator[None]":
-        """Turn what SQLite raises into an error of ours."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            from semcache.stores.database import failure  # noqa: PLC0415 - imports diskcache
-
-            raise failure(error, self.directory) from error
-        except UnicodeEncodeError as error:
-            raise InvalidInput(
-                f"a response or its key holds a lone surrogate at {error.start}; "
-                "expected valid Unicode text"
-            ) from error
+    def _failing(self) -> Failing:
+        return self._guard
 
     @contextmanager
     def _writing(self) -> "Iterator[_Ledger]":

@@ -16,7 +16,6 @@ from semcache.ports import (
     UNBOUNDED,
     Bounds,
     Change,
-    Neighbor,
     Put,
     Record,
     Room,
@@ -343,46 +342,11 @@ class MemoryStore(Forked):
         return self._number
 
 
-class MemoryIndex:
+class MemoryIndex(Rows):
     """Exact search with numpy alone, as `ports.VectorIndex` promises."""
 
-    def __init__(self, dimension: int | None = None) -> None:
-        self._rows = Rows(dimension)
-
-    def add(self, id: str, vector: Vector) -> None:  # noqa: A002 - the word of the record
-        """Keep `vector` under `id`, replacing what was there; the first one sets the dimension.
-
-        Raises:
-            InvalidVector: wrong dimension or not finite.
-        """
-        self._rows.add(id, vector)
-
-    def remove(self, id: str) -> bool:  # noqa: A002 - the word of the record
-        """Forget `id`; return whether it was there."""
-        return self._rows.remove(id)
-
-    def search(self, vector: Vector, count: int) -> Sequence[Neighbor]:
-        """Return at most `count` neighbors, nearest first, ties by ascending id; `[]` when empty.
-
-        Raises:
-            InvalidVector: wrong dimension or not finite.
-        """
-        return self._rows.search(vector, count, _near)
-
-    def __len__(self) -> int:
-        """Return how many vectors are kept."""
-        return len(self._rows)
-
-    def save(self, path: str, *, change: int) -> None:
-        """Write a snapshot aside, checksum it and rename it to `path`; `FaissIndex` can load it.
-
-        Raises:
-            StoreUnavailable: the file cannot be written.
-        """
-        self._rows.save(path, change=change)
-
-
-def _near(rows: Vectors, query: Vector, count: int) -> NDArray[np.int64]:
-    scores = rows @ query
-    last = np.partition(scores, len(rows) - count)[len(rows) - count]
-    return np.flatnonzero(scores >= last - TIE)
+    def near(self, rows: Vectors, query: Vector, count: int) -> NDArray[np.int64]:
+        """Return the places of the best rows; see `Rows`."""
+        scores = rows @ query
+        last = np.partition(scores, len(rows) - count)[len(rows) - count]
+        return np.flatnonzero(scores >= last - TIE)

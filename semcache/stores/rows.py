@@ -1,7 +1,8 @@
 """The vectors of an index: one growing matrix, and which id each row belongs to."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +14,16 @@ from semcache.stores.vectors import checked_vector, ranked
 
 TIE = 1e-5  # float32 products of equal vectors differ by less, whatever the kernel
 
-Near = Callable[[Vectors, Vector, int], NDArray[np.int64]]
-"""Rows, query, count (1 to the number of rows) → places of the best `count` rows and of every row
-that ties with the last of them, in any order."""
-
 
 class Rows:
-    """Vectors under ids. Safe from several threads; searches run side by side.
+    """Vectors under ids, as `ports.VectorIndex` promises but for how the nearest are found.
 
+    Safe from several threads; searches run side by side.
     A removed row is filled with the last one, so a removal costs one row and not, as in
     `faiss.IndexFlat`, a move of all rows behind it (9 ms at 100,000 rows of 384).
     """
 
-    def __init__(self, dimension: int | None) -> None:
+    def __init__(self, dimension: int | None = None) -> None:
         self._lock = SharedLock()
         self._dimension = dimension
         self._ids: list[str] = []
@@ -33,7 +31,7 @@ class Rows:
         self._matrix: Vectors = np.zeros((0, dimension or 0), np.float32)
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> "Rows":
+    def of(cls, snapshot: Snapshot) -> Self:
         """Return the rows of a snapshot."""
         rows = cls(snapshot.vectors.shape[1] or None)
         rows._ids = list(snapshot.ids)
@@ -43,7 +41,7 @@ class Rows:
         return rows
 
     @classmethod
-    def load(cls, path: str) -> "tuple[Rows, int]":
+    def load(cls, path: str) -> tuple[Self, int]:
         """Return the rows saved at `path`, and the number of the last change that they hold.
 
         Raises:
@@ -53,7 +51,7 @@ class Rows:
         return cls.of(snapshot), snapshot.change
 
     def save(self, path: str, *, change: int) -> None:
-        """Write a snapshot aside, checksum it and rename it to `path`.
+        """Write a snapshot aside, checksum it and rename it to `path`; `change` is kept with it.
 
         Raises:
             StoreUnavailable: the file cannot be written.
@@ -62,7 +60,7 @@ class Rows:
             write_snapshot(Path(path), self._ids, self._matrix[: len(self._ids)], change=change)
 
     def add(self, id: str, vector: Vector) -> None:  # noqa: A002 - the word of the record
-        """Keep `vector` under `id`, replacing what was there.
+        """Keep `vector` under `id`, replacing what was there; the first one sets the dimension.
 
         Raises:
             InvalidVector: wrong dimension or not finite.
@@ -106,8 +104,15 @@ class Rows:
                 self._matrix[place] = self._matrix[len(self._ids)]
             return True
 
-    def search(self, vector: Vector, count: int, near: Near) -> Sequence[Neighbor]:
-        """Return at most `count` neighbors, nearest first, ties by ascending id.
+    def near(self, rows: Vectors, query: Vector, count: int) -> NDArray[np.int64]:
+        """Return the places of the best `count` rows and of every row that ties with the last.
+
+        In any order; `count` is 1 to the number of rows.
+        """
+        raise NotImplementedError("say how the nearest are found")
+
+    def search(self, vector: Vector, count: int) -> Sequence[Neighbor]:
+        """Return at most `count` neighbors, nearest first, ties by ascending id; `[]` when empty.
 
         Raises:
             InvalidVector: wrong dimension or not finite.
@@ -118,8 +123,9 @@ class Rows:
             count = min(count, len(rows))
             if count <= 0:
                 return []
-            places = near(rows, query, count)
+            places = self.near(rows, query, count)
             return ranked([self._ids[i] for i in places], rows[places], query, count)
 
     def __len__(self) -> int:
+        """Return how many vectors are kept."""
         return len(self._ids)
