@@ -14,7 +14,7 @@ from semcache.cache.serving import Refused, Served, bound, value_of
 from semcache.matching.roles import match_slots
 from semcache.prompts.given import given_template
 from semcache.prompts.mentions import Mention, find_mentions
-from semcache.prompts.parameter import Parameter
+from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.template import Slot
 
 _WORDS_ALONE = frozenset({"unknown", "echo"})
@@ -26,8 +26,10 @@ def serve_by_names(entry: Entry, asked: Asked) -> Served:
     The names are those of the entry; the gate `parameters` saw to that.
 
     Raises:
-        Refused: a value that nobody gave differs, or the plan cannot take a value.
+        Refused: a value that nobody gave differs, one is said in another measure, or the plan
+            cannot take a value.
     """
+    _check_measures(entry, asked)
     reading = entry.reading
     values = dict(reading.unsaid)
     for key, given in asked.given.items():
@@ -47,6 +49,22 @@ def serve_by_names(entry: Entry, asked: Asked) -> Served:
             )
             values[slot.name] = value_of(slot, mention, asked, entry.created_s)
     return bound(entry, values, told=told)
+
+
+def _check_measures(entry: Entry, asked: Asked) -> None:
+    """Refuse 50 euros where the plan was made for 50 dollars: of a given 50, only words tell."""
+    stored = {name_key(slot.name): slot for slot in entry.template.slots if slot.name}
+    for slot in asked.template.slots:
+        mine = stored.get(name_key(slot.name)) if slot.name else None
+        if mine is not None and _is_other_measure(mine.kind, slot.kind):
+            said = f"{slot.mention_text!r} is said in another measure than {mine.mention_text!r}"
+            raise Refused("slots", said)
+
+
+def _is_other_measure(left: str, right: str) -> bool:
+    if left == right:
+        return False
+    return "percent" in {left, right} or all(kind.startswith("money") for kind in (left, right))
 
 
 def _own(entry: Entry, asked: Asked) -> Iterator[tuple[SlotReading, Slot | None, Slot | None]]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from semcache.matching.content import MARKS
+from semcache.matching.content import ADJUNCTS, MARKS
+from semcache.matching.forms import is_mistyped, is_other_thing, stem
 from semcache.prompts.words import (
     AGGREGATION,
     COMPARISON,
@@ -19,7 +20,6 @@ from semcache.prompts.words import (
     REQUESTS,
     ROLES,
     SCOPE,
-    singular,
 )
 
 WordClass: TypeAlias = Literal["slot", "meaning", "role", "light", "digit", "open"]
@@ -56,53 +56,16 @@ def word_class(word: str) -> WordClass:
     return "digit" if word.isdigit() else "open"
 
 
-_ENDINGS = (
-    "ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ing", "ers", "er", "ed", "es",
-    "ly", "s", "e",
-)  # fmt: skip
-_SHORTEST_STEM = 3
-
-
-@lru_cache(maxsize=20_000)
-def stem(word: str) -> str:
-    """Return `word` without its inflection: equal for `arrive`, `arriving`, `arrives`."""
-    word = singular(word)
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-            word = word[: -len(ending)]
-            break
-    if len(word) > _SHORTEST_STEM and word[-1] == word[-2]:
-        word = word[:-1]
-    return word[:-1] + "y" if word.endswith("i") else word
-
-
-_TYPED = 5
-"""Letters from which one letter more, less, other or swapped is taken for a typing error."""
-
-
 @lru_cache(maxsize=50_000)
 def is_alike(left: str, right: str) -> bool:
     """Return whether two open-class words are forms of one word, or one mistyped."""
     if word_class(left) != "open" or word_class(right) != "open":
         return False
+    if f"{left}e" == right or f"{right}e" == left:  # moral and morale
+        return False
     if stem(left) == stem(right):
         return True
-    return min(len(left), len(right)) >= _TYPED and _one_edit(left, right)
-
-
-def _one_edit(left: str, right: str) -> bool:
-    """Return whether one edit or a swap of neighbors parts them (Damerau 1964)."""
-    if abs(len(left) - len(right)) > 1:
-        return False
-    shorter = min(len(left), len(right))
-    start = 0
-    while start < shorter and left[start] == right[start]:
-        start += 1
-    end = 0
-    while end < shorter - start and left[-1 - end] == right[-1 - end]:
-        end += 1
-    a, b = left[start : len(left) - end], right[start : len(right) - end]
-    return max(len(a), len(b)) <= 1 or (len(a) == len(b) == 2 and a == b[::-1])
+    return is_mistyped(left, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +83,8 @@ class Difference:
     typed: tuple[str, ...] = ()
     """Words of the prompt among the alike that are no form of a word of the candidate, but close
     enough to one to be it mistyped."""
+    formed: tuple[str, ...] = ()
+    """Words of the prompt among the alike whose form may name another thing."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -137,11 +102,49 @@ def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
         return _EQUAL
     once = len(set(mine)) == len(mine) and len(set(its)) == len(its)
     extra, missing = _without(mine, its, once=once), _without(its, mine, once=once)
-    typed: list[str] = []
-    alike = _pair_off(extra, missing, typed) if extra and missing else 0
+    pairs = _pair_off(extra, missing) if extra and missing else []
     shared, theirs = _without(mine, extra, once=once), _without(its, missing, once=once)
-    moved = 0 if shared == theirs else len(shared) - alike - _longest_common(shared, theirs)
-    return Difference(tuple(extra), tuple(missing), alike, max(0, moved), tuple(typed))
+    if shared != theirs and not ADJUNCTS.isdisjoint((*extra, *missing)):
+        shared, theirs = _settled(shared), _settled(theirs)
+    moved = 0 if shared == theirs else len(shared) - len(pairs) - _longest_common(shared, theirs)
+    return Difference(
+        tuple(extra),
+        tuple(missing),
+        len(pairs),
+        max(0, moved),
+        typed=tuple(word for word, other in pairs if stem(word) != stem(other)),
+        formed=tuple(
+            word
+            for word, other in pairs
+            if stem(word) == stem(other) and is_other_thing(word, other)
+        ),
+    )
+
+
+def _settled(words: Sequence[str]) -> list[str]:
+    """Return `words` with the phrases of each run that hold values in an order of their values.
+
+    Phrases come in the order of their prepositions (`content`), and so in another one where a
+    preposition is exchanged: nothing has moved by that.
+    """
+    settled: list[str] = []
+    run: list[list[str]] = []
+    for word in words:
+        if word in ADJUNCTS:
+            run.append([word])
+        elif word_class(word) != "slot":
+            settled += (each for phrase in sorted(run, key=_by_values) for each in phrase)
+            run = []
+            settled.append(word)
+        elif run and run[-1][-1] in ADJUNCTS:
+            run[-1].append(word)
+        else:
+            run.append([word])
+    return settled + [each for phrase in sorted(run, key=_by_values) for each in phrase]
+
+
+def _by_values(phrase: Sequence[str]) -> tuple[str, str]:
+    return phrase[-1], phrase[0]
 
 
 def _without(words: Sequence[str], others: Sequence[str], *, once: bool) -> list[str]:
@@ -162,13 +165,10 @@ def _without(words: Sequence[str], others: Sequence[str], *, once: bool) -> list
     return left
 
 
-def _pair_off(extra: list[str], missing: list[str], typed: list[str]) -> int:
-    """Take words that are forms of one another out of both; return how many pairs.
-
-    What may be mistyped goes to `typed`.
-    """
+def _pair_off(extra: list[str], missing: list[str]) -> list[tuple[str, str]]:
+    """Take words that are forms of one another, or mistyped, out of both; return them in pairs."""
     others = [word for word in missing if word_class(word) == "open"]
-    pairs = 0
+    pairs = []
     for word in list(extra) if others else ():
         if word_class(word) != "open":
             continue
@@ -177,9 +177,7 @@ def _pair_off(extra: list[str], missing: list[str], typed: list[str]) -> int:
             extra.remove(word)
             missing.remove(other)
             others.remove(other)
-            pairs += 1
-            if stem(word) != stem(other):
-                typed.append(word)
+            pairs.append((word, other))
     return pairs
 
 

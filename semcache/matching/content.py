@@ -16,7 +16,7 @@ _DRESSING = (
     ARTICLES
     | POLITENESS
     | REQUESTS
-    | frozenset("i me we us you your it there here what which and".split())
+    | frozenset("i me we us you your it what which and".split())
     | frozenset(
         "is are am be been being do does can could would will shall have has let lets".split()
     )
@@ -40,6 +40,9 @@ _FOLDS: dict[tuple[str, ...], str] = {
     ("no", "fewer", "than"): "least",
     ("no", "more", "than"): "most",
     ("prior", "to"): "before",
+    ("max",): "maximum",
+    ("min",): "minimum",
+    ("avg",): "average",
     **{(word, "than"): "over" for word in ("more", "greater", "higher", "larger", "bigger")},
     **{(word, "than"): "under" for word in ("less", "fewer", "lower", "smaller")},
     **{(*lead, low, "to", high): "ascending"
@@ -60,7 +63,7 @@ _FOLDS: dict[tuple[str, ...], str] = {
 """Phrases that say the same thing, as a grammar book lists them → the one word that they become."""
 _LONGEST = max(map(len, _FOLDS))
 
-_ADJUNCT = frozenset("from to at via through before after since until till during for by".split())
+ADJUNCTS = frozenset("from to at via through before after since until till during for by".split())
 """Before a value, these make a phrase that may change places with the next one of its kind."""
 
 
@@ -80,7 +83,9 @@ POLAR = "<polar>"
 """Stands at the head of a question that wants yes or no."""
 PAST = "<past>"
 """Stands for a verb that says "then"."""
-MARKS = frozenset({POLAR, PAST})
+FUTURE = "<future>"
+"""Stands for a verb that says "not yet"."""
+MARKS = frozenset({POLAR, PAST, FUTURE})
 """What looks like a slot among content words and is none."""
 
 
@@ -104,34 +109,83 @@ def content(text: str) -> tuple[str, ...]:
     """
     words = tokens(text)
     kept: list[str] = [POLAR] if is_polar(words) else []
+    begun = len(kept)
     i = 0
     while i < len(words):
-        folded, i = _folded(words, i)
+        folded, i = _folded(words, i, leading=len(kept) == begun)
         if folded:
             kept.append(folded)
     return tuple(_arranged(kept))
 
 
-def _folded(words: Sequence[str], at: int) -> tuple[str, int]:
-    """Return what stands for the words at `at`, empty for nothing, and where the next begin."""
+def _folded(words: Sequence[str], at: int, *, leading: bool) -> tuple[str, int]:
+    """Return what stands for the words at `at`, empty for nothing, and where the next begin.
+
+    `leading`: nothing that matters was said before.
+    """
     if words[at] in _FOLDING:
         for size in range(min(_LONGEST, len(words) - at), 0, -1):
             folded = _FOLDS.get(tuple(words[at : at + size]))
             if folded:
                 return folded, at + size
+    before = words[at - 1] if at else ""
     following = words[at + 1] if at + 1 < len(words) else ""
+    if words[at] in _SHIFTY:
+        return _shifty(words[at], before, following, leading=leading), at + 1
     return _kept(words[at], following), at + 1
+
+
+_WILL = frozenset({"will", "shall", "may"})
+_WISHING = frozenset("want wants wanted like love wish need needs".split())
+_BEING = frozenset("is are am was were be been".split())
+_ALSO_NOUNS = frozenset("list report view display show return present look print".split())
+_WITH_UP = frozenset({"look", "pull", "bring"})
+_SHIFTY = _WILL | _ALSO_NOUNS | {"there", "to", "need", "needs", "up"}
+"""Words that dress a request or matter, as they stand."""
+
+
+def _shifty(word: str, before: str, following: str, *, leading: bool) -> str:
+    """Return what stands for a word that matters by its neighbors; empty for nothing."""
+    match word:
+        case "will" | "shall":  # "I will need", "will you show", but "parcels that will arrive"
+            word, dresses = FUTURE, leading or following in _COURTEOUS
+        case "may":  # "may I see"
+            dresses = following in _COURTEOUS
+        case "there":  # "there are", "are there", but "who works there"
+            dresses = before in _BEING or following in _BEING
+        case "to":  # "I want to see"
+            dresses = leading and before in _WISHING
+        case "up":  # "look up"
+            dresses = before in _WITH_UP
+        case "need" | "needs":  # "we need"
+            dresses = leading and before in _COURTEOUS
+        case _:  # "report the leaks", but "the leak report"
+            dresses = not _is_noun(word, before, following)
+    return "" if dresses else singular(word)
+
+
+def _is_noun(word: str, before: str, following: str) -> bool:
+    """Return whether a word that may be a verb that asks is a noun here, by its neighbors."""
+    if following in ARTICLES or following in {"me", "us", "all"} or (word, following) == _LIST_OF:
+        return False
+    return before in ARTICLES or not (before in CLOSED_CLASS or _is_slot(before) or not before)
+
+
+_LIST_OF = ("list", "of")
 
 
 _FOLDING = frozenset(phrase[0] for phrase in _FOLDS)
 
 
 def _arranged(words: Sequence[str]) -> list[str]:
-    """Return `words` with each run of phrases that hold values in one order."""
+    """Return `words` with each run of phrases that hold values in one order.
+
+    A run that leads ("in <year> the sales by state") comes last, as it is said more often.
+    """
     arranged: list[str] = []
     run: list[list[str]] = []
-    for word in words:
-        if word in _ADJUNCT:
+    for word in _led(words):
+        if word in ADJUNCTS:
             run.append([word])
         elif run and _is_slot(word):
             run[-1].append(word)
@@ -140,6 +194,21 @@ def _arranged(words: Sequence[str]) -> list[str]:
             run = []
             arranged.append(word)
     return arranged + _in_order(run)
+
+
+def _led(words: Sequence[str]) -> Sequence[str]:
+    """Return `words` with the phrases that lead them, each with a value, at their end."""
+    end = 0
+    while end + 1 < len(words) and words[end] in ADJUNCTS and _is_slot(words[end + 1]):
+        end += 2
+    rest = words[end:]
+    # Behind a clause of its own a phrase would belong to that: "in <year> members who joined".
+    if not rest or _is_slot(rest[0]) or not _CLAUSES.isdisjoint(rest):
+        return words
+    return [*rest, *words[:end]]
+
+
+_CLAUSES = frozenset("who whom whose when where while if unless because".split()) | {PAST, FUTURE}
 
 
 def _in_order(run: list[list[str]]) -> list[str]:
@@ -163,9 +232,12 @@ def embedded_text(template: TemplateText) -> str:
 
     Courtesy and lead-ins move a sentence's vector about as much as a condition does ("please show
     me the sales by state" is at 0.92 of "sales by state"), so they are left out before comparing.
-    That a question wants yes or no is left to the risk.
+    That a question wants yes or no, or asks of what is to come, is left to what must be proven.
     """
-    return " ".join(word for word in content(template.text) if word != POLAR) or template.text
+    return " ".join(word for word in content(template.text) if word not in _UNSAID) or template.text
+
+
+_UNSAID = frozenset({POLAR, FUTURE})
 
 
 def is_telling(template: TemplateText) -> bool:

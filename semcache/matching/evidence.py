@@ -105,7 +105,7 @@ class Evidence:
 
     def learn(self, difference: Difference, family: str, *, same: bool) -> None:
         """Take in that a neighbor with this difference had the same plan, or another."""
-        words = set(difference.words)
+        words = {*difference.words, *difference.formed}
         if difference.moved:
             words.add(MOVED)
         for word in words:

@@ -1,16 +1,21 @@
 """Proof: differences that nothing but a tenant's own evidence can call harmless.
 
-A negation, a comparison, a direction, a preposition or another word order changes what is asked
-more often than not, however near two prompts are in meaning. They pass once a tenant's own planned
-prompts have shown them harmless. A word that no stored template ever had is a value or a condition
-that no plan knows, unless the caller gave the values.
+A negation, a comparison, a direction, a preposition, what a question asks for, another word order
+or a word said once more changes what is asked more often than not, however near two prompts are in
+meaning. They pass once a tenant's own planned prompts have shown them harmless. A word that no
+stored template ever had is a value or a condition that no plan knows, unless the caller gave the
+values.
 """
+
+from collections import Counter
+from collections.abc import Sequence
 
 from semcache.matching.alike import Difference, word_class
 from semcache.matching.asking import Asking
 from semcache.matching.beliefs import Beliefs, upper_share
 from semcache.matching.evidence import MOVED, kind
 from semcache.matching.families import Families
+from semcache.prompts.words import PRONOUNS
 
 PROVEN = 0.45
 """A word is proven harmless when its share of other plans is surely under this: after two labels
@@ -19,23 +24,33 @@ HABIT = 0.15
 """A class of words is harmless when its share of other plans is surely under this: after a dozen
 labels that said so and hardly one against."""
 _MUST_BE_PROVEN = frozenset({"meaning", "role", "digit"})
+_STEERING = frozenset(
+    "when where why how must may might should ought here there someone somebody everyone everybody "
+    "anyone anybody".split()
+)
+"""Light words that change what is asked: its time, place, reason or way, whether it must be."""
+_ASKED = frozenset({"who", "whom", "whose", "when", "where", "why", "how"})
+"""Words of which one for another asks for another thing; "who" alone is often said or not."""
 
 
 def unproven(difference: Difference, asking: Asking) -> tuple[str, ...]:
     """Return what of a difference must not pass: words, `<moved>` for order; empty if all may."""
-    words = [*dict.fromkeys(difference.words), *([MOVED] if difference.moved else [])]
     # What a tenant's prompts use is a word of its own and no typing error: "stage" for "state".
-    words += [word for word in difference.typed if asking.families.using(word)]
+    typed = [word for word in difference.typed if asking.families.using(word)]
+    words = [*dict.fromkeys((*difference.words, *difference.formed, *typed))]
+    words += [MOVED] if difference.moved else []
     if not words:
         return ()
     extra = frozenset() if asking.given else frozenset(difference.extra)
+    must = {*difference.formed, *typed} | _exchanged(difference)
+    must |= _repeated(difference, asking.words)
     beliefs = asking.beliefs
     doubtful = [
         word
         for word in words
         if (
             _must_be_proven(word)
-            or word in difference.typed
+            or word in must
             or (word in extra and _is_unheard(word, asking.families))
         )
         and beliefs.upper(word) > PROVEN
@@ -44,6 +59,30 @@ def unproven(difference: Difference, asking: Asking) -> tuple[str, ...]:
         return ()
     habits = _habits(difference)
     return tuple(w for w in doubtful if not (kind(w) in habits and _is_habit(w, beliefs)))
+
+
+def _exchanged(difference: Difference) -> frozenset[str]:
+    """Return the question words, or pronouns, that stand for one another: "my" for "her"."""
+    sides = set(difference.extra), set(difference.missing)
+    return frozenset(
+        word
+        for each in (_ASKED, PRONOUNS)
+        if all(side & each for side in sides)
+        for side in sides
+        for word in side & each
+    )
+
+
+def _repeated(difference: Difference, mine: Sequence[str]) -> frozenset[str]:
+    """Return the words that one side says once more than the other: "states that border states".
+
+    Values apart, whose number the gates compare.
+    """
+    said, extra = Counter(mine), Counter(difference.extra)
+    return frozenset(
+        {word for word, times in extra.items() if said[word] > times}
+        | {word for word in difference.missing if said[word]}
+    )
 
 
 def _habits(difference: Difference) -> frozenset[str]:
@@ -64,7 +103,7 @@ def _is_habit(word: str, beliefs: Beliefs) -> bool:
 
 
 def _must_be_proven(word: str) -> bool:
-    return word == MOVED or word_class(word) in _MUST_BE_PROVEN
+    return word == MOVED or word in _STEERING or word_class(word) in _MUST_BE_PROVEN
 
 
 def _is_unheard(word: str, families: Families) -> bool:

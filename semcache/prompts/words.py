@@ -144,7 +144,7 @@ def is_grammar(text: str, start: int, end: int) -> bool:
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc`", "'"))
 _SPACED_CLITIC = re.compile(r"\s+(n't|'(?:s|re|ve|ll|d|m))\b")
-_TOKEN = re.compile(r"<[\w.]+>|\w+(?:'\w+)?|[<>=!]=|[<>=≤≥≠&|%$€£#]")
+_TOKEN = re.compile(r"<[\w.]+>(?:'s\b)?|\w+(?:'\w+)?|[<>=!]=|[<>=≤≥≠&|%$€£#]")
 _CLITIC = re.compile(r"'(?:s|re|ve|ll|d|m)$")
 _NEGATED = {"can't": "can", "won't": "will", "shan't": "shall", "cannot": "can"}
 

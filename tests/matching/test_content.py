@@ -58,7 +58,7 @@ def test_words_that_change_what_is_asked_are_a_difference(one: str, other: str) 
 
 
 def test_a_question_for_yes_or_no_is_embedded_like_the_list_that_it_asks_about() -> None:
-    asked, listed = template("Are there unpaid orders?"), template("there unpaid orders")
+    asked, listed = template("Are there unpaid orders?"), template("the unpaid orders")
     assert embedded_text(asked) == embedded_text(listed)
 
 

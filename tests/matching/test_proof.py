@@ -82,9 +82,9 @@ def test_one_preposition_for_another_is_never_a_habit() -> None:
 
 
 def test_a_word_that_prompts_use_is_no_typing_error() -> None:
-    assert doubts("invoices by staet", "invoices by state") == ()
+    assert doubts("invoices by subsidiray", "invoices by subsidiary") == ()
     families = Families()
-    families.add("f", ("invoice", "state"))
-    families.add("g", ("invoice", "stage"))
-    asking = Asking(("invoice", "stage"), (), False, Evidence(), families)
-    assert unproven(compare(asking.words, ("invoice", "state")), asking) == ("stage",)
+    families.add("f", ("invoice", "complaint"))
+    families.add("g", ("invoice", "compliant"))
+    asking = Asking(("invoice", "compliant"), (), False, Evidence(), families)
+    assert unproven(compare(asking.words, ("invoice", "complaint")), asking) == ("compliant",)
