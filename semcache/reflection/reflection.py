@@ -2,21 +2,20 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from semcache.canonical import Json, JsonObject, dumps, plain
-from semcache.errors import InvalidJson, InvalidSettings, SemCacheError
+from semcache.canonical import Json, JsonObject
+from semcache.errors import InvalidSettings, SemCacheError
 from semcache.events import Event, Level, ModelCalled, ReflectionFinished, ReflectionStarted
-from semcache.planners.answers import json_object
-from semcache.planners.attempts import Accepted, Asking, Rejected
-from semcache.planners.texts import load
 from semcache.ports import Clock, Completion, Message, Model, Observer, RememberingModel
 from semcache.prompts.redaction import Redact, checked
-from semcache.runs.faults import HOPELESS, Fault, fault_of
+from semcache.reflection.attempts import Attempt, Entry, Failed, Verdict
+from semcache.reflection.diagnosis import diagnosed
+from semcache.reflection.prompt import Prompt
+from semcache.reflection.stop import Stop, stop_after_attempts
+from semcache.runs.faults import HOPELESS, fault_of
 from semcache.runs.here import Open, here, run_id, told
 from semcache.runs.here import node as open_node
 from semcache.runs.redaction import kept
@@ -25,149 +24,6 @@ T = TypeVar("T")
 
 ATTEMPTS = 3
 MAX_HISTORY = 1000
-MAX_SENT = 20_000  # characters of a prompt that a diagnosis is shown
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
-    """An attempt that failed, as stop rules and judges see it."""
-
-    name: str
-    level: Level
-    attempt: int
-    """1 for the first."""
-    error: Exception
-    fault: Fault
-    seconds: float
-    """Since the first attempt began."""
-    wrote: tuple[str, ...] = ()
-    """Operations of the attempt that may have changed the world, and take no idempotency key."""
-    sent: Json = None
-    """What was sent to a model, for a diagnosis."""
-    history: tuple["Entry", ...] = ()
-    """The earlier failures of the same work."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What comes of a failure."""
-
-    retry: bool
-    reason: str
-    data: Mapping[str, Json] = field(default_factory=dict)
-    """Values to change or add before the next attempt."""
-    system: str = ""
-    """The system prompt of the next attempt; empty: as it was."""
-    decision: str = ""
-    """In a word what was found, for the tree: `plan`, `values`, `passing`…"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One failure that was looked at."""
-
-    at_s: float
-    """Epoch seconds."""
-    level: Level
-    name: str
-    attempt: int
-    error: str
-    """Class and message of the failure, without secrets."""
-    reason: str
-    resolution: Literal["retry", "skip", "abort"]
-    success: bool = False
-    """Whether the attempt after it succeeded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """What the work is told of the attempt that it is."""
-
-    number: int
-    """1 for the first."""
-    verdict: Verdict | None = None
-    """What came of the last failure; None in the first attempt."""
-    error: Exception | None = None
-    """The last failure; None in the first attempt."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """When to give up, beside what the failure itself says; combine rules by `|` and `&`.
-
-    tenacity has such rules too, but those about time read the machine's clock.
-    """
-
-    holds: Callable[[Failed], bool]
-
-    def __call__(self, failed: Failed) -> bool:
-        """Return whether no further attempt is made."""
-        return self.holds(failed)
-
-    def __or__(self, other: "Stop") -> "Stop":
-        return Stop(lambda failed: self(failed) or other(failed))
-
-    def __and__(self, other: "Stop") -> "Stop":
-        return Stop(lambda failed: self(failed) and other(failed))
-
-
-def stop_after_attempts(count: int) -> Stop:
-    """Return the rule that gives up after `count` attempts.
-
-    Raises:
-        InvalidSettings: no attempt would be made.
-    """
-    if count < 1:
-        raise InvalidSettings(f"attempts is {count!r}; expected 1 or more")
-    return Stop(lambda failed: failed.attempt >= count)
-
-
-def stop_after_seconds(seconds: float) -> Stop:
-    """Return the rule that gives up when an attempt fails that long after the first began."""
-    return Stop(lambda failed: failed.seconds >= seconds)
-
-
-def stop_on(*faults: Fault) -> Stop:
-    """Return the rule that gives up at failures of these kinds."""
-    return Stop(lambda failed: failed.fault in faults)
-
-
-class Diagnosis(BaseModel):
-    """What a model says of a failure."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-    should_retry: bool = Field(alias="shouldRetry")
-    reason: str = Field(min_length=1, max_length=2000)
-    data: dict[str, object] | None = Field(default=None, alias="revisedPromptData")
-    system: str | None = Field(default=None, alias="revisedSystemPrompt")
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """What a model is asked: a text, the data that it is about, and a system prompt.
-
-    Data that is not JSON (NaN, a set, a cycle) raises InvalidJson.
-    """
-
-    user: str
-    data: Mapping[str, Json] = field(default_factory=dict)
-    system: str = ""
-
-    def __post_init__(self) -> None:
-        plain(self.data, what="the data of a prompt")
-
-    def messages(self, complaint: str = "") -> tuple[Message, ...]:
-        """Return it as messages; `complaint` says what was wrong with the last answer."""
-        user = f"{self.user}\n\n{dumps(dict(self.data))}" if self.data else self.user
-        system = (Message("system", self.system),) if self.system else ()
-        wrong = (Message("user", complaint),) if complaint else ()
-        return (*system, Message("user", user), *wrong)
-
-    def revised(self, verdict: Verdict) -> "Prompt":
-        """Return it with what a verdict changes."""
-        data = {**self.data, **verdict.data}
-        return replace(self, data=data, system=verdict.system or self.system)
 
 
 class Reflection:
@@ -388,36 +244,15 @@ class Reflection:
         found = judge(failed) if judge is not None else None
         if found is not None:
             return found
-        return self._diagnosed(failed, self._model) if self._model else _usual(failed)
-
-    def _diagnosed(self, failed: Failed, model: Model) -> Verdict:
-        """Return what a model says; one that fails, or says nothing of use, ends it."""
-        text = load("reflect")
-        earlier = [f"{e.attempt}. {e.error}: {e.reason}" for e in failed.history]
-        user = text.fill(
-            "user",
-            level=failed.level,
-            name=failed.name,
-            attempt=str(failed.attempt),
-            attempts=str(self._attempts),
-            error=dumps(kept(told(failed.error))),
-            sent=dumps(kept(failed.sent, max_chars=MAX_SENT)),
-            history="\n".join(earlier) or "None",
+        if self._model is None:
+            return _usual(failed)
+        return diagnosed(
+            failed,
+            self._model,
+            attempts=self._attempts,
+            observer=self._emit,
+            clock=self._clock,
         )
-        asking = Asking(model, "reflect", 2, observer=self._emit, clock=self._clock)
-        try:
-            said = asking.ask(
-                [Message("system", text.fill("system")), Message("user", user)],
-                read=_diagnosis,
-                retry=lambda errors: text.fill("retry", errors=errors),
-            )
-        except SemCacheError as error:
-            return Verdict(retry=False, reason=f"Reflection analysis failed: {told(error)}")
-        if isinstance(said, Rejected):
-            return Verdict(
-                retry=False, reason=f"Reflection analysis failed: {'; '.join(said.errors)}"
-            )
-        return said.value
 
     # What is told of it ------------------------------------------------------------------------
 
@@ -476,19 +311,6 @@ def _usual(failed: Failed) -> Verdict:
         again = failed.attempt < 2
         return Verdict(retry=again, reason="Too late: tried again" if again else "Too late again")
     return Verdict(retry=True, reason=f"{type(failed.error).__name__}: tried again")
-
-
-def _diagnosis(text: str) -> Accepted[Verdict] | Rejected[Verdict]:
-    try:
-        said = Diagnosis.model_validate(json_object(text))
-    except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=False, include_input=False)
-        return Rejected(tuple(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in errors))
-    except InvalidJson as error:
-        return Rejected((str(error),))
-    data = {name: plain(value, what=name) for name, value in (said.data or {}).items()}
-    system = said.system or ""
-    return Accepted(Verdict(retry=said.should_retry, reason=said.reason, data=data, system=system))
 
 
 def _label(name: str, number: int) -> str:

@@ -1,0 +1,72 @@
+"""Attempts, and what comes of those that fail."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from semcache.canonical import Json
+from semcache.events import Level
+from semcache.runs.faults import Fault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """An attempt that failed, as stop rules and judges see it."""
+
+    name: str
+    level: Level
+    attempt: int
+    """1 for the first."""
+    error: Exception
+    fault: Fault
+    seconds: float
+    """Since the first attempt began."""
+    wrote: tuple[str, ...] = ()
+    """Operations of the attempt that may have changed the world, and take no idempotency key."""
+    sent: Json = None
+    """What was sent to a model, for a diagnosis."""
+    history: tuple["Entry", ...] = ()
+    """The earlier failures of the same work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What comes of a failure."""
+
+    retry: bool
+    reason: str
+    data: Mapping[str, Json] = field(default_factory=dict)
+    """Values to change or add before the next attempt."""
+    system: str = ""
+    """The system prompt of the next attempt; empty: as it was."""
+    decision: str = ""
+    """In a word what was found, for the tree: `plan`, `values`, `passing`…"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One failure that was looked at."""
+
+    at_s: float
+    """Epoch seconds."""
+    level: Level
+    name: str
+    attempt: int
+    error: str
+    """Class and message of the failure, without secrets."""
+    reason: str
+    resolution: Literal["retry", "skip", "abort"]
+    success: bool = False
+    """Whether the attempt after it succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What the work is told of the attempt that it is."""
+
+    number: int
+    """1 for the first."""
+    verdict: Verdict | None = None
+    """What came of the last failure; None in the first attempt."""
+    error: Exception | None = None
+    """The last failure; None in the first attempt."""
