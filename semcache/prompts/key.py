@@ -5,16 +5,11 @@ in them, and `amount > 100`, `amount < 100` and `sum(amount)` share one. It is a
 The identity is a digest over everything that shapes a plan; nothing else decides about reuse.
 """
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from semcache.canonical import Json, JsonObject, digest
 from semcache.prompts.operators import aggregate_name, operator_name
-
-MAX_FILE_NAME = 120
-"""Characters of a file name; the shortest limit of a file system in use is 143 (eCryptfs)."""
 
 
 class Shaped(Protocol):
@@ -97,21 +92,3 @@ def _member_shape(key: str, value: Json) -> Json:
         return ["is", aggregate_name(value) or value]
     # A member that nobody described may mean anything; only equal values share a plan.
     return ["is", value]
-
-
-_SAFE = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.ASCII)
-
-
-def file_name(key: str) -> str:
-    """Return a name under which something about `key` can be written to any file system.
-
-    A short key of lower-case letters, digits, `-` and `_` is its own name. Any other (a path, upper
-    case, a long one) becomes its readable part, `~`, and 16 hex digits of its SHA-256, so that two
-    keys never share a name, not even where file systems ignore case.
-    """
-    plain = _SAFE.fullmatch(key) and not _RESERVED.fullmatch(key)
-    if plain and len(key) <= MAX_FILE_NAME:
-        return key
-    readable = re.sub(r"[^a-z0-9_-]+", "-", key.lower()).strip("-")[: MAX_FILE_NAME - 17]
-    return f"{readable}~{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

@@ -1,4 +1,3 @@
-import re
 from itertools import combinations
 
 import pytest
@@ -6,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.canonical import Json, JsonObject
-from semcache.prompts.key import MAX_FILE_NAME, file_name, identity, psk
+from semcache.prompts.key import identity, psk
 from semcache.prompts.schema import PromptSchema
 
 SUMMED: JsonObject = {"aggregate": "sum"}
@@ -131,37 +130,3 @@ def test_equal_identities_mean_equal_shapes(asked: list[PromptSchema]) -> None:
             and one.params == other.params
         )
         assert (identity(one) == identity(other)) == alike
-
-
-HOSTILE = [
-    "../../etc/passwd",
-    "a/b",
-    "A",
-    "con",
-    "COM1",
-    "",
-    ".",
-    "x" * 500,
-    "é",
-    "a\0b",
-    "a:b",
-    "-x",
-]
-
-
-@settings(max_examples=100, deadline=None)
-@given(key=st.one_of(st.sampled_from(HOSTILE), st.text(max_size=300)))
-def test_a_file_name_is_safe_on_every_file_system(key: str) -> None:
-    name = file_name(key)
-    assert re.fullmatch(r"[a-z0-9_~-]+", name)
-    assert len(name) <= MAX_FILE_NAME
-    assert name not in {"con", "nul", "com1"}
-
-
-def test_a_plain_key_is_its_own_file_name() -> None:
-    assert file_name("search-sale-amount_date") == "search-sale-amount_date"
-
-
-def test_two_keys_never_share_a_file_name() -> None:
-    keys = [*HOSTILE, "a", "B", "b", "a-b", "a b", "x" * 501, file_name("A")]
-    assert len({file_name(key) for key in keys}) == len(set(keys))
