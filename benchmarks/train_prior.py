@@ -49,7 +49,7 @@ SERVED_FROM = 2.25
 """Score from which replays serve, so that the table reaches below every cutoff of interest."""
 BOUND = 3
 """Families of each lookup that are bound and labeled."""
-LOOSER = 3.0
+LOOSER = 5.0
 """Times the variance between these streams that a stranger's weights may vary."""
 
 
@@ -241,7 +241,7 @@ def fit(streams: Sequence[Sequence[Sequence[Decision]]]) -> Prior:
     mean = penalized(*_joined(bare, flat), center, ridge=0.1, signed=True)
     own = [penalized(*_joined(bare, part), mean, ridge=0.02, signed=False) for part in parts]
     variance = np.mean((np.array(own) - mean) ** 2, axis=0) + 1e-4
-    return Prior(bare.center, spread, mean, 1 / (LOOSER * variance), plain.steps)
+    return Prior(bare.center, spread, mean, 1 / (LOOSER * variance), plain.said, plain.given)
 
 
 def _joined(
@@ -309,7 +309,7 @@ def main() -> int:
                 for g in modes
             }
             replays = {key: job.result() for key, job in jobs.items()}
-            steps = table(list(replays.values()))
+            said, given = (table([replays[s, g] for s in args.streams]) for g in modes)
             for cut in (3.0, 3.5, 4.0, 4.5):
                 print(f"round {number}, cutoff {cut}:")
                 print(
@@ -323,9 +323,11 @@ def main() -> int:
                     for s in args.streams
                 }
     final = fit([[replays[s, g] for g in modes] for s in args.streams])
-    final = Prior(final.center, final.spread, final.weights, final.precision, steps)
+    final = replace(final, said=said, given=given)
     args.out.write_text(json.dumps(final.to_json()) + "\n", encoding="utf-8")
-    print(*steps, sep="\n")
+    for name, steps in (("text", said), ("params", given)):
+        print(f"{name}: score, hits and wrong ones at it or over")
+        print(*(f"{step.score:6.3f} {step.hits:6d} {step.wrong:4d}" for step in steps), sep="\n")
     return 0
 
 
@@ -347,6 +349,7 @@ def first() -> Prior:
         np.ones(size),
         np.array([*(weights.get(name, 0.0) for name in NAMES), 1.5]),
         np.full(size + 1, 1e9),
+        (Step(SERVED_FROM, 10**6, 0),),
         (Step(SERVED_FROM, 10**6, 0),),
     )
 

@@ -68,7 +68,10 @@ class _Known:
     pending: Evidence
     model: Model
     beliefs: Beliefs
-    cutoff: float
+    said: float
+    """Lowest score that may be served to a prompt alone."""
+    given: float
+    """Lowest score that may be served where the caller gives the values."""
 
 
 class Labels:
@@ -78,7 +81,7 @@ class Labels:
         self._store = store
         self._prior = prior
         self._max_wrong = max_wrong
-        self._lowest = lowest_cutoff(prior, max_wrong)
+        self._lowest = lowest_cutoff(prior.said, max_wrong), lowest_cutoff(prior.given, max_wrong)
         self._gates = gates
         self._known: dict[str, _Known] = {}
         self._asked: OrderedDict[tuple[str, str], tuple[Weighed, ...]] = OrderedDict()
@@ -104,7 +107,8 @@ class Labels:
                 known=known.beliefs,
             )
             found = featured(asking, near) if near else ()
-            scores = known.model.scores([one.values for one in found]) if found else ()
+            keys = [one.keys for one in found]
+            scores = known.model.scores([one.values for one in found], keys) if found else ()
             weighed = [
                 self._weighed(known, one, score, asking)
                 for one, score in zip(found, scores, strict=True)
@@ -118,11 +122,12 @@ class Labels:
         if doubtful:
             reason = f"not known to be harmless: {', '.join(map(repr, doubtful))}"
             return Weighed(one, score, Verdict("words", passed=False, reason=reason))
-        if score >= known.cutoff:
+        cutoff = known.given if asking.given else known.said
+        if score >= cutoff:
             return Weighed(one, score, _LOW_RISK)
         reason = (
             f"wrong with probability {probability_wrong(score):.3f}; "
-            f"served up to {probability_wrong(known.cutoff):.3f}"
+            f"served up to {probability_wrong(cutoff):.3f}"
         )
         words = one.difference.words
         if words:
@@ -145,10 +150,11 @@ class Labels:
             news = Evidence()
             model = self._of(tenant).model
             for rank, one in enumerate(weighed[:LABELED]):
-                same = one.featured.near.family in families
-                news.learn(one.featured.difference, one.featured.near.family, same=same)
+                found = one.featured
+                same = found.near.family in families
+                news.learn(found.difference, found.near.family, same=same)
                 weight = _OTHERS if rank else _FIRST
-                news.shift(*model.step(one.featured.values, same=same, weight=weight))
+                news.shift(model.step(found.values, found.keys, same=same, weight=weight))
             nearest = max(weighed, key=lambda one: one.featured.near.score)
             news.count(same=nearest.featured.near.family in families)
             self._take(tenant, news)
@@ -168,9 +174,10 @@ class Labels:
             news = Evidence()
             news.record.add(score_key(served.score), same=right)
             if key in self._asked:  # else its plan has labeled the pair already
-                news.learn(served.featured.difference, served.featured.near.family, same=right)
+                found = served.featured
+                news.learn(found.difference, found.near.family, same=right)
                 model = self._of(tenant).model
-                news.shift(*model.step(served.featured.values, same=right, weight=_TOLD))
+                news.shift(model.step(found.values, found.keys, same=right, weight=_TOLD))
             self._take(tenant, news)
 
     def _take(self, tenant: str, news: Evidence) -> None:
@@ -184,7 +191,13 @@ class Labels:
     def _derive(self, known: _Known) -> None:
         known.model = Model(self._prior, known.evidence)
         known.beliefs = Beliefs(known.evidence)
-        known.cutoff = raised(self._lowest, self._max_wrong, known.evidence.record)
+        known.said, known.given = self._cutoffs(known.evidence)
+
+    def _cutoffs(self, evidence: Evidence) -> tuple[float, float]:
+        """Return the lowest scores that may be served, to a prompt alone and with values given."""
+        said, given = self._lowest
+        bound, record = self._max_wrong, evidence.record
+        return raised(said, bound, record), raised(given, bound, record)
 
     # Keeping -------------------------------------------------------------------------------
 
@@ -192,13 +205,9 @@ class Labels:
         known = self._known.get(tenant)
         if known is None:
             evidence = self._read(self._store.get_note(tenant, NOTE))
-            known = self._known[tenant] = _Known(
-                evidence,
-                pending=Evidence(),
-                model=Model(self._prior, evidence),
-                beliefs=Beliefs(evidence),
-                cutoff=raised(self._lowest, self._max_wrong, evidence.record),
-            )
+            model, beliefs = Model(self._prior, evidence), Beliefs(evidence)
+            cutoffs = self._cutoffs(evidence)
+            known = self._known[tenant] = _Known(evidence, Evidence(), model, beliefs, *cutoffs)
         return known
 
     def _read(self, note: str | None) -> Evidence:

@@ -4,11 +4,12 @@ Each planned miss labels its neighbors for free: their plan is the planned one, 
 that says is kept as sums, so that evidence of two processes is merged by adding.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,14 @@ from semcache.prompts.words import (
     SCOPE,
 )
 
-FORMAT = 1
+FORMAT = 2
 """Version of the JSON of evidence; another version is not read."""
 MAX_WORDS = 4000
 """Words, and pairs of words, that are kept; the rarest make room."""
 MAX_FAMILIES = 2000
 """Families whose doubts are kept."""
+MAX_LEANINGS = 8000
+"""Words, pairs and families whose own weights are kept; those least labeled make room."""
 
 MOVED = "<moved>"
 """Stands among the words for another order of the same words."""
@@ -80,6 +83,48 @@ def _rounded(counts: Mapping[str, float]) -> JsonObject:
     return {key: round(count, 3) for key, count in counts.items()}
 
 
+class Shift(NamedTuple):
+    """What labels add to what is known of weights: precision, and precision times weight."""
+
+    precision: Weights
+    pull: Weights
+    """One a weight of the risk model."""
+    leanings: Mapping[str, tuple[float, float]]
+    """The same of single words, pairs and families, by their keys."""
+
+
+@dataclass(slots=True)
+class Leanings:
+    """What labels said of the weights of single words, pairs and families; sums only."""
+
+    sums: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Key → precision that labels added, and precision times weight."""
+
+    def weight(self, key: str, variance: float) -> float:
+        """Return the weight of `key`, in log odds; `variance`: how far it may be from 0."""
+        precision, pull = self.sums.get(key, _NOTHING)
+        return pull / (1 / variance + precision)
+
+    def precision(self, key: str) -> float:
+        """Return how firmly labels speak of `key`."""
+        return self.sums.get(key, _NOTHING)[0]
+
+    def merge(self, more: Mapping[str, tuple[float, float]]) -> None:
+        """Add the sums of `more`."""
+        for key, (precision, pull) in more.items():
+            mine, drawn = self.sums.get(key, _NOTHING)
+            self.sums[key] = mine + precision, drawn + pull
+
+    def trim(self, keep: int) -> None:
+        """Keep the `keep` keys that labels said most of."""
+        if len(self.sums) > keep:
+            firmest = sorted(self.sums, key=lambda key: -self.sums[key][0])[: keep * 3 // 4]
+            self.sums = {key: self.sums[key] for key in firmest}
+
+
+_NOTHING = (0.0, 0.0)
+
+
 @dataclass(slots=True)
 class Evidence:
     """What one tenant's labels said; sums only. Not thread-safe by itself."""
@@ -102,6 +147,8 @@ class Evidence:
     """What the labels add to the precision of each weight of the risk model."""
     pull: Weights | None = None
     """What they add to precision times weight."""
+    leanings: Leanings = field(default_factory=Leanings)
+    """The same of single words, pairs and families."""
 
     def learn(self, difference: Difference, family: str, *, same: bool) -> None:
         """Take in that a neighbor with this difference had the same plan, or another."""
@@ -122,10 +169,11 @@ class Evidence:
         self.labels += 1
         self.same += same
 
-    def shift(self, precision: Weights, pull: Weights) -> None:
+    def shift(self, by: Shift) -> None:
         """Add to what is known of the weights."""
-        self.precision = precision if self.precision is None else self.precision + precision
-        self.pull = pull if self.pull is None else self.pull + pull
+        self.precision = by.precision if self.precision is None else self.precision + by.precision
+        self.pull = by.pull if self.pull is None else self.pull + by.pull
+        self.leanings.merge(by.leanings)
 
     def merge(self, more: "Evidence") -> None:
         """Add what `more` says."""
@@ -140,13 +188,14 @@ class Evidence:
         self.labels += more.labels
         self.same += more.same
         if more.precision is not None and more.pull is not None:
-            self.shift(more.precision, more.pull)
+            self.shift(Shift(more.precision, more.pull, more.leanings.sums))
 
     def trim(self) -> None:
         """Forget what is rare, so that the size stays bounded."""
         self.words.trim(MAX_WORDS)
         self.pairs.trim(MAX_WORDS)
         self.families.trim(MAX_FAMILIES)
+        self.leanings.trim(MAX_LEANINGS)
 
     def to_json(self) -> JsonObject:
         """Return the evidence as JSON."""
@@ -161,6 +210,10 @@ class Evidence:
             "same": self.same,
             "precision": _listed(self.precision),
             "pull": _listed(self.pull),
+            "leanings": {
+                key: [float(f"{part:.4g}") for part in sums]
+                for key, sums in self.leanings.sums.items()
+            },
         }
 
     @classmethod
@@ -172,7 +225,7 @@ class Evidence:
         """
         try:
             return _read(cast("dict[str, Any]", body), weights)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise ValueError(f"evidence cannot be read: {error!r}") from error
 
 
@@ -189,6 +242,19 @@ def kind(word: str) -> str:
 def swap(left: str, right: str) -> str:
     """Return the key of two words that stand for one another."""
     return " ".join(sorted((left, right)))
+
+
+def leanings(difference: Difference, family: str) -> tuple[str, ...]:
+    """Return the keys of what a difference from `family` consists of, each once."""
+    keys = ["+" + word for word in difference.extra]
+    keys += ["-" + word for word in difference.missing]
+    if difference.moved:
+        keys.append(MOVED)
+    if len(difference.extra) == len(difference.missing) == 1:
+        keys.append(swap(*difference.extra, *difference.missing))
+    # A family that is wrong though nothing differs is another thing than one that is only near.
+    keys.append(("~" if keys else "=") + family)
+    return tuple(dict.fromkeys(keys))
 
 
 def merged(parts: Iterable[Evidence]) -> Evidence:
@@ -216,7 +282,18 @@ def _read(doc: dict[str, Any], weights: int) -> Evidence:
         same=_count(doc["same"]),
         precision=_weights(doc["precision"], weights),
         pull=_weights(doc["pull"], weights),
+        leanings=_leanings(doc["leanings"]),
     )
+
+
+def _leanings(doc: dict[str, list[float]]) -> Leanings:
+    sums = {
+        str(key): (float(both[0]), float(both[1]))
+        for key, both in islice(doc.items(), MAX_LEANINGS)
+    }
+    if not all(math.isfinite(pull) and 0 <= firm < math.inf for firm, pull in sums.values()):
+        raise ValueError("evidence has a leaning that is not finite, or less firm than nothing")
+    return Leanings(sums)
 
 
 def _tally(doc: dict[str, dict[str, float]], keep: int) -> Tally:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from semcache.matching.alike import Difference, compare, word_class
 from semcache.matching.asking import Asking
 from semcache.matching.beliefs import WEIGHTS, Beliefs
-from semcache.matching.evidence import swap
+from semcache.matching.evidence import leanings, swap
 from semcache.prompts.template import Slot
 
 
@@ -42,6 +42,11 @@ class Featured:
     """One number for each of `NAMES`."""
     nearest: float
     """Cosine of its nearest member, in [-1, 1]."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What its difference consists of, as the evidence keeps it."""
+        return leanings(self.difference, self.near.family)
 
 
 NAMES = (

@@ -23,6 +23,10 @@ that said so and none against, or with a few against after many more."""
 HABIT = 0.15
 """A class of words is harmless when its share of other plans is surely under this: after a dozen
 labels that said so and hardly one against."""
+LIGHT_HABIT = 0.35
+"""The same for prepositions and words that widen what is asked for anyway, which the risk weighs
+too: after three labels that said so and none against."""
+_WIDENING = frozenset("all any some several also too even entire whole".split())
 _MUST_BE_PROVEN = frozenset({"meaning", "role", "digit"})
 _STEERING = frozenset(
     "when where why how must may might should ought here there someone somebody everyone everybody "
@@ -99,7 +103,8 @@ def _is_habit(word: str, beliefs: Beliefs) -> bool:
     """Return whether the words of its class are known to be harmless, and it not to matter."""
     evidence = beliefs.evidence
     same, other = evidence.words.of(word)
-    return other <= same and upper_share(*evidence.kinds.of(kind(word))) <= HABIT
+    bound = LIGHT_HABIT if kind(word) == "role" or word in _WIDENING else HABIT
+    return other <= same and upper_share(*evidence.kinds.of(kind(word))) <= bound
 
 
 def _must_be_proven(word: str) -> bool:

@@ -21,23 +21,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from semcache.matching.evidence import Evidence, Tally, Weights
+from semcache.matching.evidence import Evidence, Shift, Tally, Weights
 from semcache.matching.features import NAMES
 
 CONFIDENCE = 0.95
 """Confidence that the wrong share is under `max_wrong`, on prompts like those replayed."""
 USUAL_WRONG = 0.02
 """Share of wrong hits that is aimed at where the caller bounds none."""
+LEANING = 0.6
+"""Variance of the weight of one word, pair or family before anything was labeled."""
 _CLIPPED = 5.0
 """Standard deviations at which a feature is cut off, so that a strange prompt stays on the map."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """What replays came to if everything at `score` or over was served."""
 
     score: float
@@ -57,8 +58,10 @@ class Prior:
     """One a feature, and the intercept last."""
     precision: Weights
     """How firmly each weight is believed: 1 / variance between streams."""
-    steps: tuple[Step, ...]
-    """Highest score first."""
+    said: tuple[Step, ...]
+    """What replays of prompts alone came to, highest score first."""
+    given: tuple[Step, ...]
+    """What replays came to where the caller gives the values."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the prior as JSON."""
@@ -68,7 +71,8 @@ class Prior:
             "spread": _listed(self.spread),
             "weights": _listed(self.weights),
             "precision": _listed(self.precision),
-            "steps": [[step.score, step.hits, step.wrong] for step in self.steps],
+            "said": [[*step] for step in self.said],
+            "given": [[*step] for step in self.given],
         }
 
     @classmethod
@@ -85,7 +89,8 @@ class Prior:
             spread=np.array(doc["spread"]),
             weights=np.array(doc["weights"]),
             precision=np.array(doc["precision"]),
-            steps=tuple(Step(score, hits, wrong) for score, hits, wrong in doc["steps"]),
+            said=tuple(Step(*step) for step in doc["said"]),
+            given=tuple(Step(*step) for step in doc["given"]),
         )
 
     def standard(self, values: Sequence[float]) -> Weights:
@@ -117,41 +122,70 @@ def shipped() -> Prior:
 
 
 class Model:
-    """The prior as a tenant's evidence moved it. Immutable."""
+    """The prior as a tenant's evidence moved it. Immutable.
+
+    Beside the weights of the features, single words, pairs and families have weights of their own,
+    0 before anything was labeled: so a label blames those of the differing words that earlier
+    labels do not speak for.
+    """
 
     def __init__(self, prior: Prior, evidence: Evidence) -> None:
         self._prior = prior
+        self._leanings = evidence.leanings
         self._weights, self._precision = prior.weights, prior.precision
         if evidence.precision is not None and evidence.pull is not None:
             pull = prior.precision * prior.weights + evidence.pull
             self._precision = prior.precision + evidence.precision
             self._weights = pull / self._precision
 
-    def score(self, values: Sequence[float]) -> float:
-        """Return the log odds that a candidate with these features has the prompt's plan."""
-        return self.scores([values])[0]
+    def score(self, values: Sequence[float], keys: Sequence[str] = ()) -> float:
+        """Return the log odds that a candidate with these features has the prompt's plan.
 
-    def scores(self, rows: Sequence[Sequence[float]]) -> list[float]:
+        `keys`: what of words, pairs and families its difference consists of (`leanings`).
+        """
+        return self.scores([values], [keys])[0]
+
+    def scores(self, rows: Sequence[Sequence[float]], keys: Sequence[Sequence[str]]) -> list[float]:
         """Return the same of several candidates."""
         # Row by row: a product of matrices may round a row by where it stands.
-        return [float(row @ self._weights) for row in self._prior.standards(rows)]
+        return [
+            float(row @ self._weights) + self._leaning(own)
+            for row, own in zip(self._prior.standards(rows), keys, strict=True)
+        ]
+
+    def _leaning(self, keys: Sequence[str]) -> float:
+        return sum([self._leanings.weight(key, LEANING) for key in keys])
 
     def step(
-        self, values: Sequence[float], *, same: bool, weight: float = 1.0
-    ) -> tuple[Weights, Weights]:
-        """Return what a label adds to the evidence's `precision` and `pull`.
+        self,
+        values: Sequence[float],
+        keys: Sequence[str] = (),
+        *,
+        same: bool,
+        weight: float = 1.0,
+    ) -> Shift:
+        """Return what a label adds to the evidence's precisions and pulls.
 
         The weights move to what is likeliest given this label and all before it, as one: each on
         its own would explain the whole surprise, and together they would explain it forty times.
         """
         x = self._prior.standard(values)
         spread = x / self._precision
-        z = float(x @ self._weights)
-        surprise = _surprise(z, float(x @ spread) * weight, same=same)
+        firm = {key: 1 / LEANING + self._leanings.precision(key) for key in keys}
+        z = float(x @ self._weights) + self._leaning(keys)
+        variance = float(x @ spread) + sum(1 / each for each in firm.values())
+        surprise = _surprise(z, variance * weight, same=same)
         p = float(same) - surprise
-        precision = max(p * (1 - p), 1e-3) * weight * x * x
+        curvature = max(p * (1 - p), 1e-3) * weight
+        precision = curvature * x * x
         moved = self._weights + weight * surprise * spread
-        return precision, (self._precision + precision) * moved - self._precision * self._weights
+        pull = (self._precision + precision) * moved - self._precision * self._weights
+        drawn = {}
+        for key, each in firm.items():
+            known = self._leanings.weight(key, LEANING)
+            after = known + weight * surprise / each
+            drawn[key] = curvature, (each + curvature) * after - each * known
+        return Shift(precision, pull, drawn)
 
 
 def _surprise(z: float, variance: float, *, same: bool) -> float:
@@ -167,18 +201,19 @@ def _surprise(z: float, variance: float, *, same: bool) -> float:
     return (low + high) / 2
 
 
-def cutoff(prior: Prior, max_wrong: float, record: Tally) -> float:
+def cutoff(steps: Sequence[Step], max_wrong: float, record: Tally) -> float:
     """Return the lowest score that may be served; infinite if none may.
 
-    `record` holds the tenant's own judged hits by `score_key`. It can only raise the cutoff.
+    `steps`: what replays came to, highest score first. `record` holds the tenant's own judged hits
+    by `score_key`. It can only raise the cutoff.
     """
-    return raised(lowest_cutoff(prior, max_wrong), max_wrong, record)
+    return raised(lowest_cutoff(steps, max_wrong), max_wrong, record)
 
 
-def lowest_cutoff(prior: Prior, max_wrong: float) -> float:
-    """Return the lowest score that the prior lets be served; infinite if none may."""
+def lowest_cutoff(steps: Sequence[Step], max_wrong: float) -> float:
+    """Return the lowest score that `steps` let be served; infinite if none may."""
     lowest = math.inf
-    for step in prior.steps:
+    for step in steps:
         # The first steps have too few hits to tell; testing begins where it could succeed.
         if _chance_of_none(step.hits, max_wrong) > 1 - CONFIDENCE:
             continue

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from semcache.canonical import JsonObject
 from semcache.matching.alike import compare
-from semcache.matching.evidence import MAX_WORDS, Evidence, merged
+from semcache.matching.evidence import MAX_LEANINGS, MAX_WORDS, Evidence, Shift, leanings, merged
 
 WORDS = st.lists(st.sampled_from("paid unpaid state city over".split()), max_size=4).map(tuple)
 LABELS = st.lists(st.tuples(WORDS, WORDS, st.sampled_from("fg"), st.booleans()), max_size=12)
@@ -19,7 +19,9 @@ def learned(labels: list[Label]) -> Evidence:
     for mine, its, family, same in labels:
         evidence.learn(compare(mine, its), family, same=same)
         evidence.count(same=same)
-        evidence.shift(np.full(3, 0.5), np.full(3, float(same)))
+        keys = leanings(compare(mine, its), family)
+        drawn = dict.fromkeys(keys, (0.5, float(same)))
+        evidence.shift(Shift(np.full(3, 0.5), np.full(3, float(same)), drawn))
     return evidence
 
 
@@ -59,7 +61,11 @@ def test_evidence_stays_bounded_and_keeps_what_is_frequent() -> None:
     for i in range(MAX_WORDS + 1):
         evidence.words.add(f"w{i}", same=True)
     evidence.words.add("w7", same=False)
+    evidence.leanings.merge({f"+w{i}": (1.0, 1.0) for i in range(MAX_LEANINGS + 1)})
+    evidence.leanings.merge({"+w7": (1.0, 1.0)})
     evidence.trim()
+    assert len(evidence.leanings.sums) < MAX_LEANINGS
+    assert evidence.leanings.precision("+w7") == 2.0
     assert len(evidence.words.same) < MAX_WORDS
     assert evidence.words.of("w7") == (1.0, 1.0)
 
@@ -76,6 +82,10 @@ def test_evidence_stays_bounded_and_keeps_what_is_frequent() -> None:
         {"pull": [1.0]},
         {"precision": [math.nan] * 3},
         {"families": None},
+        {"leanings": None},
+        {"leanings": {"+a": [1.0]}},
+        {"leanings": {"+a": [-1.0, 0.0]}},
+        {"leanings": {"+a": [1.0, math.nan]}},
     ],
 )
 def test_evidence_of_another_version_or_broken_is_refused(change: JsonObject) -> None:

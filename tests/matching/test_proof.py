@@ -67,11 +67,13 @@ def labeled(word: str, times: int) -> Evidence:
     return evidence
 
 
-@pytest.mark.parametrize(("known", "new"), [("by", "at"), ("also", "just")])
+@pytest.mark.parametrize(
+    ("known", "new", "few"), [("by", "at", 1), ("also", "all", 1), ("also", "just", 3)]
+)
 def test_what_prepositions_and_words_of_scope_came_to_speaks_for_a_new_one(
-    known: str, new: str
+    known: str, new: str, few: int
 ) -> None:
-    assert doubts(f"sale {new} state", "sale state", evidence=labeled(known, 3)) == (new,)
+    assert doubts(f"sale {new} state", "sale state", evidence=labeled(known, few)) == (new,)
     assert doubts(f"sale {new} state", "sale state", evidence=labeled(known, 20)) == ()
 
 
