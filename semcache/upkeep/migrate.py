@@ -25,8 +25,9 @@ class Migrated:
 def migrate(source: PlanStore, target: PlanStore) -> Migrated:
     """Copy records, their vectors and uses, evidence, vetoes and counts of every tenant.
 
-    Nothing is embedded or planned anew, and `source` stays as it is. Records keep the order of
-    their changes, with other numbers. Running it again after a crash replaces what is there.
+    Nothing is embedded or planned anew, and `source` stays as it is: others may go on using it, and
+    what they had stored before this began is copied. Records keep the order of their changes, with
+    other numbers. Running it again after a crash replaces what is there.
 
     Raises:
         InvalidInput: `target` has records that `source` has not: two caches are never mixed.
@@ -42,8 +43,9 @@ def migrate(source: PlanStore, target: PlanStore) -> Migrated:
     records = notes = 0
     passed_over: list[str] = []
     for tenant in tenants:
+        count = source.count(tenant)  # before: others may write meanwhile
         found = source.scan(tenant)
-        lost = source.count(tenant) - len(found)
+        lost = count - len(found)
         if lost > 0:
             passed_over.append(f"{tenant}: {lost} records are not what was written")
         _refuse_strange(tenant, found, target)

@@ -1,4 +1,5 @@
 import base64
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 
 from semcache import PlanCache
 from semcache.errors import InvalidInput
-from semcache.ports import PlanStore
+from semcache.ports import PlanStore, Record
 from semcache.settings import Settings
 from semcache.stores.disk import DiskStore
 from semcache.stores.memory import MemoryStore
@@ -53,3 +54,17 @@ def test_two_caches_are_never_mixed(kept: Path) -> None:
         target.put(make_record("x", tenant="acme"))
         with pytest.raises(InvalidInput, match="entry 'x' of tenant 'acme'"):
             migrate(source, target)
+
+
+def test_a_cache_in_use_is_copied_as_it_was_when_that_began() -> None:
+    class InUse(MemoryStore):
+        def scan(self, tenant: str) -> Sequence[Record]:
+            found = super().scan(tenant)
+            self.put(make_record("later", tenant=tenant))
+            return found
+
+    source, target = InUse(), MemoryStore()
+    for known in "abc":
+        source.put(make_record(known))
+    assert migrate(source, target) == Migrated(tenants=1, records=3, notes=0)
+    assert [record.id for record in target.scan("acme")] == ["a", "b", "c"]
