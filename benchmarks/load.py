@@ -1,11 +1,12 @@
 """Hits a second of 1 to 8 threads and 1 to 8 processes on one directory, reading alone and mixed.
 
     python benchmarks/load.py [--entries N] [--counts 1 2 4 8] [--seconds S] [--writes SHARE]
-                              [--json OUT] [--picture OUT.png] [--seed N] [--directory DIR]
+                              [--rounds N] [--json OUT] [--picture OUT.png] [--seed N] [--directory DIR]
 
 Prompts have other values than those stored, all templates equally often; each worker looks up for
 `--seconds`, and the sum of what all did in that time is told. Mixed: that share of the calls stores
-a plan anew. A lookup that does not hit, or gives other values than its prompt's, ends the run.
+a plan anew. Everything is measured in `--rounds` rounds, one after the other, and the best of each
+is told: what else the machine does can only take away. A lookup that does not hit, or gives other values than its prompt's, ends the run.
 """
 
 import argparse
@@ -191,16 +192,20 @@ def measure(
         bulk.fill(directory, work, 0, 0)
         with opened(directory, Timed()) as cache:
             cache.lookup(work.prompt(0, 2000, 7))  # leaves a snapshot, as one that ran before does
-        for run in (threads, processes):
-            for writes in dict.fromkeys((0.0, given.writes)):
-                for count in given.counts:
-                    one = run(
-                        directory, work, count,
-                        writes=writes, seconds=given.seconds, seed=given.seed,
-                    )  # fmt: skip
-                    told(one)
-                    found.append(one)
-    return found
+        for _ in range(given.rounds):
+            for run in (threads, processes):
+                for writes in dict.fromkeys((0.0, given.writes)):
+                    for count in given.counts:
+                        one = run(
+                            directory, work, count,
+                            writes=writes, seconds=given.seconds, seed=given.seed,
+                        )  # fmt: skip
+                        told(one)
+                        found.append(one)
+    best: dict[tuple[str, float, int], Measured] = {}
+    for one in sorted(found, key=lambda one: one.hits_a_second):
+        best[one.workers, one.writes, one.count] = one
+    return [best[key] for key in dict.fromkeys((o.workers, o.writes, o.count) for o in found)]
 
 
 def show(one: Measured) -> None:
@@ -217,7 +222,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--entries", type=int, default=10_000)
     parser.add_argument("--counts", type=int, nargs="+", default=[1, 2, 4, 8])
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--writes", type=float, default=0.05, help="share of the mixed runs")
     parser.add_argument("--json", type=Path, metavar="OUT")
     parser.add_argument("--picture", type=Path, metavar="OUT")
@@ -229,8 +235,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.worker:
         return worker(given)
     found = measure(Workload(given.entries, given.seed), given, show)
+    print(f"\nbest of {given.rounds} rounds:")
+    for one in found:
+        show(one)
     if given.json:
-        asked = {"entries": given.entries, "seconds": given.seconds, "seed": given.seed}
+        asked = {name: getattr(given, name) for name in ("entries", "seconds", "rounds", "seed")}
         write_json(given.json, {"asked": asked, "measured": [asdict(one) for one in found]})
     if given.picture:
         draw_load(given.picture, found)

@@ -1,6 +1,6 @@
 """Hits from a cache in PostgreSQL: latency and hits a second, by tier, search mode and clients.
 
-    python benchmarks/postgres.py [--entries N] [--seconds S] [--database DSN] [--json OUT]
+    python benchmarks/postgres.py [--entries N] [--seconds S] [--rounds N] [--database DSN] [--json OUT]
 
 The workload is made: templates such as "rank the margin of refunds for suppliers as w17" with one
 value, each with its own plan (400 bytes of JSON); prompts asked have other values than those
@@ -254,7 +254,8 @@ def main() -> None:
     """Measure, print a table and JSON."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--entries", type=int, default=10_000)
-    options.add_argument("--seconds", type=float, default=5.0)
+    options.add_argument("--seconds", type=float, default=3.0)
+    options.add_argument("--rounds", type=int, default=2, help="the best of which is told")
     options.add_argument("--clients", type=int, nargs="+", default=[1, 4])
     options.add_argument(
         "--database", default="", help="empty, or of an earlier run (default: one is made)"
@@ -265,13 +266,19 @@ def main() -> None:
     with server(given.database) as dsn:
         stored_per_s = fill(dsn, given.entries)
         rows = [
-            measured(
-                dsn,
-                search=search,
-                tier=tier,
-                clients=clients,
-                entries=given.entries,
-                seconds=given.seconds,
+            max(
+                (
+                    measured(
+                        dsn,
+                        search=search,
+                        tier=tier,
+                        clients=clients,
+                        entries=given.entries,
+                        seconds=given.seconds,
+                    )
+                    for _ in range(given.rounds)
+                ),
+                key=lambda row: row.hits_per_s,
             )
             for search in ("replica", "server")
             for tier in LEADS
@@ -280,6 +287,7 @@ def main() -> None:
         result = {
             "entries": given.entries,
             "seconds": given.seconds,
+            "rounds": given.rounds,
             "stored_per_s": stored_per_s and round(stored_per_s, 1),
             "embed_ms": embed_ms(),
             "load": round(os.getloadavg()[0], 1),
