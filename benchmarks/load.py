@@ -1,12 +1,14 @@
 """Hits a second of 1 to 8 threads and 1 to 8 processes on one directory, reading alone and mixed.
 
     python benchmarks/load.py [--entries N] [--counts 1 2 4 8] [--seconds S] [--writes SHARE]
-                              [--rounds N] [--json OUT] [--picture OUT.png] [--seed N] [--directory DIR]
+                              [--rounds N] [--json OUT] [--picture OUT.png] [--seed N]
+                              [--directory DIR]
 
 Prompts have other values than those stored, all templates equally often; each worker looks up for
 `--seconds`, and the sum of what all did in that time is told. Mixed: that share of the calls stores
 a plan anew. Everything is measured in `--rounds` rounds, one after the other, and the best of each
-is told: what else the machine does can only take away. A lookup that does not hit, or gives other values than its prompt's, ends the run.
+is told: what else the machine does can only take away. A lookup that does not hit, or gives other
+values than its prompt's, ends the run.
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """Hits from a cache in PostgreSQL: latency and hits a second, by tier, search mode and clients.
 
-    python benchmarks/postgres.py [--entries N] [--seconds S] [--rounds N] [--database DSN] [--json OUT]
+    python benchmarks/postgres.py [--entries N] [--seconds S] [--rounds N] [--database DSN]
+                                  [--json OUT]
 
 The workload is made: templates such as "rank the margin of refunds for suppliers as w17" with one
 value, each with its own plan (400 bytes of JSON); prompts asked have other values than those

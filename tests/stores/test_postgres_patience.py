@@ -18,6 +18,7 @@ from semcache.events import TierFailed
 from semcache.semcache import SemCache
 from semcache.settings import Settings
 from semcache.stores.postgres import PostgresStore
+from semcache.stores.postgres_patience import PatientConnection
 from semcache.testing import HashEmbedder, RecordingObserver, make_record
 
 if TYPE_CHECKING:
@@ -110,14 +111,39 @@ def test_a_server_that_hangs_is_a_miss_and_one_warning_and_comes_back_by_itself(
             until(lambda: bool(cache.store("refunds in 2024", PLAN)))
 
 
-def test_those_who_wait_at_once_are_let_go_together_and_nobody_waits_after_them(
-    postgres: "Postgres", store: PostgresStore
-) -> None:
-    warm = [threading.Thread(target=store.count, args=("acme",)) for _ in range(8)]
-    for thread in warm:
+def connected(store: PostgresStore, count: int) -> None:
+    """Let `store` have `count` connections, none of them in use."""
+    together = threading.Barrier(count)
+
+    def hold(_: object) -> None:
+        together.wait(60)
+
+    holding = [threading.Thread(target=store.connections.read, args=(hold,)) for _ in range(count)]
+    for thread in holding:
         thread.start()
-    for thread in warm:
+    for thread in holding:
         thread.join()
+
+
+def test_when_one_has_found_out_nobody_else_waits_whatever_connections_there_are(
+    postgres: "Postgres", store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected(store, 8)
+    postgres.hang()
+    assert "does not answer" in in_time(lambda: failure(lambda: store.get("acme", "a")))
+    waited: list[object] = []
+    monkeypatch.setattr(PatientConnection, "wait", lambda *asked: waited.append(asked))
+    for _ in range(20):
+        assert "cannot be reached" in failure(lambda: store.get("acme", "a"))
+    assert waited == []
+    monkeypatch.undo()
+    postgres.go_on()
+    until(lambda: store.reachable(wait_s=0.1))
+    assert store.count("acme") == 1
+
+
+def test_those_who_wait_at_once_are_all_let_go(postgres: "Postgres", store: PostgresStore) -> None:
+    connected(store, 8)
     postgres.hang()
     said: list[str] = []
     waiting = [
@@ -129,13 +155,6 @@ def test_those_who_wait_at_once_are_let_go_together_and_nobody_waits_after_them(
     for thread in waiting:
         thread.join(60)
     assert (len(said), {"cannot be reached" in one for one in said}) == (20, {True})
-    failure(lambda: store.get("acme", "a"))
-    pool = store.connections._pool
-    assert "cannot be reached" in failure(lambda: store.get("acme", "a"))
-    assert store.connections._pool is pool  # nobody had to find it out again
-    postgres.go_on()
-    until(lambda: store.reachable(wait_s=0.1))
-    assert store.count("acme") == 1
 
 
 def test_a_write_that_nobody_confirmed_is_not_said_to_be_done_and_nothing_is_lost(
