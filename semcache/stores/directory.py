@@ -1,5 +1,6 @@
 """The directory of a disk store: whose it is, and what is in the way of opening it."""
 
+import contextlib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +38,7 @@ def claim(directory: Path) -> None:
             )
         else:
             _mark(directory)
-        os.close(os.open(directory / DATABASE, os.O_CREAT | os.O_RDWR, 0o600))
+        _begin(directory / DATABASE)
     except (FileExistsError, NotADirectoryError) as error:
         raise ForeignDirectory(
             f"{str(directory)!r} is not a directory; name an empty or a new one"
@@ -46,6 +47,17 @@ def claim(directory: Path) -> None:
         raise StoreUnavailable(
             f"the store {str(directory)!r} cannot be opened for writing: {error}"
         ) from error
+
+
+def _begin(database: Path) -> None:
+    """Make the file of the database, so that only its owner can read it; one that is there stays.
+
+    One that is there is not even opened: closing it again would let go of every lock that SQLite
+    has on it in this process (POSIX locks are the process's), and another process would take itself
+    for the last one, and remove the log that this one writes to.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(database, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def require(directory: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.stores.database import damage
 from semcache.testing import HashEmbedder
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -91,6 +92,31 @@ def test_every_process_sees_each_change_at_once_and_nothing_is_lost(
         view = cache._views.current("default")
         assert len(view.index) == len(view.entries) == len(there)
         assert cache.stats().stored == sum(counted)
+
+
+def elsewhere(directory: Path, what: str) -> None:
+    with opened(directory) as cache:
+        assert cache.lookup("sales of the shop")
+        assert cache.store(f"{what} of the shop", plan(4))
+
+
+def test_opening_it_twice_in_one_process_leaves_its_locks_alone(tmp_path: Path) -> None:
+    # SQLite's locks are the process's: whoever closes the file by other means lets go of them all,
+    # the next process takes itself for the last, and what is acknowledged goes to a removed log.
+    directory, context = tmp_path / "plans", multiprocessing.get_context("spawn")
+    with opened(directory) as cache:
+        assert cache.store("sales of the shop", plan(2))
+        for what in ("taxes", "rents"):
+            opened(directory).close()
+            process = context.Process(target=elsewhere, args=(directory, what))
+            process.start()
+            process.join(60)
+            assert process.exitcode == 0
+            assert cache.store(f"more {what} of the shop", plan(6))
+            assert cache.lookup(f"{what} of the shop")
+    with opened(directory) as cache:
+        assert len(cache.entries()) == 5
+    assert damage(directory / "cache.db") == ""
 
 
 # Forks ───────────────────────────────────────────────────────────────────────────────────────────
