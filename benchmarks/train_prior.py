@@ -219,7 +219,7 @@ _AGAINST = frozenset(
     "rival_support rival_near_support clean_rivals single doubt extra_open missing_open "
     "extra_meaning missing_meaning unproven_meaning extra_light missing_light extra_role "
     "missing_role alike worst_word all_words exchanged moved contexts unheard novel required "
-    "noise".split()
+    "noise supposed supposed_doubt supposed_record".split()
 )
 _SENSE = {name: 0 if name == "slots" else -1 if name in _AGAINST else 1 for name in NAMES}
 """Which way a feature may count: no stream may teach that an unknown word is a good sign."""

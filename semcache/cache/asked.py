@@ -11,6 +11,7 @@ from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.redaction import Redact, Secrets, hide
 from semcache.prompts.schema import PromptSchema
+from semcache.prompts.supposing import Reading, Supposed
 from semcache.prompts.template import TemplateText, mask
 
 
@@ -39,6 +40,8 @@ class Asked:
     """What of it must not be written down; None: nobody said."""
     shown: str = ""
     """The prompt as it may be written down."""
+    supposed: tuple[Supposed, ...] = ()
+    """Those of its mentions that were supposed."""
 
     def day(self, epoch: float | None = None) -> date:
         """Return the day at `epoch` seconds, or on which it is asked (None), in its zone."""
@@ -58,6 +61,10 @@ class Asked:
         template = mask(self.text, mentions)
         bare = self.given_template if self.given else template
         return replace(self, mentions=tuple(mentions), template=template, given_template=bare)
+
+    def supposing(self, reading: Reading) -> "Asked":
+        """Return the same prompt with what was supposed."""
+        return replace(self.aligned(reading.mentions), supposed=reading.supposed)
 
 
 def ask(

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from semcache.cache.admission import admit, readable
+from semcache.cache.asked import Asked
 from semcache.cache.entry import Entry, from_record
 from semcache.cache.family import family
 from semcache.cache.labels import Labels
@@ -72,7 +73,7 @@ class Keeping:
         if self._shared.settings.frozen:
             return Stored("", reason=FROZEN)
         if label:
-            self._label(entry)
+            self._label(entry, asked)
         if entry.plan.refusal:
             return Stored("", reason=entry.plan.refusal)
         return self.put(self._told_apart(entry, view))
@@ -91,11 +92,11 @@ class Keeping:
             self._shared.trouble.failed(tenant, "store", error)
             return None
 
-    def _label(self, entry: Entry) -> None:
+    def _label(self, entry: Entry, asked: Asked) -> None:
         """Let the plan of a prompt that missed say which of its neighbors had the same."""
         with self._shared.trouble.guarded(entry.tenant):
             families = {family(entry.plan, given=given) for given in (False, True)}
-            self.labels.planned(entry.tenant, entry.prompt, families)
+            self.labels.planned(entry.tenant, entry.prompt, families, asked.mentions)
 
     def _told_apart(self, entry: Entry, view: View | None) -> Entry:
         """Hold a plan to its values where they are seen to change what nobody said."""

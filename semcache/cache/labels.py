@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from semcache.cache.asked import Asked
 from semcache.cache.seen import Seen
@@ -20,7 +20,7 @@ from semcache.matching.evidence import Evidence
 from semcache.matching.features import NEIGHBORS, Featured, Near, featured
 from semcache.matching.gates import Gates, common
 from semcache.matching.pair import Pair, Verdict
-from semcache.matching.proof import unproven
+from semcache.matching.proof import unproven, unproven_values
 from semcache.matching.risk import (
     Model,
     Prior,
@@ -30,6 +30,9 @@ from semcache.matching.risk import (
     score_key,
 )
 from semcache.ports import Neighbor, PlanStore
+from semcache.prompts.mentions import Mention
+from semcache.prompts.supposing import Supposed
+from semcache.prompts.template import slot_name
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +63,17 @@ class Weighed:
         return self.featured.near.entry
 
 
+class _Read(NamedTuple):
+    """One reading of a prompt, and the families that were weighed for it."""
+
+    weighed: tuple[Weighed, ...]
+    supposed: tuple[Supposed, ...]
+
+
+_Remembered: TypeAlias = OrderedDict[tuple[str, str], tuple[_Read, ...]]
+"""Tenant and prompt → its readings: the plain one, and then the one with what was supposed."""
+
+
 @dataclass(slots=True)
 class _Known:
     """A tenant's evidence, and what of it is not written yet."""
@@ -84,8 +98,8 @@ class Labels:
         self._lowest = lowest_cutoff(prior.said, max_wrong), lowest_cutoff(prior.given, max_wrong)
         self._gates = gates
         self._known: dict[str, _Known] = {}
-        self._asked: OrderedDict[tuple[str, str], tuple[Weighed, ...]] = OrderedDict()
-        self._answered: OrderedDict[tuple[str, str], tuple[Weighed, ...]] = OrderedDict()
+        self._asked: _Remembered = OrderedDict()
+        self._answered: _Remembered = OrderedDict()
         """Those whose prompts were planned since: a hit among them may still be judged."""
         self._lock = threading.RLock()
 
@@ -105,6 +119,7 @@ class Labels:
                 evidence=known.evidence,
                 families=view.kin(asked.side(), given=bool(asked.given)),
                 known=known.beliefs,
+                supposed=asked.supposed,
             )
             found = featured(asking, near) if near else ()
             keys = [one.keys for one in found]
@@ -114,10 +129,16 @@ class Labels:
                 for one, score in zip(found, scores, strict=True)
             ]
             weighed.sort(key=lambda one: (-one.score, one.entry))
-            _remember(self._asked, (asked.tenant, asked.shown), tuple(weighed))
+            key = (asked.tenant, asked.shown)
+            plain = self._asked.get(key, ())[:1] if asked.supposed else ()
+            _remember(self._asked, key, (*plain, _Read(tuple(weighed), asked.supposed)))
             return tuple(weighed)
 
     def _weighed(self, known: _Known, one: Featured, score: float, asking: Asking) -> Weighed:
+        supposed = unproven_values(asking)
+        if supposed:
+            reason = f"not known to be values: {', '.join(map(repr, supposed))}"
+            return Weighed(one, score, Verdict("slots", passed=False, reason=reason))
         doubtful = unproven(one.difference, asking)
         if doubtful:
             reason = f"not known to be harmless: {', '.join(map(repr, doubtful))}"
@@ -136,27 +157,36 @@ class Labels:
 
     # Learning ------------------------------------------------------------------------------
 
-    def planned(self, tenant: str, text: str, families: Collection[str]) -> None:
+    def planned(
+        self,
+        tenant: str,
+        text: str,
+        families: Collection[str],
+        mentions: Collection[Mention] = (),
+    ) -> None:
         """Take in the plan of a prompt that was looked up before: it labels its neighbors.
+
+        `mentions`: what its values turned out to be; they label what was supposed.
 
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
         """
         with self._lock:
-            weighed = self._asked.pop((tenant, text), ())
-            if not weighed:
+            readings = self._asked.pop((tenant, text), ())
+            if not any(read.weighed or read.supposed for read in readings):
                 return
-            _remember(self._answered, (tenant, text), weighed)
+            _remember(self._answered, (tenant, text), readings)
             news = Evidence()
+            spans = {(m.start, m.end, slot_name(m.kind)) for m in mentions}
+            right = [read for read in readings if news.read_right(read.supposed, spans)]
+            last = right[-1] if right else _Read((), ())
             model = self._of(tenant).model
-            for rank, one in enumerate(weighed[:LABELED]):
-                found = one.featured
-                same = found.near.family in families
-                news.learn(found.difference, found.near.family, same=same)
-                weight = _OTHERS if rank else _FIRST
-                news.shift(model.step(found.values, found.keys, same=same, weight=weight))
-            nearest = max(weighed, key=lambda one: one.featured.near.score)
-            news.count(same=nearest.featured.near.family in families)
+            for read in readings:
+                if read is last or read not in right:
+                    _learn(news, model, read, families, is_right=read is last)
+            if last.weighed:
+                nearest = max(last.weighed, key=lambda one: one.featured.near.score)
+                news.count(same=nearest.featured.near.family in families)
             self._take(tenant, news)
 
     def judged(self, tenant: str, text: str, entry: str, *, right: bool) -> None:
@@ -167,7 +197,8 @@ class Labels:
         """
         with self._lock:
             key = (tenant, text)
-            weighed = self._asked.get(key) or self._answered.get(key, ())
+            readings = self._asked.get(key) or self._answered.get(key, ())
+            weighed = readings[-1].weighed if readings else ()
             served = next((one for one in weighed if one.entry == entry), None)
             if served is None:
                 return
@@ -282,11 +313,22 @@ class Labels:
             self._write(tenant, known)
 
 
-_Remembered: TypeAlias = OrderedDict[tuple[str, str], tuple[Weighed, ...]]
+def _learn(
+    news: Evidence, model: Model, read: _Read, families: Collection[str], *, is_right: bool
+) -> None:
+    """Take in what the families were that were weighed for one reading of a prompt."""
+    for rank, one in enumerate(read.weighed[:LABELED]):
+        found = one.featured
+        same = is_right and found.near.family in families
+        if is_right:  # else the words that differ are another reading's
+            news.learn(found.difference, found.near.family, same=same)
+        keys = found.keys if is_right else ()
+        weight = _OTHERS if rank else _FIRST
+        news.shift(model.step(found.values, keys, same=same, weight=weight))
 
 
-def _remember(remembered: _Remembered, key: tuple[str, str], weighed: tuple[Weighed, ...]) -> None:
-    remembered[key] = weighed
+def _remember(remembered: _Remembered, key: tuple[str, str], readings: tuple[_Read, ...]) -> None:
+    remembered[key] = readings
     remembered.move_to_end(key)
     if len(remembered) > REMEMBERED:
         remembered.popitem(last=False)

@@ -28,6 +28,7 @@ from semcache.ports import Clock, Embedder, Neighbor, PlanStore, Record
 from semcache.prompts.alignment import align
 from semcache.prompts.key import identity, psk
 from semcache.prompts.schema import PromptSchema
+from semcache.prompts.supposing import suppose
 
 log = logging.getLogger(__name__)
 
@@ -205,10 +206,31 @@ class Lookup:
             return None
         with self.timed("gates"):
             weighed = self.parts.weigh(self.view, self.asked, neighbors)
+        hit = self._least_risk(weighed, self.asked) or self._supposed()
+        if hit is not None:
+            return hit
         if weighed:
-            return self._least_risk(weighed)
-        self._explain(neighbors)
+            self.tiers.append(("semantic", "every candidate is too risky"))
+        else:
+            self._explain(neighbors)
         return None
+
+    def _supposed(self) -> Hit | None:
+        """Ask once more, with words that nobody used before read as values where habits say so."""
+        hidden = self.asked.secrets is not None and self.asked.secrets.spans
+        if self.asked.given or hidden:
+            return None
+        with self.timed("gates"):
+            reading = suppose(self.asked.text, self.asked.mentions, self.view.habits())
+        if reading is None:
+            return None
+        asked = self.asked.supposing(reading)
+        neighbors = self._neighbors(asked)
+        if neighbors is None:
+            return None
+        with self.timed("gates"):
+            weighed = self.parts.weigh(self.view, asked, neighbors)
+        return self._least_risk(weighed, asked)
 
     def _neighbors(self, asked: Asked) -> Sequence[Neighbor] | None:
         """Return what is near in meaning, nearest first; None if the embedder failed."""
@@ -224,8 +246,8 @@ class Lookup:
             self.trouble = "embedder_failed"
             return None
 
-    def _least_risk(self, weighed: Sequence[Weighed]) -> Hit | None:
-        """Serve the family with the least risk, if that is low enough."""
+    def _least_risk(self, weighed: Sequence[Weighed], asked: Asked) -> Hit | None:
+        """Serve the family with the least risk for the prompt so read, if that is low enough."""
         for one in weighed[:KEPT]:
             score = one.featured.near.score
             entry = self._known(one.entry)
@@ -233,16 +255,16 @@ class Lookup:
                 continue
             verdicts: tuple[Verdict, ...] = (one.verdict,)
             if one.verdict.passed and self.parts.above is not None:
-                pair = Pair(self.asked.side(), entry.side, one.featured.nearest)
+                pair = Pair(asked.side(), entry.side, one.featured.nearest)
                 verdicts = (*verdicts, threshold(self.parts.above)(pair))
             passed = self._judge(
-                "semantic", entry, self.asked, verdicts, score=score, entry_id=one.entry
+                "semantic", entry, asked, verdicts, score=score, entry_id=one.entry
             )
             if passed is not None:
-                self.tiers.append(("semantic", "hit"))
+                self.asked = asked
+                self.tiers.append(("semantic", "hit by supposing" if asked.supposed else "hit"))
                 hit = self._hit("semantic", passed)
                 return replace(hit, risk=probability_wrong(one.score))
-        self.tiers.append(("semantic", "every candidate is too risky"))
         return None
 
     def _explain(self, neighbors: Sequence[Neighbor]) -> None:

@@ -16,6 +16,7 @@ from semcache.matching.families import Families
 from semcache.matching.pair import Side
 from semcache.ports import Record, VectorIndex
 from semcache.prompts.alignment import Skeletons
+from semcache.prompts.habits import MAX_TEMPLATES, Habits
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.template import TemplateText
 from semcache.prompts.words import tokens
@@ -50,6 +51,20 @@ class View:
 
     families: Kindred = field(default_factory=Kindred)
     """What makes plans comparable → the families there, and the words that their entries use."""
+    _habits: Habits | None = None
+
+    def habits(self) -> Habits:
+        """Return what stands around and in the slots of the latest templates.
+
+        Counted when somebody first asks: only a prompt that nothing else could serve does.
+        """
+        if self._habits is None:
+            self._habits = habits = Habits()
+            for known in list(self.entries)[-MAX_TEMPLATES:]:
+                seen = self.entries.get(known)
+                if seen is not None:
+                    habits.add(known, seen.side.template)
+        return self._habits
 
     def same_without_given(self, template: TemplateText) -> tuple[str, ...]:
         """Return ids of the entries with this template text once their given values are out."""
@@ -89,6 +104,9 @@ class View:
         """Take in a record, replacing what was known under its id."""
         self.drop(record.id)
         self._take_in(record, embedder)
+        seen = self.entries.get(record.id)
+        if self._habits is not None and seen is not None:
+            self._habits.add(record.id, seen.side.template)
         self.version = next(_VERSIONS)  # last: who reads a prompt meanwhile has the old number
 
     def _take_in(self, record: Record, embedder: str) -> None:
@@ -135,6 +153,8 @@ class View:
             kin = self.kin(seen.side, given=given)
             kin.remove(seen.family(given=given), content(seen.facing(given=given).template.text))
         self.skeletons.remove(entry_id)
+        if self._habits is not None:
+            self._habits.remove(entry_id)
         for group in seen.examples:
             for parameter in group:
                 self.learned.discard(parameter)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from semcache.matching.beliefs import Beliefs
 from semcache.matching.evidence import Evidence
 from semcache.matching.families import Families
+from semcache.prompts.supposing import Supposed
 from semcache.prompts.template import Slot
 
 
@@ -19,6 +20,8 @@ class Asking:
     """Whether the caller gave the values."""
     evidence: Evidence
     families: Families
+    supposed: tuple[Supposed, ...] = ()
+    """Values of the prompt that were supposed."""
     known: Beliefs | None = field(default=None, repr=False, compare=False)
     """What was made of the evidence before; None if nothing was."""
 

@@ -6,7 +6,7 @@ that says is kept as sums, so that evidence of two processes is merged by adding
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, cast
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from semcache.canonical import Json, JsonObject
 from semcache.matching.alike import Difference, word_class
+from semcache.prompts.supposing import Supposed
 from semcache.prompts.words import (
     AGGREGATION,
     COMPARISON,
@@ -37,6 +38,14 @@ MAX_LEANINGS = 8000
 
 MOVED = "<moved>"
 """Stands among the words for another order of the same words."""
+
+_MISREAD = 0.3
+"""Share of suppositions that are taken to be wrong before any was labeled."""
+_STANDS_FOR = 3.0
+"""Labels that the wider class of a supposition weighs against its own."""
+
+_SURE = (math.log(9), math.log(99))
+"""Log odds from which suppositions are counted apart: nine in ten, and 99 in a hundred."""
 
 _SCOPE = (SCOPE | QUANTIFIERS) - NEGATION - COMPARISON - AGGREGATION - ORDER - CONJUNCTIONS
 
@@ -137,6 +146,8 @@ class Evidence:
     """Pairs of words that were exchanged for one another, and nothing else."""
     families: Tally = field(default_factory=Tally)
     """Families offered where no word differed."""
+    supposed: Tally = field(default_factory=Tally)
+    """Values that were supposed, by `supposition_keys`: `same` were right, `other` wrong."""
     record: Tally = field(default_factory=Tally)
     """Hits that somebody judged, by score: `same` were right, `other` wrong."""
     labels: int = 0
@@ -164,6 +175,30 @@ class Evidence:
         if len(difference.extra) == len(difference.missing) == 1:
             self.pairs.add(swap(*difference.extra, *difference.missing), same=same)
 
+    def read_right(
+        self, supposed: Sequence[Supposed], spans: Collection[tuple[int, int, str]]
+    ) -> bool:
+        """Take in which of the values supposed are at `spans` (start, end, type); whether all."""
+        right = [
+            (one.mention.start, one.mention.end, one.mention.kind) in spans for one in supposed
+        ]
+        for one, is_right in zip(supposed, right, strict=True):
+            for key in supposition_keys(one):
+                self.supposed.add(key, same=is_right)
+        return all(right)
+
+    def share_misread(self, supposed: Supposed) -> float:
+        """Return how often suppositions like this one were wrong, in (0, 1).
+
+        Of all of them, of those of its type, and of those behind its word; each stands in for the
+        next until that has counts of its own.
+        """
+        share = _MISREAD
+        for key in supposition_keys(supposed):
+            right, wrong = self.supposed.of(key)
+            share = (wrong + _STANDS_FOR * share) / (right + wrong + _STANDS_FOR)
+        return share
+
     def count(self, *, same: bool) -> None:
         """Take in whether the nearest neighbor of a prompt had the same plan."""
         self.labels += 1
@@ -182,6 +217,7 @@ class Evidence:
             (self.kinds, more.kinds),
             (self.pairs, more.pairs),
             (self.families, more.families),
+            (self.supposed, more.supposed),
             (self.record, more.record),
         ):
             mine.merge(its)
@@ -196,6 +232,7 @@ class Evidence:
         self.pairs.trim(MAX_WORDS)
         self.families.trim(MAX_FAMILIES)
         self.leanings.trim(MAX_LEANINGS)
+        self.supposed.trim(MAX_WORDS)
 
     def to_json(self) -> JsonObject:
         """Return the evidence as JSON."""
@@ -205,6 +242,7 @@ class Evidence:
             "kinds": self.kinds.to_json(),
             "pairs": self.pairs.to_json(),
             "families": self.families.to_json(),
+            "supposed": self.supposed.to_json(),
             "record": self.record.to_json(),
             "labels": self.labels,
             "same": self.same,
@@ -237,6 +275,13 @@ def kind(word: str) -> str:
     if word == MOVED:
         return MOVED
     return "scope" if word in _SCOPE else word_class(word)
+
+
+def supposition_keys(supposed: Supposed) -> tuple[str, ...]:
+    """Return the keys under which a supposition is counted, from the widest to its own."""
+    sure = sum(supposed.odds >= odds for odds in _SURE)
+    kind = supposed.mention.kind
+    return f"{sure}", f"{sure} {kind}", f"{sure} {kind} {supposed.before}"
 
 
 def swap(left: str, right: str) -> str:
@@ -277,6 +322,7 @@ def _read(doc: dict[str, Any], weights: int) -> Evidence:
         kinds=_tally(doc.get("kinds", {"same": {}, "other": {}}), MAX_WORDS),
         pairs=_tally(doc["pairs"], MAX_WORDS),
         families=_tally(doc["families"], MAX_FAMILIES),
+        supposed=_tally(doc.get("supposed", {"same": {}, "other": {}}), MAX_WORDS),
         record=_tally(doc["record"], MAX_FAMILIES),
         labels=_count(doc["labels"]),
         same=_count(doc["same"]),

@@ -56,6 +56,7 @@ NAMES = (
     "unproven_meaning", "extra_light", "missing_light", "extra_role", "missing_role", "alike",
     "worst_word", "all_words", "exchanged", "moved", "clean", "contexts", "unheard", "novel",
     "required", "length", "slots", "same_order", "base_rate", "noise", "labels", "given",
+    "supposed", "supposed_doubt", "supposed_record",
 )  # fmt: skip
 """Names of the features, in order."""
 
@@ -125,6 +126,7 @@ class _Field:
             **self._family(family, self.differences[best]),
             **self._slots(self.near[best]),
             **self._tenant,
+            **_supposed(self.asking),
         }
         return Featured(
             near=self.near[best],
@@ -228,6 +230,17 @@ def _tenant(asking: Asking, beliefs: Beliefs) -> Mapping[str, float]:
         "noise": beliefs.noise,
         "labels": math.log1p(asking.evidence.labels) / 3,
         "given": asking.given,
+    }
+
+
+def _supposed(asking: Asking) -> Mapping[str, float]:
+    """What was supposed of the prompt; all 0 where nothing was."""
+    supposed = asking.supposed
+    misread = [asking.evidence.share_misread(one) for one in supposed]
+    return {
+        "supposed": min(3, len(supposed)),
+        "supposed_doubt": max((-one.odds for one in supposed), default=0.0) / 2,
+        "supposed_record": max((math.log(p / (1 - p)) for p in misread), default=0.0) / 2,
     }
 
 

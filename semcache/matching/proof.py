@@ -7,6 +7,7 @@ stored template ever had is a value or a condition that no plan knows, unless th
 values.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -27,6 +28,10 @@ LIGHT_HABIT = 0.35
 """The same for prepositions and words that widen what is asked for anyway, which the risk weighs
 too: after three labels that said so and none against."""
 _WIDENING = frozenset("all any some several also too even entire whole".split())
+MIN_ODDS = math.log(0.75 / 0.25)
+"""Log odds of a supposed value under which it is not served."""
+MISREAD = 0.15
+"""Share of wrong suppositions of a class over which none of it is served."""
 _MUST_BE_PROVEN = frozenset({"meaning", "role", "digit"})
 _STEERING = frozenset(
     "when where why how must may might should ought here there someone somebody everyone everybody "
@@ -86,6 +91,15 @@ def _repeated(difference: Difference, mine: Sequence[str]) -> frozenset[str]:
     return frozenset(
         {word for word, times in extra.items() if said[word] > times}
         | {word for word in difference.missing if said[word]}
+    )
+
+
+def unproven_values(asking: Asking) -> tuple[str, ...]:
+    """Return what was supposed to be a value and is not known well enough to be one."""
+    return tuple(
+        one.mention.text
+        for one in asking.supposed
+        if one.odds < MIN_ODDS or asking.evidence.share_misread(one) > MISREAD
     )
 
 

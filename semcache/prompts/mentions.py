@@ -13,7 +13,7 @@ from semcache.prompts.recognizers import DEFAULT, Recognizers
 from semcache.prompts.text import lowered
 from semcache.prompts.words import is_grammar
 
-Source: TypeAlias = Literal["given", "recognized", "closed", "learned", "aligned"]
+Source: TypeAlias = Literal["given", "recognized", "closed", "learned", "aligned", "supposed"]
 """How a mention was found."""
 
 
