@@ -5,6 +5,7 @@ Explicit values win over the environment (`SEMCACHE_THRESHOLD=0.97`), the enviro
 """
 
 import json
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -106,6 +107,9 @@ class Settings:
     """Domain → its keywords, as `[domains]` of the file or as JSON has them: of a catalog that
     covers several, the model is shown what a goal is about. Operations without a keyword belong to
     all."""
+    translations: Mapping[str, Mapping[str, str | int | float | bool]] = field(default_factory=dict)
+    """Name of a parameter, or slot type → words of prompts → the value that plans have for them, as
+    `[translations.state]` of the file or as JSON has them: `California = "CA"`."""
     model_retries: int = 3
     """How often a call of the model is repeated after 429, 5xx or a broken connection."""
     response_cache: bool = True
@@ -157,6 +161,7 @@ class Settings:
             )
 
         _zone(self.timezone)
+        _check_translations(self.translations)
         if self.verify not in VERIFYING:
             raise InvalidSettings(f"verify is {self.verify!r}; expected {' or '.join(VERIFYING)}")
 
@@ -304,7 +309,8 @@ def _typed(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - as wid
         kind = get_origin(option) or option
         if kind is type(None) and (value is None or value in ("none", "None")):
             return None
-        if kind in _READ and (read := _READ[kind](value)) is not None:
+        reader = _TABLES.get(name) if kind is Mapping else _READ.get(kind)
+        if reader is not None and (read := reader(value)) is not None:
             return read
     wanted = " or ".join(kind.__name__ for kind in options)
     found = f"of type {type(value).__name__}" if name in _SECRET else repr(value)
@@ -364,4 +370,49 @@ def _domains(value: object) -> Mapping[str, tuple[str, ...]] | None:
     return {str(name): tuple(words) for name, words in found.items()}
 
 
-_READ = {bool: _bool, int: _int, float: _float, Path: _path, str: _str, Mapping: _domains}
+def _translations(value: object) -> Mapping[str, Mapping[str, str | int | float | bool]] | None:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    if not isinstance(value, Mapping) or not all(isinstance(t, Mapping) for t in value.values()):
+        return None
+    return {name: dict(table) for name, table in value.items()}
+
+
+def _check_translations(tables: object) -> None:
+    """Refuse tables that are none, and words that two of them translate otherwise."""
+    if not isinstance(tables, Mapping):
+        raise InvalidSettings(f"translations is {tables!r}; expected name -> words -> value")
+    told: dict[str, tuple[str, object]] = {}
+    for name, table in tables.items():
+        if not isinstance(name, str) or not name.strip() or not isinstance(table, Mapping):
+            raise InvalidSettings(
+                f"translations has {table!r} for {name!r}; expected words -> value for a name, "
+                'such as {"state": {"California": "CA"}}'
+            )
+        for words, value in table.items():
+            _check_translation(name, words, value)
+            key = " ".join(words.casefold().split())
+            other, known = told.setdefault(key, (name, value))
+            if (type(known), known) != (type(value), value):
+                raise InvalidSettings(
+                    f"translations has {words!r} for {known!r} in {other!r} and for {value!r} in "
+                    f"{name!r}; words stand for one value"
+                )
+
+
+def _check_translation(name: str, words: object, value: object) -> None:
+    if not isinstance(words, str) or not any(map(str.isalnum, words)):
+        raise InvalidSettings(f"translations of {name!r} has the words {words!r}; expected text")
+    finite = not isinstance(value, float) or math.isfinite(value)
+    if not isinstance(value, str | int | float | bool) or not finite:
+        raise InvalidSettings(
+            f"translations has {value!r} for {words!r} of {name!r}; expected text, a number, true "
+            "or false"
+        )
+
+
+_TABLES = {"domains": _domains, "translations": _translations}
+_READ = {bool: _bool, int: _int, float: _float, Path: _path, str: _str}

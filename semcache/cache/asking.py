@@ -10,7 +10,7 @@ from semcache.cache.view import View
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput, InvalidPrompt, ModelError, NormalizationError
 from semcache.ports import Clock, Normalizer
-from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
+from semcache.prompts.closed import ClosedValues
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.redaction import Redact, hide
@@ -44,10 +44,10 @@ class Asking:
         self._settings = settings
         self._normalizer = normalizer
         self._recent = Recent()
-        self._closed = (
-            NOTHING_CLOSED
-            if catalog is None
-            else ClosedValues(catalog.closed, synonyms=catalog.synonyms)
+        self._closed = ClosedValues(
+            {} if catalog is None else catalog.closed,
+            synonyms={} if catalog is None else catalog.synonyms,
+            translations=settings.translations,
         )
 
     def checked(

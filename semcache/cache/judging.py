@@ -47,11 +47,12 @@ class Judging:
         self._shared.reports.count(tenant, "explored")
         if not agrees:
             self._shared.reports.count(tenant, "explored_wrong")
-        self.judged(hit, right=agrees)
+        self.judged(hit, right=agrees, explored=True)
         return agrees
 
-    def judged(self, hit: Hit, *, right: bool) -> None:
+    def judged(self, hit: Hit, *, right: bool, explored: bool = False) -> None:
         """Let the risk model know how a hit turned out; nothing is vetoed or removed."""
         if hit.tier == "semantic":
             with self._shared.trouble.guarded(hit.trace.tenant):
-                self._labels.judged(hit.trace.tenant, hit.trace.prompt, hit.entry, right=right)
+                tenant, prompt = hit.trace.tenant, hit.trace.prompt
+                self._labels.judged(tenant, prompt, hit.entry, right=right, explored=explored)

@@ -44,7 +44,8 @@ REMEMBERED = 512
 LABELED = 3
 """Families that a planned prompt labels."""
 _FIRST, _OTHERS, _TOLD = 1.0, 0.3, 0.3
-"""Weight of a label: for the family that would have been served, for others, and from feedback."""
+"""Weight of a label: for the family that would have been served or whose hit was planned all the
+same, for others, and by somebody's word: those who judge hits judge the wrong ones."""
 _LOW_RISK = Verdict("risk", passed=True)
 
 
@@ -189,8 +190,10 @@ class Labels:
                 news.count(same=nearest.featured.near.family in families)
             self._take(tenant, news)
 
-    def judged(self, tenant: str, text: str, entry: str, *, right: bool) -> None:
-        """Take in how a hit turned out, by a caller's word or by the plan made for it since.
+    def judged(
+        self, tenant: str, text: str, entry: str, *, right: bool, explored: bool = False
+    ) -> None:
+        """Take in how a hit turned out, by somebody's word or by the plan made for it (`explored`).
 
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
@@ -207,8 +210,8 @@ class Labels:
             if key in self._asked:  # else its plan has labeled the pair already
                 found = served.featured
                 news.learn(found.difference, found.near.family, same=right)
-                model = self._of(tenant).model
-                news.shift(model.step(found.values, found.keys, same=right, weight=_TOLD))
+                model, weight = self._of(tenant).model, _FIRST if explored else _TOLD
+                news.shift(model.step(found.values, found.keys, same=right, weight=weight))
             self._take(tenant, news)
 
     def _take(self, tenant: str, news: Evidence) -> None:

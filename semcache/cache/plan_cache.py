@@ -174,6 +174,7 @@ class PlanCache(Closing):
         max_total_bytes: int | None = None,
         frozen: bool = False,
         timezone: str = "UTC",
+        translations: Mapping[str, Mapping[str, str | int | float | bool]] | None = None,
         redact: Redact | None = None,
         verifier: Verifier | None = None,
         verify: Literal["background", "inline"] = "background",
@@ -193,6 +194,9 @@ class PlanCache(Closing):
         has most. `frozen`: only serve what is there; not a byte of the directory is written, which
         may be read-only, and `store` answers with a reason.
         `timezone`: where days begin and end for words such as "yesterday".
+        `translations`: name of a parameter, or slot type → words of prompts → the value that plans
+        have for them: `{"state": {"California": "CA"}}`. Words that it does not have are refused
+        where a plan has another value than the words.
         `verifier`: asked about candidates that likeness alone keeps from being served; what it
         confirms hits from then on, and with `verify="inline"` at once.
         `redact`: returns a text without what must not be embedded, stored, logged or traced; what
@@ -222,6 +226,7 @@ class PlanCache(Closing):
             max_total_bytes=max_total_bytes,
             frozen=frozen,
             timezone=timezone,
+            translations=translations or {},
             verify=verify,
             encryption_key=encryption_key,
             database=database or "",

@@ -96,7 +96,8 @@ def _value(
     given = asked.given.get(slot.key)
     if given is not None:
         return given.value
-    if slot.named and not mention.relative:
+    declared = mention.source == "closed" and slot.how in {"recognized", "recognized_text"}
+    if slot.named and not mention.relative and not declared:
         known = learned.translation(slot.type, mention.text)
         if known is not None:
             return known

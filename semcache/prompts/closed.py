@@ -1,16 +1,25 @@
-"""Closed sets: the values that a field can have, as a catalog declares them, found in a text."""
+"""Closed sets: the values that a field can have, and the words that are known to say them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from semcache.canonical import Json
+from semcache.prompts.parameter import type_key
 from semcache.prompts.phrases import Phrases, phrase_key
 from semcache.prompts.words import CLOSED_CLASS, is_grammar, singular
+
+Scalar: TypeAlias = str | int | float | bool
+"""What words may be known to stand for."""
 
 
 class _Member(NamedTuple):
     field: str
-    value: str
+    value: Json
+    spelling: str
+    """How it was declared."""
+    told: bool = False
+    """Whether it comes from a table of translations."""
 
 
 class ClosedValues(Mapping[str, Sequence[str]]):
@@ -26,17 +35,25 @@ class ClosedValues(Mapping[str, Sequence[str]]):
         values: Mapping[str, Sequence[str]],
         *,
         synonyms: Mapping[str, str] = MappingProxyType({}),
+        translations: Mapping[str, Mapping[str, Scalar]] = MappingProxyType({}),
     ) -> None:
-        """Compile `values`; a synonym of one of them ("Texas" of `TX`) is found as that value."""
+        """Compile `values`; a synonym of one of them ("Texas" of `TX`) is found as that value.
+
+        `translations`: name of a parameter, or slot type → words → the value that they stand for.
+        They go before values of the same words.
+        """
         self._values = {field: tuple(values[field]) for field in values}
         self._phrases: Phrases[_Member] = Phrases()
+        for field, table in translations.items():
+            for words, told in table.items():
+                self._phrases.put(words, _Member(type_key(field), told, words, told=True))
         for field, members in self._values.items():
             for value in members:
-                self._put(_Member(field, value))
+                self._put(_Member(field, value, value))
         members_of = {value: name for name in reversed([*values]) for value in values[name]}
         for word, target in synonyms.items():
             if target in members_of and self._phrases.get(word) is None:
-                self._phrases.put(word, _Member(members_of[target], target))
+                self._phrases.put(word, _Member(members_of[target], target, target))
 
     def __getitem__(self, field: str) -> Sequence[str]:
         """Return the values of `field`."""
@@ -48,14 +65,18 @@ class ClosedValues(Mapping[str, Sequence[str]]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def find(self, text: str) -> Iterator[tuple[int, int, str, str]]:
+    def __bool__(self) -> bool:
+        """Return whether there is anything to find."""
+        return len(self._phrases) > 0
+
+    def find(self, text: str) -> Iterator[tuple[int, int, str, Json]]:
         """Yield start, end, field and declared value of each member; spans may overlap."""
         for start, end, member in self._phrases.find(text):
-            if _is_meant(text, start, end, member.value):
+            if _is_meant(text, start, end, member):
                 yield start, end, member.field, member.value
 
     def _put(self, member: _Member) -> None:
-        for spelling in _spellings(member.value):
+        for spelling in _spellings(member.spelling):
             if self._phrases.get(spelling) is None:
                 self._phrases.put(spelling, member)
 
@@ -81,12 +102,12 @@ def _ends_in_consonant_y(word: str) -> bool:
     return word.endswith("y") and word[-2] not in "aeiou"
 
 
-def _is_meant(text: str, start: int, end: int, value: str) -> bool:
-    words = text[start:end]
+def _is_meant(text: str, start: int, end: int, member: _Member) -> bool:
+    words, declared = text[start:end], member.spelling
     if is_grammar(text, start, end):
         return False
     if words.lower() in CLOSED_CLASS:
-        return value.isupper() and words == value
-    if len(words) == 2 and value.isupper() and words != value:
+        return words == declared and (member.told or declared.isupper())
+    if len(words) == 2 and declared.isupper() and words != declared:
         return text[:start].lower().endswith(("in ", "from "))
     return True

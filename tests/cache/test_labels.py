@@ -7,6 +7,7 @@ import pytest
 
 from semcache import Hit, Miss, PlanCache
 from semcache.canonical import JsonObject
+from semcache.plans.codec import decode
 from semcache.stores.disk import DiskStore
 from semcache.testing import HashEmbedder
 
@@ -112,6 +113,25 @@ def test_wrong_feedback_is_evidence(bounded: PlanCache) -> None:
     assert isinstance(record, dict)
     assert record["same"] == {}
     assert record["other"]
+
+
+def test_a_hit_that_was_planned_all_the_same_weighs_more_than_a_word_about_it(
+    bounded: PlanCache,
+) -> None:
+    pulls = []
+    for tenant in ("explored", "told"):
+        bounded.store("total sales by state", plan("state"), tenant=tenant)
+        bounded.store("sales by city", plan("city"), tenant=tenant)
+        found = bounded.lookup("please show the total sales by state", tenant=tenant)
+        assert isinstance(found, Hit)
+        if tenant == "explored":
+            assert not bounded.audit(found, decode(plan("another")))
+        else:
+            bounded.feedback(found, right=False)
+        precision = bounded.evidence(tenant=tenant).precision
+        assert precision is not None
+        pulls.append(float(precision.sum()))
+    assert pulls[0] > 2 * pulls[1] > 0
 
 
 def test_a_refusal_says_how_probable_a_wrong_plan_is_and_in_which_words(bounded: PlanCache) -> None:
