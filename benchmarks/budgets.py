@@ -297,6 +297,39 @@ def semantic_hits(
     yield ratio(name, bound, best / embedding, details, unit="%")
 
 
+def weighing(
+    cache: PlanCache, templates: Sequence[Shape], embedding: float | None, rng: random.Random
+) -> Iterator[Line]:
+    """Measure gates, features and risk of the neighbors of a prompt, and learning from its plan.
+
+    A prompt that was looked up is labeled as its planned miss would: the plan is the best family's.
+    """
+    labels = cache._labels  # noqa: SLF001 - what a store does beside is timed by `scale.py`
+    gates, learn = [float("inf")] * 2
+    worst = 0.0
+    for _ in range(ROUNDS):
+        prompts = [f"could you please {prompt}?" for prompt in asked(templates, 128, rng)]
+        took = [cache.lookup(prompt).trace.seconds["gates"] for prompt in prompts]
+        gates = min(gates, statistics.median(took))
+        best = [labels._asked[TENANT, p][0].featured.near.family for p in prompts]  # noqa: SLF001 - as above
+        planned = [*zip(prompts, best, strict=True)]
+        took = each(lambda each: labels.planned(TENANT, each[0], {each[1]}), planned)
+        learn, worst = min(learn, statistics.median(took)), max(worst, *took)
+    entries = f"{len(templates):,} entries"
+    for what, bound, seconds, more in (
+        ("gates, features and risk of a lookup", 0.5e-3, gates, ""),
+        ("learning from a planned miss", 2e-3, learn, f"; slowest, written down: {micro(worst)}"),
+    ):
+        share = "" if embedding is None else f"{seconds / embedding:.1%} of one embedding"
+        yield Line(
+            f"{what}, {entries}",
+            f"< {bound * 1e3:g} ms",
+            f"{seconds * 1e3:.2f} ms",
+            seconds < bound,
+            share + more,
+        )
+
+
 def one_embedding(rng: random.Random) -> float | None:
     """Return the median seconds of one real embedding of a prompt; None if there is no model."""
     embedder = SentenceTransformersEmbedder(memo=0)
@@ -490,6 +523,7 @@ def measure(
             if count <= 10_000:
                 yield from threads(cache, templates, rng)
                 yield from gptcache(work / "gptcache", cache, templates, embedder)
+            yield from weighing(cache, templates, embedding, rng)
         yield from reopening(work / "cache", templates)
         if count <= 10_000:
             yield from memory(work / "cache", templates)

@@ -16,7 +16,7 @@ class Recent:
     kept is good for that version of the view alone. It keeps about 2 KB a prompt.
     """
 
-    def __init__(self, keep: int = 4096) -> None:
+    def __init__(self, keep: int = 2048) -> None:
         self._keep = keep
         self._lock = Lock()
         self._read: OrderedDict[tuple[str, str, str], tuple[int, Asked]] = OrderedDict()

@@ -4,6 +4,8 @@ import json
 import threading
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
+from functools import lru_cache
+from sys import intern
 from typing import Any, Self
 
 from semcache.canonical import Json
@@ -70,13 +72,13 @@ class Seen:
             bare,
         ) = row
         return cls(
-            Side(_unpacked(text, slots), frozenset(names), catalog, grounding),
+            Side(_unpacked(text, slots), _names(tuple(names)), intern(catalog), intern(grounding)),
             text if label == text else label,
-            tuple(tuple(Parameter(*p) for p in group) for group in examples),
+            tuple(tuple(_parameter(*p) for p in group) for group in examples),
             tuple(fixed),
             change,
-            said,
-            given,
+            intern(said),
+            intern(given),
             None if bare is None else _unpacked(*bare),
         )
 
@@ -85,8 +87,24 @@ def _packed(template: TemplateText) -> list[Json]:
     return [template.text, [[*slot] for slot in template.slots]]
 
 
+# Thousands of entries share a few dozen names, and `json` makes new ones for each.
+
+
 def _unpacked(text: str, slots: list[Any]) -> TemplateText:
-    return TemplateText(text, tuple(Slot(*slot) for slot in slots))
+    return TemplateText(text, tuple([_slot(*slot) for slot in slots]))
+
+
+def _slot(kind: str, name: str, before: str, *rest: Any) -> Slot:  # noqa: ANN401 - as JSON has it
+    return Slot(intern(kind), intern(name), intern(before), *rest)
+
+
+def _parameter(name: str, value: Json, mention: str | None = None) -> Parameter:
+    return Parameter(intern(name), value, mention)
+
+
+@lru_cache(maxsize=2_000)
+def _names(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(intern, names))
 
 
 class SeenEntries(MutableMapping[str, Seen]):

@@ -8,6 +8,7 @@ population" have the same words.
 
 from collections.abc import Sequence
 from functools import lru_cache
+from sys import intern
 
 from semcache.prompts.template import TemplateText
 from semcache.prompts.words import ARTICLES, CLOSED_CLASS, POLITENESS, REQUESTS, singular, tokens
@@ -114,7 +115,7 @@ def content(text: str) -> tuple[str, ...]:
     while i < len(words):
         folded, i = _folded(words, i, leading=len(kept) == begun)
         if folded:
-            kept.append(folded)
+            kept.append(intern(folded))  # thousands of templates have a few hundred words
     return tuple(_arranged(kept))
 
 

@@ -43,5 +43,5 @@ def ranked(
     where it stands, so equal vectors would come out unequal and ties would not be ties.
     """
     scores = (rows * vector.astype(np.float64)).sum(axis=1).clip(-1.0, 1.0).tolist()
-    order = sorted(range(len(ids)), key=lambda i: (-scores[i], ids[i]))
-    return [Neighbor(ids[i], scores[i]) for i in order[:count]]
+    order = sorted(zip([-score for score in scores], ids, strict=True))
+    return [Neighbor(known, -behind) for behind, known in order[:count]]
