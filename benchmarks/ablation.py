@@ -21,7 +21,7 @@ from train_prior import first
 from semcache.cache import labels, plan_cache, tiers, writer
 from semcache.cache.labels import Labels
 from semcache.cache.view import View
-from semcache.matching import content, proof
+from semcache.matching import content, proof, risk
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.prompts.template import TemplateText
 
@@ -45,6 +45,9 @@ PARTS: dict[str, Without] = {
     "evidence of planned misses": lambda s: s.enter_context(
         patch.object(Labels, "planned", lambda *_: None)
     ),
+    "weights of single words": lambda s: s.enter_context(
+        patch.object(risk.Model, "_leaning", lambda *_: 0.0)
+    ),
     "classes of words in evidence": lambda s: s.enter_context(
         patch.object(proof, "_is_habit", lambda *_: False)
     ),
@@ -66,6 +69,9 @@ PARTS: dict[str, Without] = {
     ),
     "alignment of unseen values": lambda s: s.enter_context(
         patch.object(tiers.Lookup, "_aligned", lambda _: None)
+    ),
+    "unheard words taken for values": lambda s: s.enter_context(
+        patch.object(tiers.Lookup, "_supposed", lambda _: None)
     ),
 }
 """What is left out → how."""

@@ -65,6 +65,8 @@ class Decision:
     scores: list[float] = field(default_factory=list)
     right: list[bool | None] = field(default_factory=list)
     """None where the plan could not be bound."""
+    ranks: list[int] = field(default_factory=list)
+    """0 for the best family of a reading of the prompt."""
     tier: str = ""
     """Empty for a miss."""
     was_right: bool = False
@@ -76,14 +78,15 @@ class Decision:
 
 
 class Recorder(Labels):
-    """Labels that keeps what was weighed last, and serves from `SERVED_FROM`."""
+    """Labels that keeps how each reading of a prompt was weighed, and serves from `SERVED_FROM`."""
 
-    last: LookedUp | None = None
+    readings: tuple[LookedUp, ...] = ()
+    """Of the last prompt: the plain one, and then one with what was supposed."""
 
     def weigh(self, view: View, asked: Asked, neighbors: Sequence[Neighbor]) -> tuple[Weighed, ...]:
         """Weigh, and keep it."""
         found = super().weigh(view, asked, neighbors)
-        self.last = (asked, view, found)
+        self.readings = (*self.readings, (asked, view, found))
         return found
 
 
@@ -115,7 +118,7 @@ def collect(job: Job) -> list[Decision]:
     rows = read(job.stream, job.limit)
     unclear = contradictions(rows)
     for row in rows:
-        labels.last = None
+        labels.readings = ()
         decision = Decision(ceiling=row.shape is not None and row.shape in seen)
         decision.contradicted = said(row) in unclear
         params = row.values if job.given else None
@@ -126,10 +129,10 @@ def collect(job: Job) -> list[Decision]:
         if isinstance(found, Hit):
             decision.tier = found.tier
             decision.was_right = is_right(found.plan.to_dict(), row.plan)
-        if labels.last is not None:
-            describe(decision, plans, row, labels.last)
-            if isinstance(found, Hit) and found.tier == "semantic":
-                decision.score = served_score(found, labels.last)
+        for reading in labels.readings:
+            describe(decision, plans, row, reading)
+        if isinstance(found, Hit) and found.tier == "semantic":
+            decision.score = served_score(found, labels.readings[-1])
         decisions.append(decision)
         if isinstance(found, Miss) and row.plan is not None:
             plans.store(row.text, row.plan, params=row.params, tenant=row.scope)
@@ -155,7 +158,7 @@ def describe(decision: Decision, plans: PlanCache, row: Row, looked_up: LookedUp
     """Add what serving each of the first families would have been."""
     asked, view, weighed = looked_up
     lookup = Lookup(plans._lookups.parts, view, asked, change=0)
-    for one in weighed[:BOUND]:
+    for rank, one in enumerate(weighed[:BOUND]):
         entry = lookup._known(one.entry)
         right = None
         if entry is not None:
@@ -165,6 +168,7 @@ def describe(decision: Decision, plans: PlanCache, row: Row, looked_up: LookedUp
         decision.values.append(one.featured.values)
         decision.scores.append(one.score)
         decision.right.append(right)
+        decision.ranks.append(rank)
 
 
 def served_score(hit: Hit, looked_up: LookedUp) -> float:
@@ -182,7 +186,7 @@ def labeled(decisions: Sequence[Decision]) -> tuple[np.ndarray, np.ndarray, np.n
     rows = [
         (values, right, 1.0 if rank == 0 else 0.3)
         for d in decisions
-        for rank, (values, right) in enumerate(zip(d.values, d.right, strict=True))
+        for values, right, rank in zip(d.values, d.right, d.ranks, strict=True)
         if right is not None
     ]
     weights = np.array([w for *_, w in rows])
@@ -234,7 +238,7 @@ def fit(streams: Sequence[Sequence[Sequence[Decision]]]) -> Prior:
     spread[spread < 1e-6] = 1.0
     ones = np.ones(len(NAMES) + 1)
     plain = first()
-    bare = Prior(x.mean(0), spread, ones, ones, ())
+    bare = Prior(x.mean(0), spread, ones, ones, (), ())
     center = np.append(
         plain.weights[:-1] * spread, plain.weights[-1] + plain.weights[:-1] @ bare.center
     )
