@@ -153,6 +153,11 @@ def same(left: Json, right: Json) -> bool:
     return left == right
 
 
+def as_object(value: Json) -> JsonObject:
+    """Return `value` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 def leaves(value: Json, at: Pointer = ()) -> Iterator[tuple[Pointer, Json]]:
     """Yield each scalar and each empty container of `value` with its pointer, in document order."""
     if isinstance(value, dict) and value:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from semcache.canonical import Json, JsonObject, digest, plain
+from semcache.canonical import Json, JsonObject, as_object, digest, plain
 from semcache.errors import InvalidInput, InvalidJson
 
 _VARIABLE = re.compile(r"\{(\w+)\}")
@@ -66,7 +66,7 @@ class Grounding:
             document = plain(source, what="the grounding")
         except InvalidJson as error:
             raise InvalidInput(str(error)) from error
-        spec = document if isinstance(document, dict) else {}
+        spec = as_object(document)
         cases = spec.get("use-cases", spec.get("use_cases"))
         findings = [*_findings(spec), *_case_findings(cases)]
         if findings:
@@ -172,7 +172,7 @@ def _use_case(case: JsonObject) -> UseCase:
     params = case.get("params", {})
     return UseCase(
         action=str(case["action"]),
-        params=params if isinstance(params, dict) else {},
+        params=as_object(params),
         capabilities=tuple(_texts(case["capabilities"])),
         intent=str(case["intent"]),
     )

@@ -8,7 +8,7 @@ a yes from here is a yes from `jsonschema` as well, which a property test holds 
 import re
 from collections.abc import Callable
 
-from semcache.canonical import Json, JsonObject, same
+from semcache.canonical import Json, JsonObject, as_object, same
 
 Check = Callable[[Json], bool]
 """Whether a value surely fits; False if it does not, or if that is not sure."""
@@ -62,7 +62,7 @@ class _Compiler:
 
     def __init__(self, root: JsonObject) -> None:
         definitions = root.get("$defs")
-        self.definitions = definitions if isinstance(definitions, dict) else {}
+        self.definitions = as_object(definitions)
         self.open: set[str] = set()
         """Definitions being read; one inside itself is left to the full validator."""
 

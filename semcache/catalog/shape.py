@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.operation import Operation
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -129,7 +129,7 @@ def shape(operation: Operation) -> Shape:
     """Return the shape of `operation`. Never raises: what cannot be read is left out."""
     root = operation.input_schema
     verb, noun = verb_and_noun(operation.name)
-    properties = _object(root.get("properties"))
+    properties = as_object(root.get("properties"))
     query = _query(properties, root)
     used = _used(query)
     listed = root.get("required")
@@ -195,13 +195,13 @@ def _columns(
     if name is None:
         return None
     items = _items(properties[name], root)
-    members = _object(items.get("properties"))
+    members = as_object(items.get("properties"))
     field_key = _first(_FIELD_KEYS, members)
     if members and not field_key:
         return None
     second_key = _first(seconds, members)
-    field: JsonObject = _object(members.get(field_key)) if field_key else items
-    second = _object(members.get(second_key))
+    field: JsonObject = as_object(members.get(field_key)) if field_key else items
+    second = as_object(members.get(second_key))
     return Columns(
         name=name,
         fields=_enum(field, root),
@@ -220,14 +220,14 @@ def _first(names: tuple[str, ...], members: JsonObject) -> str:
 def _items(described: Json, root: JsonObject) -> JsonObject:
     """Return the schema of the items of a list-valued property, empty if it is no list."""
     for part in _parts(described, root):
-        if items := _object(part.get("items")):
+        if items := as_object(part.get("items")):
             return next(_parts(items, root))
     return {}
 
 
 def _input(name: str, described: Json, root: JsonObject, *, required: bool) -> Input:
     field, operator = _field_and_operator(snake(name))
-    text = _object(described).get("description")
+    text = as_object(described).get("description")
     description = text if isinstance(text, str) else ""
     if operator != "=" and _STRICT.search(description.lower()):
         operator = operator[0]
@@ -281,7 +281,7 @@ def _parts(described: Json, root: JsonObject) -> Iterator[JsonObject]:
 
 
 def _unseen(described: Json, root: JsonObject, seen: set[str]) -> Iterator[JsonObject]:
-    part = _object(described)
+    part = as_object(described)
     reference = part.get("$ref")
     if isinstance(reference, str):
         if reference in seen:
@@ -296,9 +296,5 @@ def _unseen(described: Json, root: JsonObject, seen: set[str]) -> Iterator[JsonO
 
 
 def _referred(reference: str, root: JsonObject) -> JsonObject:
-    definitions = _object(root.get("$defs")) or _object(root.get("definitions"))
-    return _object(definitions.get(reference.rsplit("/", 1)[-1]))
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+    definitions = as_object(root.get("$defs")) or as_object(root.get("definitions"))
+    return as_object(definitions.get(reference.rsplit("/", 1)[-1]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Self
 
-from semcache.canonical import Json, JsonObject, plain
+from semcache.canonical import Json, JsonObject, as_object, plain
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import (
@@ -211,7 +211,7 @@ class _Run:
         self.index = self.by_seq[state.following]
         self.made = state.steps
         self.last = state.executed
-        self.variables = MappingProxyType(dict(_object(plain(state.variables, what="the state"))))
+        self.variables = MappingProxyType(dict(as_object(plain(state.variables, what="the state"))))
 
     def outcome(self) -> Outcome:
         while self.goal not in self.variables:
@@ -369,10 +369,6 @@ class _Run:
             return bounded(value, self.limits, what=f"what instruction {node} sets", node=node)
         except InvalidJson as error:
             raise ExecutionError(str(error), node=node) from error
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
 
 
 # What each type of instruction does --------------------------------------------------------

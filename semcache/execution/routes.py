@@ -1,6 +1,6 @@
 """The engine of the routes format: one node after the other, from the start to an end."""
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
     ExecutionError,
@@ -97,7 +97,7 @@ class _Run:
 
     def visit(self, name: str) -> str:
         """Run one node and return the one that it leads to; empty after an end."""
-        node = _object(self.plan.body[name])
+        node = as_object(self.plan.body[name])
         operation = "" if name == START or is_end(node) else str(node["operation"])
         started = self.clock.monotonic()
         try:
@@ -155,7 +155,3 @@ class _Run:
             )
         )
         return seconds
-
-
-def _object(node: Json) -> JsonObject:
-    return node if isinstance(node, dict) else {}

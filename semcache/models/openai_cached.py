@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from semcache.cache.response_key import ModelRequest, response_key
 from semcache.cache.responses import ABSENT, Responses
-from semcache.canonical import MAX_DEPTH, Json, JsonObject
+from semcache.canonical import MAX_DEPTH, Json, JsonObject, as_object
 from semcache.closing import Closing
 from semcache.errors import InvalidInput
 
@@ -132,7 +132,7 @@ class _Completions:
         if made:
             return made[0]
         # `construct`, as the client does it: servers leave out what the types demand.
-        return ChatCompletion.construct(None, **_object(response.value))
+        return ChatCompletion.construct(None, **as_object(response.value))
 
     def _stream(self, key: str, said: dict[str, Any], *, bypass: bool) -> object:
         found = ABSENT if bypass else self._responses.recall(key, group=self._group)
@@ -208,7 +208,7 @@ class _Replayed(Closing):
     def __next__(self) -> "ChatCompletionChunk":
         from openai.types.chat import ChatCompletionChunk  # noqa: PLC0415 - loaded with the client
 
-        return ChatCompletionChunk.construct(None, **_object(next(self._chunks)))
+        return ChatCompletionChunk.construct(None, **as_object(next(self._chunks)))
 
     def close(self) -> None:
         """End the stream; calling it twice is fine."""
@@ -260,20 +260,16 @@ def _json(answer: object) -> Json:
     return cast("JsonObject", answer.to_dict(mode="json", warnings=False))
 
 
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
 def _is_whole(completion: Json) -> bool:
     """Return whether it is an answer; some servers send errors with status 200."""
-    return not _object(completion).get("error") and _ended([completion])
+    return not as_object(completion).get("error") and _ended([completion])
 
 
 def _ended(chunks: list[Json]) -> bool:
     """Return whether there is a choice, and each has its reason to end."""
     ended: dict[Json, bool] = {}
     for chunk in chunks:
-        choices = _object(chunk).get("choices")
+        choices = as_object(chunk).get("choices")
         for choice in choices if isinstance(choices, list) else ():
             match choice:
                 case {"index": int(index), "finish_reason": reason}:

@@ -12,7 +12,7 @@ from functools import partial
 
 from semcache.binding.codecs import integer, number, text
 from semcache.binding.types import choices, types
-from semcache.canonical import Json, JsonObject, plain, same
+from semcache.canonical import Json, JsonObject, as_object, plain, same
 from semcache.errors import BindingError, InvalidJson, InvalidParameter
 from semcache.prompts.parameter import name_key
 from semcache.prompts.recognizers import DEFAULT
@@ -264,7 +264,7 @@ def _object(value: Json, *, parts: list[JsonObject], root: JsonObject, depth: in
     known: JsonObject = {}
     for part in parts:
         properties = part.get("properties")
-        known |= properties if isinstance(properties, dict) else {}
+        known |= as_object(properties)
     return {
         key: _coerced(item, known[key], root, depth + 1) if key in known else item
         for key, item in value.items()

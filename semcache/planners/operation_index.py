@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import log
 from threading import Lock
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import verb_and_noun
@@ -138,7 +138,7 @@ def known_as(operation: Operation) -> Known:
     """Return the words that an operation goes by."""
     verb, noun = verb_and_noun(operation.name)
     properties = operation.input_schema.get("properties")
-    named: JsonObject = properties if isinstance(properties, dict) else {}
+    named: JsonObject = as_object(properties)
     return Known(
         operation,
         verb,

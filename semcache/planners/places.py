@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from semcache.binding.types import choices, types
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, as_object
 
 MAX_PLACES = 2000
 """Properties of one operation that are looked at, required ones first; nobody fills more."""
@@ -51,7 +51,7 @@ def places(schema: JsonObject) -> tuple[Place, ...]:
 
 
 def _place(name: str, described: Json, root: JsonObject, *, required: bool) -> Place:
-    one = described if isinstance(described, dict) else {}
+    one = as_object(described)
     texts = (part.get("description") for part in choices(one, root))
     text = next((text for text in texts if isinstance(text, str)), "")
     return Place(name, one, required, frozenset(types(one, root) - {"null"}), text)

@@ -8,6 +8,7 @@ the answer is the question which one; where none scores enough, there is none.
 
 from collections.abc import Callable, Sequence
 
+from semcache.canonical import as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import NormalizationError, PlanningError
@@ -197,7 +198,7 @@ class RulesResolver:
         return Resolution(
             intent=intent.id,
             operation=str(call["operation"]),
-            input=given if isinstance(given, dict) else {},
+            input=as_object(given),
             params=made.params,
             score=0.95,
             source="rules",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from statistics import fmean, median
 
-from semcache.canonical import Json, JsonObject, dumps
+from semcache.canonical import Json, JsonObject, as_object, dumps
 from semcache.catalog.operation import Operation
 from semcache.errors import OperationRefused
 from semcache.planners.coercion import coerced
@@ -180,7 +180,7 @@ def _member(item: Json, field: str) -> Json:
 
 def _convert(given: JsonObject) -> Json:
     wanted = given["schema"]
-    return coerced(given["value"], wanted if isinstance(wanted, dict) else {}, name="the value")
+    return coerced(given["value"], as_object(wanted), name="the value")
 
 
 _ROWS: JsonObject = {

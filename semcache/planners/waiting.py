@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from semcache.canonical import Json, JsonObject, Pointer
+from semcache.canonical import Json, JsonObject, Pointer, as_object
 from semcache.catalog.builtin import NeedsInput, Question
 from semcache.errors import InvalidParameter
 from semcache.planners.kept import Kept
@@ -60,12 +60,12 @@ class Suspended:
         return cls(
             prompt=str(told["prompt"]),
             run=str(told["run"]),
-            plan=adopt(plan if isinstance(plan, dict) else {}, _pointers(told.get("data"))),
+            plan=adopt(as_object(plan), _pointers(told.get("data"))),
             key=str(told["key"]),
             planned=told["planned"] is True,
             allow_writes=told["allow_writes"] is True,
             questions=tuple(q for q in _list(told.get("questions")) if isinstance(q, dict)),
-            answers=answers if isinstance(answers, dict) else {},
+            answers=as_object(answers),
             made=tuple(Made(str(one[0]), str(one[1]), one[2]) for one in made),
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from semcache.binding.types import choices, types
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.operation import Operation
 from semcache.planners.mapping import likeness, mapped
@@ -169,7 +169,7 @@ def _properties(schema: Json, root: JsonObject) -> JsonObject:
     found: JsonObject = {}
     for part in choices(schema, root):
         listed = part.get("properties")
-        found |= listed if isinstance(listed, dict) else {}
+        found |= as_object(listed)
     return found
 
 

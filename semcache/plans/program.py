@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
-from semcache.canonical import Json, JsonObject, Pointer
+from semcache.canonical import Json, JsonObject, Pointer, as_object
 from semcache.plans.document import WrittenPlan, read_object, read_value
 from semcache.plans.plan import Reference
 from semcache.plans.variables import Bound, variables
@@ -188,14 +188,14 @@ class ProgramPlan(WrittenPlan):
 
 
 def _instruction(at: tuple[str, int], step: Json) -> Instruction:
-    given = step if isinstance(step, dict) else {}
+    given = as_object(step)
     seq, kind, parameters = given.get("seq_no"), given.get("type"), given.get("parameters")
     return Instruction(
         at=at,
         index=at[1],
         seq=seq if isinstance(seq, int) and not isinstance(seq, bool) else -1,
         type=kind if isinstance(kind, str) else "",
-        parameters=parameters if isinstance(parameters, dict) else {},
+        parameters=as_object(parameters),
     )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from semcache.canonical import Json, JsonObject, Pointer, dumps
+from semcache.canonical import Json, JsonObject, Pointer, as_object, dumps
 from semcache.catalog.catalog import Catalog
 from semcache.plans.document import WrittenPlan
 from semcache.plans.plan import Reference
@@ -136,7 +136,7 @@ def _task(position: int, item: Json) -> Task | None:
         position,
         id_of(item),
         service.strip() if isinstance(service, str) else "",
-        given if isinstance(given, dict) else {},
+        as_object(given),
     )
 
 

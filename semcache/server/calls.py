@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from semcache.cache.found import Found
-from semcache.canonical import Json, JsonObject, plain
+from semcache.canonical import Json, JsonObject, as_object, plain
 from semcache.errors import InvalidInput, UnknownTool
 from semcache.runs.here import Here
 from semcache.runs.tools import TOOLS, Tool
@@ -185,7 +185,7 @@ def _with_run(schema: JsonObject) -> JsonObject:
     more: JsonObject = {w.name: {"type": "string", "description": w.says} for w in _WHERE}
     return {
         **schema,
-        "properties": {**(properties if isinstance(properties, dict) else {}), **more},
+        "properties": {**(as_object(properties)), **more},
     }
 
 
@@ -193,7 +193,7 @@ def _schema(model: type[_Input]) -> JsonObject:
     said = model.model_json_schema()
     said.pop("title", None)
     schema = plain({"type": "object", "properties": {}, "required": [], **said})
-    return schema if isinstance(schema, dict) else {}
+    return as_object(schema)
 
 
 def _read(model: type[_Input], name: str, arguments: Mapping[str, object]) -> _Input:

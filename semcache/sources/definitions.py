@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, as_object
 from semcache.errors import InvalidOperation
 from semcache.sources.documents import Documents
 
@@ -139,7 +139,7 @@ class Definitions:
         uses.names.append(name)
         if in_place:
             uses.in_place.append(name)
-        return {"$ref": f"#/$defs/{name}", **(told if isinstance(told, dict) else {})}
+        return {"$ref": f"#/$defs/{name}", **(as_object(told))}
 
     def _named(self, uri: str) -> str:
         """Return a short name for the schema at `uri`, the same each time and no other's."""

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 
-from semcache.canonical import Json, JsonObject, dumps, plain
+from semcache.canonical import Json, JsonObject, as_object, dumps, plain
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect, Operation
 from semcache.errors import InvalidJson, InvalidOperation, OperationRefused
@@ -294,7 +294,7 @@ def _described(schema: dict[str, object], name: str) -> JsonObject:
         described = plain(schema, what=f"the schema of operation {name!r}")
     except InvalidJson as error:
         raise InvalidOperation(str(error)) from error
-    return described if isinstance(described, dict) else {}
+    return as_object(described)
 
 
 def _field(name: str) -> str:

@@ -14,7 +14,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from semcache.canonical import Json, JsonObject, loads, plain
+from semcache.canonical import Json, JsonObject, as_object, loads, plain
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect, Operation
 from semcache.closing import Closing
@@ -261,7 +261,7 @@ def _schema(document: Mapping[str, object], name: str) -> JsonObject:
     definitions, uses = Definitions(documents, old=False), Uses()
     schema = definitions.schema(root, "", uses)
     gathered = definitions.gathered(uses)
-    described = schema if isinstance(schema, dict) else {}
+    described = as_object(schema)
     return {**described, "$defs": gathered} if gathered else described
 
 
