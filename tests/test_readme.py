@@ -1,19 +1,20 @@
 """Every code block of the README runs: Python as a doctest, console lines as a user types them."""
 
 import doctest
-import os
 import re
 import shlex
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
+from semcache.cli import main
+
 if TYPE_CHECKING:
     from tests.conftest import Postgres
+
+Run: TypeAlias = Callable[..., str]
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -32,6 +33,27 @@ def commands(block: str) -> Iterator[tuple[str, str]]:
         yield command, output
 
 
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return what runs a command in a directory of its own, and gives what it prints.
+
+    In this process: to import torch anew for each takes longer than all of them together. That the
+    module runs as the command does is tried in `test_cli`.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> str:
+        try:
+            status = main(arguments)
+        except SystemExit as stopped:
+            status = int(stopped.code or 0)
+        captured = capsys.readouterr()
+        assert status == 0, captured.err
+        return captured.out
+
+    return run
+
+
 def test_the_python_session_runs_as_printed(
     postgres: "Postgres", monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,29 +68,15 @@ def test_the_python_session_runs_as_printed(
     assert runner.summarize(verbose=False).failed == 0
 
 
-def test_the_shell_session_prints_what_it_shows(tmp_path: Path) -> None:
+def test_the_shell_session_prints_what_it_shows(run: Run) -> None:
     checker = doctest.OutputChecker()
     shown = [pair for block in blocks("console") for pair in commands(block)]
     assert len(shown) >= 4
     for command, output in shown:
         program, *arguments = shlex.split(command)
         assert program == "semcache"
-        said = run(arguments, tmp_path)
+        said = run(*arguments)
         assert checker.check_output(output, said, OPTIONS), f"$ {command}\n{said}"
-
-
-def run(arguments: list[str], directory: Path) -> str:
-    done = subprocess.run(  # noqa: S603 - the README's own commands
-        [sys.executable, "-m", "semcache", *arguments],
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(README.parent)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("marker", ["main command", "test command"])
@@ -77,9 +85,9 @@ def test_the_two_commands_are_where_ci_looks_for_them(marker: str) -> None:
     assert re.search(rf"<!-- {marker} -->\n```sh\n.+ -m .+\n```", text)
 
 
-def test_every_cli_command_is_named_in_the_readme() -> None:
+def test_every_cli_command_is_named_in_the_readme(run: Run) -> None:
     text = README.read_text(encoding="utf-8")
-    said = run(["--help"], Path.cwd())
+    said = run("--help")
     names = re.findall(r"^ {4}(\w+) ", said, flags=re.MULTILINE)
     assert len(names) >= 9
     assert [
