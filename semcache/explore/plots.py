@@ -153,7 +153,7 @@ def template_map(cache: PlanCache, *, tenant: str = "default") -> "Figure":
         raise InvalidInput(f"tenant {tenant!r} has {len(entries)} entries; a map needs three")
     vectors = cache.embedder.embed([embedded_text(entry.template) for entry in entries])
     points, shown = _projected(np.asarray(vectors, np.float64))
-    figure = _figure(f"Templates of {tenant} ({shown:.0%} of their differences shown)")
+    figure = _figure(f"Templates of {_cut(tenant, 40)} ({shown:.0%} of their differences shown)")
     groups: dict[str, list[int]] = {}
     for i, entry in enumerate(entries):
         groups.setdefault(family(entry.plan, given=True), []).append(i)
@@ -174,7 +174,7 @@ def template_map(cache: PlanCache, *, tenant: str = "default") -> "Figure":
             text=[_cut(entries[i].template.text) for i in group],
             customdata=[_cut(entries[i].prompt) for i in group],
             hovertemplate="%{text}<br><i>%{customdata}</i><extra></extra>",
-            name=_cut(entries[group[0]].label, 32),
+            name=_shortened(entries[group[0]].label),
         )
     figure.update_layout(
         showlegend=len(ordered) <= len(_PLANS),
@@ -248,23 +248,38 @@ def neighbors(found: Found) -> "Figure":
 
 
 def learned_words(evidence: Evidence, *, count: int = 20) -> "Figure":
-    """Return the words and word pairs that were seen most, with what they went with."""
-    figure = _figure("Which differing words went with the same plan?")
+    """Return the differing words that were seen most, with what they went with."""
+    title = "Which differing words went with the same plan?"
+    return _learned(evidence, "word", title, "no differing word", count)
+
+
+def learned_pairs(evidence: Evidence, *, count: int = 20) -> "Figure":
+    """Return the words that were exchanged for one another most often, with what that went with."""
+    title = "Which words may stand for one another?"
+    return _learned(evidence, "pair", title, "no exchange of two words", count)
+
+
+def _learned(evidence: Evidence, kind: str, title: str, nothing: str, count: int) -> "Figure":
+    figure = _figure(title)
     table = frames.words(evidence)
-    table = table[table["kind"] != "family"]
+    table = table[table["kind"] == kind]
     if table.empty:
-        return _said(figure, "Nothing was learned yet.")
+        return _said(figure, f"Nothing was learned yet: {nothing} was labeled.")
     table = table.sort_values("seen", ascending=False).head(count)
+    names = [_pair_name(key) if kind == "pair" else _cut(key, 30) for key in table["key"]]
     for column, name, color in (
         ("same", "the same plan", RIGHT),
         ("other", "another plan", WRONG),
     ):
-        figure.add_bar(
-            y=table["key"], x=table[column], orientation="h", name=name, marker_color=color
-        )
+        figure.add_bar(y=names, x=table[column], orientation="h", name=name, marker_color=color)
     figure.update_layout(barmode="stack", height=170 + 24 * len(table))
-    figure.update_yaxes(autorange="reversed")
-    return _labelled(figure, "times seen (a difference of n words counts 1/n each)", "")
+    figure.update_yaxes(autorange="reversed", automargin=True, type="category")
+    whole = "times seen" if kind == "pair" else "times seen (one of n words counts 1/n)"
+    return _labelled(figure, whole, "")
+
+
+def _pair_name(key: str) -> str:
+    return " ↔ ".join(_cut(word, 20) for word in key.split())
 
 
 # What they share -----------------------------------------------------------------------------
@@ -288,6 +303,9 @@ def _figure(title: str) -> "Figure":
             "traceorder": "normal",
         },
     )
+    # Else numbers touch the bars, and the lowest of both axes each other.
+    figure.update_xaxes(ticklabelstandoff=4)
+    figure.update_yaxes(ticklabelstandoff=6)
     return figure
 
 
@@ -310,7 +328,12 @@ def _cycled(count: int) -> list[str]:
 
 
 def _named(report: Report) -> str:
-    return f"{report.name}, {'parameters given' if report.given else 'text only'}"
+    return f"{_cut(report.name, 40)}, {'parameters given' if report.given else 'text only'}"
+
+
+def _shortened(text: str) -> str:
+    """Return the beginning and the end of a label: plans of one family often differ there."""
+    return _cut(text if len(text) <= 32 else f"{text[:17]}…{text[-14:]}")
 
 
 def _cut(text: str, width: int = _WIDTH) -> str:

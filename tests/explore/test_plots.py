@@ -66,6 +66,20 @@ def test_the_map_shows_every_template_once_with_its_slots_escaped(sampled: Repor
     assert not any("<code>" in text for text in texts)
 
 
+def test_names_from_outside_are_shown_as_they_are_spelled(quick: Evaluate, sale: MakeRow) -> None:
+    hostile = "<a href='javascript:x'>acme</a>"
+    asked = (("sales", "2001"), ("refunds", "2002"), ("orders", "2003"))
+    rows = [sale(f"{op} in {year}", year, tenant=hostile, operation=op) for op, year in asked]
+    report = quick(rows, name="<b>rows</b>")
+    assert report.cache is not None
+    for figure in (
+        plots.template_map(report.cache, tenant=hostile),
+        plots.precision_curves(report),
+    ):
+        assert "<a href" not in said(figure)
+        assert "<b>rows" not in said(figure)
+
+
 def test_a_map_of_two_templates_is_refused(quick: Evaluate, sale: MakeRow) -> None:
     report = quick([sale("a", "1"), sale("b", "2")])
     assert report.cache is not None
@@ -98,5 +112,18 @@ def test_learned_words_are_shown_most_seen_first() -> None:
     assert "Nothing was learned" in said(plots.learned_words(evidence))
     evidence.words.add("rare", same=True)
     evidence.words.add("often", same=False, weight=5)
+    evidence.words.add("<moved>", same=False, weight=2)
     same, _ = plots.learned_words(evidence).data
-    assert list(same.y) == ["often", "rare"]
+    assert list(same.y) == ["often", "&lt;moved&gt;", "rare"]
+
+
+def test_learned_pairs_are_a_plot_of_their_own_and_name_both_words() -> None:
+    evidence = Evidence()
+    evidence.words.add("big", same=True)
+    assert "no exchange of two words" in said(plots.learned_pairs(evidence))
+    evidence.pairs.add("big large", same=True, weight=3)
+    evidence.pairs.add("over under", same=False)
+    same, other = plots.learned_pairs(evidence).data
+    assert list(same.y) == ["big ↔ large", "over ↔ under"]
+    assert (list(same.x), list(other.x)) == ([3, 0], [0, 1])
+    assert "big" not in list(plots.learned_pairs(evidence, count=1).data[0].y)
