@@ -36,6 +36,7 @@ from semcache.cache.view import View
 from semcache.errors import InvalidPrompt
 from semcache.explore.scoring import is_right
 from semcache.explore.streams import Row
+from semcache.matching.content import content
 from semcache.matching.features import NAMES
 from semcache.matching.gates import risk_gates
 from semcache.matching.risk import Prior, Step
@@ -45,7 +46,7 @@ from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import mask
 from semcache.prompts.text import check_prompt
 
-SERVED_FROM = 2.25
+SERVED_FROM = 3.0
 """Score from which replays serve, so that the table reaches below every cutoff of interest."""
 BOUND = 3
 """Families of each lookup that are bound and labeled."""
@@ -73,7 +74,7 @@ class Decision:
     score: float = math.inf
     """Of the family that was served; infinite where risk did not decide."""
     contradicted: bool = False
-    """Whether the stream has two plans for its template text: no matcher can know which."""
+    """Whether the stream has two plans for what it says: no matcher can know which."""
     ceiling: bool = False
 
 
@@ -140,15 +141,16 @@ def collect(job: Job) -> list[Decision]:
     return decisions
 
 
-def said(row: Row) -> tuple[str, str]:
-    """Return the tenant and the template text of a row, its values known."""
+def said(row: Row) -> tuple[str, tuple[str, ...]]:
+    """Return the tenant and what a row says, whatever its values are, courtesy aside."""
     text = check_prompt(row.text) if row.text.strip() else "-"
-    return row.scope, mask(text, find_mentions(text, given=row.params)).text
+    mentions = find_mentions(text, given=row.params)
+    return row.scope, content(mask(text, [m._replace(kind="value") for m in mentions]).text)
 
 
-def contradictions(rows: Sequence[Row]) -> set[tuple[str, str]]:
-    """Return the template texts that the stream has more than one plan for."""
-    shapes: dict[tuple[str, str], set[str | None]] = {}
+def contradictions(rows: Sequence[Row]) -> set[tuple[str, tuple[str, ...]]]:
+    """Return what the stream says with more than one plan for it."""
+    shapes: dict[tuple[str, tuple[str, ...]], set[str | None]] = {}
     for row in rows:
         shapes.setdefault(said(row), set()).add(row.shape)
     return {text for text, plans in shapes.items() if len(plans) > 1}

@@ -8,7 +8,7 @@ mode of what prior and label say together.
 
 Where to stop is decided by testing, not by believing the probabilities: the prior carries what
 replays of streams that it was not trained on came to at each score: hits found by meaning, where
-the stream does not contradict itself (two plans for one template text; no matcher can know which).
+the stream does not contradict itself (two plans for the same words; no matcher can know which).
 The streams stand for a tenant's prompts; how different those may be is not in the confidence.
 Cutoffs are tested from the highest down, each for "the wrong share is over the bound" by its exact
 binomial tail, until one is not rejected ("Learn then Test", Angelopoulos et al. 2021, fixed

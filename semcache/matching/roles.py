@@ -11,8 +11,8 @@ def match_slots(candidate: Sequence[Slot], prompt: Sequence[Slot]) -> tuple[int,
     """Return, for each slot of `candidate`, the position of the slot of `prompt` in its role.
 
     Slots of one kind are told apart by the names that the caller gave, else by the word to their
-    left (from, to), else by their order. None where kinds do not pair off, or where order and left
-    words contradict each other and more than one slot is left over.
+    left (from, to), else by their order. None where kinds do not pair off, where the words to the
+    left have nothing in common, or where they contradict the order and more than one slot is left.
     """
     if Counter(s.kind for s in candidate) != Counter(s.kind for s in prompt):
         return None
@@ -49,6 +49,8 @@ def _by_left_word(mine: Sequence[Slot], its: Sequence[Slot]) -> list[int] | None
     telling = [w for w in words if w and words.count(w) == 1 and others.count(w) == 1]
     roles = [others.index(w) if w in telling else -1 for w in words]
     rest = [i for i in range(len(others)) if i not in roles]
+    if not telling and all(words) and all(others):
+        return None  # "1 room with 3 stars" and "3 stars and 1 room": order alone tells nothing
     in_order = all(role in {-1, at} for at, role in enumerate(roles))
     if len(rest) > 1 and not in_order:
         return None

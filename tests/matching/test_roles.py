@@ -68,3 +68,8 @@ def test_every_slot_gets_a_slot_of_its_kind_and_none_gets_two(stored: list[Slot]
 @given(SLOTS)
 def test_the_same_slots_keep_their_places(stored: list[Slot]) -> None:
     assert match_slots(stored, stored) == tuple(range(len(stored)))
+
+
+def test_values_of_one_kind_whose_left_words_have_nothing_in_common_are_not_told_by_order() -> None:
+    stored = [slot("number", "a"), slot("number", "with")]  # a 3 star hotel with 2 rooms
+    assert match_slots(stored, [slot("number", "want"), slot("number", "and")]) is None
