@@ -14,8 +14,9 @@ from semcache.commands.output import WRONG, print_json, print_pairs
 from semcache.settings import Settings
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.shelf import VIEWS, Shelf
+from semcache.upkeep.check import sound
 from semcache.upkeep.compact import compact
-from semcache.upkeep.doctor import examine, examine_database, sound
+from semcache.upkeep.doctor import examine, examine_database
 from semcache.upkeep.migrate import migrate
 from semcache.upkeep.verify import verify
 from semcache.upkeep.warm import warm

@@ -17,7 +17,8 @@ from semcache.errors import WeightsUnavailable
 from semcache.stores.disk import DiskStore
 from semcache.stores.shelf import Shelf
 from semcache.testing import FakeClock, HashEmbedder, make_record
-from semcache.upkeep.doctor import Check, examine, sound
+from semcache.upkeep.check import Check, sound
+from semcache.upkeep.doctor import examine
 
 KEY = base64.b64encode(b"k" * 32).decode()
 
