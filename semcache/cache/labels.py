@@ -181,10 +181,8 @@ class Labels:
             spans = {(m.start, m.end, slot_name(m.kind)) for m in mentions}
             right = [read for read in readings if news.read_right(read.supposed, spans)]
             last = right[-1] if right else _Read((), ())
-            model = self._of(tenant).model
-            for read in readings:
-                if read is last or read not in right:
-                    _learn(news, model, read, families, is_right=read is last)
+            # Readings that were wrong say nothing of words; that they were is in the evidence now.
+            _learn(news, self._of(tenant).model, last.weighed, families)
             if last.weighed:
                 nearest = max(last.weighed, key=lambda one: one.featured.near.score)
                 news.count(same=nearest.featured.near.family in families)
@@ -317,17 +315,15 @@ class Labels:
 
 
 def _learn(
-    news: Evidence, model: Model, read: _Read, families: Collection[str], *, is_right: bool
+    news: Evidence, model: Model, weighed: Sequence[Weighed], families: Collection[str]
 ) -> None:
-    """Take in what the families were that were weighed for one reading of a prompt."""
-    for rank, one in enumerate(read.weighed[:LABELED]):
+    """Take in what the families were that were weighed for a prompt."""
+    for rank, one in enumerate(weighed[:LABELED]):
         found = one.featured
-        same = is_right and found.near.family in families
-        if is_right:  # else the words that differ are another reading's
-            news.learn(found.difference, found.near.family, same=same)
-        keys = found.keys if is_right else ()
+        same = found.near.family in families
+        news.learn(found.difference, found.near.family, same=same)
         weight = _OTHERS if rank else _FIRST
-        news.shift(model.step(found.values, keys, same=same, weight=weight))
+        news.shift(model.step(found.values, found.keys, same=same, weight=weight))
 
 
 def _remember(remembered: _Remembered, key: tuple[str, str], readings: tuple[_Read, ...]) -> None:

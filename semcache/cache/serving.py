@@ -132,9 +132,10 @@ def _dated(slot: SlotReading, mention: Mention, asked: Asked, stored: date) -> J
 
 def _check_copied(slot: SlotReading, mention: Mention, learned: LearnedValues) -> None:
     """Refuse free text where values are often not the words, and these words are new."""
-    verbatim, other = learned.copied_share(slot.type)
-    if deterministic(slot.how) and other > TRANSLATED_SHARE * (verbatim + other):
-        reason = f"values of {slot.type!r} are often not the prompt's words"
+    if not deterministic(slot.how):
+        return
+    if learned.other_share(slot.type, mention.text) > TRANSLATED_SHARE:
+        reason = f"values of {slot.type!r} that look so are often not the prompt's words"
         raise Refused("binding", f"{reason}; {mention.text!r} is new")
 
 

@@ -7,24 +7,19 @@ new one comes).
 
 import re
 import threading
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeVar
 
+from semcache.prompts.shapes import Shape, Token, token_list
 from semcache.prompts.template import TemplateText
-from semcache.prompts.words import CLOSED_CLASS
 
 T = TypeVar("T")
 
 START, END = "^", "$"
 """Stand for the edges of a text among the tokens beside a slot."""
 
-Shape: TypeAlias = Literal["capital", "upper", "lower", "digit", "sign", "closed", "title"]
-"""How a token looks. `closed`: a word of English grammar; `title`: such a word with a capital."""
-
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 _IN_TEMPLATE = re.compile(r"<[\w.]+>|\w+|[^\w\s]")
 _USUAL: dict[Shape, float] = {
     "capital": 0.5, "upper": 0.1, "lower": 0.2, "digit": 0.03, "sign": 0.05, "closed": 0.07,
@@ -42,45 +37,6 @@ _NEW_BESIDE = 3.0
 """Tokens that how common a word is weighs against how often it follows another."""
 _UNSEEN = 50.0
 """Tokens that stand for what no template has shown yet."""
-
-
-class Token(NamedTuple):
-    """A word or sign of a prompt."""
-
-    start: int
-    end: int
-    word: str
-    """In lower case."""
-    shape: Shape
-
-
-def token_list(text: str, start: int = 0, end: int | None = None) -> list[Token]:
-    """Return the words and signs of a part of `text`."""
-    stop = len(text) if end is None else end
-    return [
-        Token(*m.span(), folded(m[0]), shape_of(m[0])) for m in _TOKEN.finditer(text, start, stop)
-    ]
-
-
-def folded(token: str) -> str:
-    """Return a token as tokens are compared."""
-    if token.isascii():
-        return token.lower()
-    return unicodedata.normalize("NFKC", token).casefold()
-
-
-def shape_of(token: str) -> Shape:
-    """Return how a token looks."""
-    if not (token[0].isalnum() or token[0] == "_"):
-        return "sign"
-    if any(map(str.isdigit, token)):
-        return "digit"
-    grammar = folded(token) in CLOSED_CLASS
-    if len(token) > 1 and token.isupper():
-        return "upper"
-    if token[0].isupper():
-        return "title" if grammar else "capital"
-    return "closed" if grammar else "lower"
 
 
 class Kind(NamedTuple):

@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 from semcache.canonical import Json, JsonObject, dumps, loads
 from semcache.prompts.parameter import Parameter, type_key
 from semcache.prompts.phrases import Phrases, phrase_key
+from semcache.prompts.shapes import look
 from semcache.prompts.words import CLOSED_CLASS, is_grammar
 
+_USUALLY = 2.0
+"""Values that those of all looks weigh against those of one."""
 MAX_WORDS = 40
 """Words and signs of the longest value that is learned; longer ones are texts, not names."""
 
@@ -43,6 +46,7 @@ class LearnedValues:
         self._types: dict[str, Counter[str]] = {}
         self._values: dict[tuple[str, str], Counter[str]] = {}
         self._copied: dict[str, CopiedShare] = {}
+        self._looks: dict[tuple[str, str], Counter[tuple[str, bool]]] = {}
         self._kinds = _Kinds()
 
     def add(self, parameter: Parameter) -> None:
@@ -80,6 +84,23 @@ class LearnedValues:
         """Return how often values of `slot_type` were the words of the prompt, and not."""
         return self._copied.get(slot_type, CopiedShare(0, 0))
 
+    def other_share(self, slot_type: str, mention: str) -> float:
+        """Return how probable it is that new words in `slot_type` are not the value they stand for.
+
+        By those before them, each once, that looked as `mention` does: "SFO" looks as "LAX" did.
+        """
+        alike = self._distinct((slot_type, look(mention)))
+        looks = [key for key in list(self._looks) if key[0] == slot_type]
+        all_ = [self._distinct(key) for key in looks]
+        verbatim, other = sum(v for v, _ in all_), sum(o for _, o in all_)
+        usual = other / (verbatim + other) if all_ else 0.0
+        return (alike.other + _USUALLY * usual) / (alike.verbatim + alike.other + _USUALLY)
+
+    def _distinct(self, key: tuple[str, str]) -> CopiedShare:
+        words = list(self._looks.get(key, ()))
+        verbatim = sum(copied for _, copied in words)
+        return CopiedShare(verbatim, len(words) - verbatim)
+
     def to_json(self) -> JsonObject:
         """Return all that was learned; its size goes with the values, not with their uses."""
         return {
@@ -87,6 +108,10 @@ class LearnedValues:
             "types": {words: dict(types) for words, types in self._types.items()},
             "values": [[*key, dict(values)] for key, values in self._values.items()],
             "copied": {name: list(share) for name, share in self._copied.items()},
+            "looks": [
+                [*key, [[words, copied, n] for (words, copied), n in counts.items()]]
+                for key, counts in self._looks.items()
+            ],
             "kinds": self._kinds.to_json(),
         }
 
@@ -99,6 +124,10 @@ class LearnedValues:
         learned._types = {words: Counter(types) for words, types in doc["types"].items()}
         learned._values = {(name, words): Counter(known) for name, words, known in doc["values"]}
         learned._copied = {name: CopiedShare(*share) for name, share in doc["copied"].items()}
+        learned._looks = {
+            (name, shapes): Counter({(words, copied): n for words, copied, n in counts})
+            for name, shapes, counts in doc["looks"]
+        }
         learned._kinds = _Kinds.from_json(doc["kinds"])
         return learned
 
@@ -106,12 +135,26 @@ class LearnedValues:
         slot_type, words = type_key(parameter.name), phrase_key(parameter.mention or "")
         self._values.setdefault((slot_type, words), Counter())[dumps(parameter.value)] += by
         verbatim, other = self.copied_share(slot_type)
-        if words and phrase_key(str(parameter.value)) == words:
+        copied = bool(words) and phrase_key(str(parameter.value)) == words
+        self._count_look(slot_type, parameter, words, copied=copied, by=by)
+        if copied:
             self._copied[slot_type] = CopiedShare(verbatim + by, other)
         else:
             self._copied[slot_type] = CopiedShare(verbatim, other + by)
         if parameter.mention is not None and _can_be_learned(parameter.mention, words):
             self._retype(slot_type, parameter.mention, words, by)
+
+    def _count_look(
+        self, slot_type: str, parameter: Parameter, words: str, *, copied: bool, by: int
+    ) -> None:
+        key = slot_type, look(parameter.mention or "")
+        counts = self._looks.setdefault(key, Counter())
+        said = (words or dumps(parameter.value), copied)
+        counts[said] += by
+        if not counts[said]:
+            del counts[said]
+        if not counts:
+            del self._looks[key]
 
     def _retype(self, slot_type: str, mention: str, words: str, by: int) -> None:
         types = self._types.setdefault(words, Counter())

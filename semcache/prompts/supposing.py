@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from semcache.prompts.habits import END, START, Habits, Kind, Shape, Token, token_list
+from semcache.prompts.habits import END, START, Habits, Kind
 from semcache.prompts.mentions import Mention
 from semcache.prompts.recognizers import OPEN_KINDS
+from semcache.prompts.shapes import Shape, Token, token_list
 from semcache.prompts.template import slot_name
 
 MAX_TOKENS = 120

@@ -112,3 +112,19 @@ def test_adding_and_discarding_the_same_leaves_nothing(params: list[Parameter]) 
         known.discard(parameter)
     assert list(known.find("Oslo, New York, x y, the")) == []
     assert all(known.copied_share(name) == CopiedShare(0, 0) for name in "abc")
+
+
+def test_new_words_stand_for_themselves_where_words_that_look_so_did() -> None:
+    known = LearnedValues()
+    cities = ["Bergen", "Cork", "Delft", "Evora", "Faro", "Ghent", "Hull", "Izmir", "Jena"] * 3
+    for city in cities:
+        known.add(Parameter("city", city, mention=city))
+    for code, city in (("AMS", "Amsterdam"), ("BCN", "Barcelona"), ("CPH", "Copenhagen")):
+        known.add(Parameter("city", city, mention=code))
+    assert known.other_share("city", "LHR") > 0.5 > known.other_share("city", "Oslo")
+    assert known.other_share("city", "Oslo") < 0.06
+    assert known.other_share("city", "Oslo, NO") == pytest.approx(0.25)
+    assert known.other_share("street", "Oslo") == 0
+    for city in cities:
+        known.discard(Parameter("city", city, mention=city))
+    assert known.other_share("city", "Oslo") == 1
