@@ -43,7 +43,7 @@ REMEMBERED = 512
 """Lookups whose neighbors are remembered until their prompts are planned."""
 LABELED = 3
 """Families that a planned prompt labels."""
-_FIRST, _OTHERS, _TOLD = 1.0, 0.3, 0.3
+_FIRST, _OTHERS, _TOLD = 1.0, 0.3, 0.1
 """Weight of a label: for the family that would have been served or whose hit was planned all the
 same, for others, and by somebody's word: those who judge hits judge the wrong ones."""
 _LOW_RISK = Verdict("risk", passed=True)
@@ -83,10 +83,8 @@ class _Known:
     pending: Evidence
     model: Model
     beliefs: Beliefs
-    said: float
-    """Lowest score that may be served to a prompt alone."""
-    given: float
-    """Lowest score that may be served where the caller gives the values."""
+    cutoff: float
+    """Lowest score that may be served."""
 
 
 class Labels:
@@ -96,7 +94,7 @@ class Labels:
         self._store = store
         self._prior = prior
         self._max_wrong = max_wrong
-        self._lowest = lowest_cutoff(prior.said, max_wrong), lowest_cutoff(prior.given, max_wrong)
+        self._lowest = lowest_cutoff(prior.steps, max_wrong)
         self._gates = gates
         self._known: dict[str, _Known] = {}
         self._asked: _Remembered = OrderedDict()
@@ -144,12 +142,11 @@ class Labels:
         if doubtful:
             reason = f"not known to be harmless: {', '.join(map(repr, doubtful))}"
             return Weighed(one, score, Verdict("words", passed=False, reason=reason))
-        cutoff = known.given if asking.given else known.said
-        if score >= cutoff:
+        if score >= known.cutoff:
             return Weighed(one, score, _LOW_RISK)
         reason = (
             f"wrong with probability {probability_wrong(score):.3f}; "
-            f"served up to {probability_wrong(cutoff):.3f}"
+            f"served up to {probability_wrong(known.cutoff):.3f}"
         )
         words = one.difference.words
         if words:
@@ -223,13 +220,7 @@ class Labels:
     def _derive(self, known: _Known) -> None:
         known.model = Model(self._prior, known.evidence)
         known.beliefs = Beliefs(known.evidence)
-        known.said, known.given = self._cutoffs(known.evidence)
-
-    def _cutoffs(self, evidence: Evidence) -> tuple[float, float]:
-        """Return the lowest scores that may be served, to a prompt alone and with values given."""
-        said, given = self._lowest
-        bound, record = self._max_wrong, evidence.record
-        return raised(said, bound, record), raised(given, bound, record)
+        known.cutoff = raised(self._lowest, self._max_wrong, known.evidence.record)
 
     # Keeping -------------------------------------------------------------------------------
 
@@ -238,8 +229,8 @@ class Labels:
         if known is None:
             evidence = self._read(self._store.get_note(tenant, NOTE))
             model, beliefs = Model(self._prior, evidence), Beliefs(evidence)
-            cutoffs = self._cutoffs(evidence)
-            known = self._known[tenant] = _Known(evidence, Evidence(), model, beliefs, *cutoffs)
+            cutoff = raised(self._lowest, self._max_wrong, evidence.record)
+            known = self._known[tenant] = _Known(evidence, Evidence(), model, beliefs, cutoff)
         return known
 
     def _read(self, note: str | None) -> Evidence:

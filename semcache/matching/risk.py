@@ -58,10 +58,8 @@ class Prior:
     """One a feature, and the intercept last."""
     precision: Weights
     """How firmly each weight is believed: 1 / variance between streams."""
-    said: tuple[Step, ...]
-    """What replays of prompts alone came to, highest score first."""
-    given: tuple[Step, ...]
-    """What replays came to where the caller gives the values."""
+    steps: tuple[Step, ...]
+    """What replays came to, prompts alone and with values given; highest score first."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the prior as JSON."""
@@ -71,8 +69,7 @@ class Prior:
             "spread": _listed(self.spread),
             "weights": _listed(self.weights),
             "precision": _listed(self.precision),
-            "said": [[*step] for step in self.said],
-            "given": [[*step] for step in self.given],
+            "steps": [[*step] for step in self.steps],
         }
 
     @classmethod
@@ -89,8 +86,7 @@ class Prior:
             spread=np.array(doc["spread"]),
             weights=np.array(doc["weights"]),
             precision=np.array(doc["precision"]),
-            said=tuple(Step(*step) for step in doc["said"]),
-            given=tuple(Step(*step) for step in doc["given"]),
+            steps=tuple(Step(*step) for step in doc["steps"]),
         )
 
     def standard(self, values: Sequence[float]) -> Weights:
