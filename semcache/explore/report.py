@@ -306,7 +306,8 @@ class Report:
 
     def lines(self, *, mistakes: int = 5) -> list[str]:
         """Return the report as lines for a person, with at most so many mistakes."""
-        return [*self._head(), *self._coverage_lines(), *self._mistake_lines(mistakes)]
+        tables = (*self._coverage_lines(), *self._tenant_lines())
+        return [*self._head(), *tables, *self._mistake_lines(mistakes)]
 
     def _head(self) -> list[str]:
         faults = self.faults()
@@ -332,6 +333,15 @@ class Report:
         best = (f"{c.of_ceiling:.1%} at {c.bound:.1%}" for c in self.coverage())
         return [f"  right, if at most so much is wrong: {', '.join(best)}"]
 
+    def _tenant_lines(self) -> list[str]:
+        scores = self.tenants()
+        if len(scores) < 2:
+            return []
+        told = [f"    {s.tenant}: {s.right} of {s.ceiling} right, {s.wrong} of {s.hits} hits wrong"
+                for s in scores[:_TENANTS]]  # fmt: skip
+        more = len(scores) - len(told)
+        return ["  by tenant:", *told, *([f"    and {more} tenants more"] if more else [])]
+
     def _mistake_lines(self, count: int) -> list[str]:
         lines: list[str] = []
         for one in self.mistakes(count):
@@ -348,6 +358,8 @@ class Report:
         return report_html(self)
 
 
+_TENANTS = 6
+"""Tenants that are told one by one, those with most rows first."""
 _FAULTS: dict[Fault, str] = {
     "plan": "wrong plan",
     "values": "right plan, wrong values",

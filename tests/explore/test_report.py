@@ -90,6 +90,8 @@ def test_the_report_is_json_text_and_html(sampled: Report) -> None:
     assert doc["wrong"]["count"] == sampled.wrong
     assert len(doc["mistakes"]) == 3
     assert f"{sampled.rows} rows" in str(sampled)
+    first = sampled.tenants()[0]
+    assert f"{first.tenant}: {first.right} of {first.ceiling} right" in str(sampled)
     html = sampled._repr_html_()
     assert html.count("<table>") == html.count("</table>") == 4
 
