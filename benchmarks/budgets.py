@@ -302,27 +302,27 @@ def weighing(
 ) -> Iterator[Line]:
     """Measure gates, features and risk of the neighbors of a prompt, and learning from its plan.
 
-    A prompt that was looked up is labeled as its planned miss would: the plan is the best family's.
+    A prompt that hit is labeled as if it had missed and its plan were the one that was served.
     """
-    labels = cache._labels  # noqa: SLF001 - what a store does beside is timed by `scale.py`
+    labels = cache._labels  # noqa: SLF001 - a store does a good deal beside
     gates, learn = [float("inf")] * 2
     worst = 0.0
     for _ in range(ROUNDS):
         prompts = [f"could you please {prompt}?" for prompt in asked(templates, 128, rng)]
-        took = [cache.lookup(prompt).trace.seconds["gates"] for prompt in prompts]
-        gates = min(gates, statistics.median(took))
-        best = [labels._asked[TENANT, p][0].featured.near.family for p in prompts]  # noqa: SLF001 - as above
-        planned = [*zip(prompts, best, strict=True)]
-        took = each(lambda each: labels.planned(TENANT, each[0], {each[1]}), planned)
+        found = [cache.lookup(prompt) for prompt in prompts]
+        gates = min(gates, statistics.median(one.trace.seconds["gates"] for one in found))
+        entries = cache._views.current(TENANT).entries  # noqa: SLF001 - as above
+        planned = [(h.trace.prompt, {entries[h.entry].said}) for h in found if isinstance(h, Hit)]
+        took = each(lambda one: labels.planned(TENANT, *one), planned)
         learn, worst = min(learn, statistics.median(took)), max(worst, *took)
-    entries = f"{len(templates):,} entries"
+    size = f"{len(templates):,} entries"
     for what, bound, seconds, more in (
         ("gates, features and risk of a lookup", 0.5e-3, gates, ""),
         ("learning from a planned miss", 2e-3, learn, f"; slowest, written down: {micro(worst)}"),
     ):
         share = "" if embedding is None else f"{seconds / embedding:.1%} of one embedding"
         yield Line(
-            f"{what}, {entries}",
+            f"{what}, {size}",
             f"< {bound * 1e3:g} ms",
             f"{seconds * 1e3:.2f} ms",
             seconds < bound,
