@@ -21,6 +21,9 @@ class Kindred:
 
     def of(self, kin: Kin) -> Families:
         """Return the families of `kin`, none if it is new."""
+        known = self._families.get(kin)
+        if known is not None:
+            return known
         with self._lock:
             if self._packed:
                 for key, saying in json.loads(self._packed):

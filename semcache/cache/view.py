@@ -86,9 +86,10 @@ class View:
 
         Entries that fix words have a plan for each, and disagree on nothing.
         """
-        kin = self.kin(seen.side, given=given)
+        if seen.fixed:
+            return False
         words = content(seen.facing(given=given).template.text)
-        return not seen.fixed and kin.contested(seen.family(given=given), words)
+        return self.kin(seen.side, given=given).contested(seen.family(given=given), words)
 
     def rivals(self, entry: Entry) -> bool:
         """Return whether entries with the template text of `entry` have another plan."""
