@@ -47,6 +47,7 @@ class Asking:
         self._closed = ClosedValues(
             {} if catalog is None else catalog.closed,
             synonyms={} if catalog is None else catalog.synonyms,
+            labels={} if catalog is None else catalog.labels,
             translations=settings.translations,
         )
 

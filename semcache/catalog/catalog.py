@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from semcache.canonical import Json, digest, plain
+from semcache.catalog.labels import Value, labels
 from semcache.catalog.operation import Call, Operation
 from semcache.catalog.schemas import Schema, Violation, enums
 from semcache.errors import InvalidJson, InvalidOperation, UnknownOperation
@@ -23,6 +24,7 @@ class Catalog:
         "_closed",
         "_fingerprint",
         "_fingerprints",
+        "_labels",
         "_schemas",
         "_synonyms",
     )
@@ -51,6 +53,7 @@ class Catalog:
         self._builtins = {k: v for k, v in _named(builtins).items() if k not in self._by_name}
         self._synonyms = dict(synonyms or {})
         self._closed = _domains(closed or {}, self._by_name.values())
+        self._labels = labels(operation.input_schema for operation in self._by_name.values())
         self._fingerprints = {
             name: operation.fingerprint for name, operation in self._by_name.items()
         }
@@ -88,6 +91,11 @@ class Catalog:
     def closed(self) -> Mapping[str, tuple[str, ...]]:
         """Field → the values that it can have: domains as declared, then enums of input schemas."""
         return MappingProxyType(self._closed)
+
+    @property
+    def labels(self) -> Mapping[str, Mapping[str, Value]]:
+        """Field → words → the value that they stand for, as input schemas label their values."""
+        return MappingProxyType(self._labels)
 
     @property
     def synonyms(self) -> Mapping[str, str]:

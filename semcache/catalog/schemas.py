@@ -100,45 +100,56 @@ def enums(schema: JsonObject) -> Iterator[tuple[str, tuple[str, ...]]]:
 
     Properties that shape a query (operators, columns to group by) are left out.
     """
-    definitions = schema.get("$defs")
-    for document in (schema, *(definitions.values() if isinstance(definitions, dict) else ())):
-        yield from _enums(document, schema)
-
-
-def _enums(document: Json, root: JsonObject) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if not isinstance(document, dict):
-        return
-    properties = document.get("properties")
-    for name, described in properties.items() if isinstance(properties, dict) else ():
-        values = tuple(dict.fromkeys(_texts(described, root, seen=set())))
+    for name, described in properties(schema):
+        values = tuple(dict.fromkeys(_texts(described, schema)))
         if values and name not in CONTROL_FIELDS:
             yield name, values
-        yield from _nested(described, root)
 
 
-def _nested(described: Json, root: JsonObject) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if isinstance(described, dict):
-        yield from _enums(described, root)
-        yield from _enums(described.get("items"), root)
+def properties(schema: JsonObject) -> Iterator[tuple[str, Json]]:
+    """Yield name and description of each property, at any depth, definitions included."""
+    definitions = schema.get("$defs")
+    for document in (schema, *(definitions.values() if isinstance(definitions, dict) else ())):
+        yield from _properties(document)
 
 
-def _texts(described: Json, root: JsonObject, *, seen: set[str]) -> Iterator[str]:
-    """Yield the texts that a property may be: its enum, its items', its alternatives'.
+def _properties(document: Json) -> Iterator[tuple[str, Json]]:
+    if not isinstance(document, dict):
+        return
+    declared = document.get("properties")
+    for name, described in declared.items() if isinstance(declared, dict) else ():
+        yield name, described
+        if isinstance(described, dict):
+            yield from _properties(described)
+            yield from _properties(described.get("items"))
 
-    `seen` are the references that were followed: a schema may refer to itself, over and over.
-    """
+
+def alternatives(described: Json, root: JsonObject) -> Iterator[JsonObject]:
+    """Yield what a property may be: itself, its items, its alternatives, references followed."""
+    yield from _alternatives(described, root, seen=set())
+
+
+def _alternatives(described: Json, root: JsonObject, *, seen: set[str]) -> Iterator[JsonObject]:
+    """Yield the same; `seen` were followed: a schema may refer to itself, over and over."""
     if not isinstance(described, dict):
         return
-    if isinstance(values := described.get("enum"), list):
-        yield from (value for value in values if isinstance(value, str))
-    alternatives = described.get("anyOf")
-    inner = alternatives if isinstance(alternatives, list) else []
-    for part in (*inner, described.get("items")):
-        yield from _texts(part, root, seen=seen)
+    yield described
+    for word in ("anyOf", "oneOf"):
+        listed = described.get(word)
+        for part in listed if isinstance(listed, list) else ():
+            yield from _alternatives(part, root, seen=seen)
+    yield from _alternatives(described.get("items"), root, seen=seen)
     reference = described.get("$ref")
     if isinstance(reference, str) and reference not in seen:
         seen.add(reference)
-        yield from _texts(_referred(described, root), root, seen=seen)
+        yield from _alternatives(_referred(described, root), root, seen=seen)
+
+
+def _texts(described: Json, root: JsonObject) -> Iterator[str]:
+    for part in alternatives(described, root):
+        listed = part.get("enum")
+        values = [*(listed if isinstance(listed, list) else ()), part.get("const")]
+        yield from (value for value in values if isinstance(value, str))
 
 
 def _referred(described: JsonObject, root: JsonObject) -> Json:

@@ -234,7 +234,7 @@ class Prompt:
 
 @lru_cache(maxsize=16)
 def _closed(catalog: Catalog) -> ClosedValues:
-    return ClosedValues(catalog.closed, synonyms=catalog.synonyms)
+    return ClosedValues(catalog.closed, synonyms=catalog.synonyms, labels=catalog.labels)
 
 
 @lru_cache(maxsize=16)

@@ -22,6 +22,12 @@ class _Member(NamedTuple):
     """Whether it comes from a table of translations."""
 
 
+def _rows(tables: Mapping[str, Mapping[str, Scalar]]) -> Iterator[tuple[str, str, Scalar]]:
+    for field, table in tables.items():
+        for words, value in table.items():
+            yield field, words, value
+
+
 class ClosedValues(Mapping[str, Sequence[str]]):
     """Field → the values that it can have, compiled for search. Immutable.
 
@@ -36,24 +42,27 @@ class ClosedValues(Mapping[str, Sequence[str]]):
         *,
         synonyms: Mapping[str, str] = MappingProxyType({}),
         translations: Mapping[str, Mapping[str, Scalar]] = MappingProxyType({}),
+        labels: Mapping[str, Mapping[str, Scalar]] = MappingProxyType({}),
     ) -> None:
         """Compile `values`; a synonym of one of them ("Texas" of `TX`) is found as that value.
 
         `translations`: name of a parameter, or slot type → words → the value that they stand for.
-        They go before values of the same words.
+        They go before values of the same words. `labels`: field → words → value, as schemas have
+        them; values and synonyms go before these.
         """
         self._values = {field: tuple(values[field]) for field in values}
         self._phrases: Phrases[_Member] = Phrases()
-        for field, table in translations.items():
-            for words, told in table.items():
-                self._phrases.put(words, _Member(type_key(field), told, words, told=True))
+        for field, words, value in _rows(translations):
+            self._phrases.put(words, _Member(type_key(field), value, words, told=True))
         for field, members in self._values.items():
-            for value in members:
-                self._put(_Member(field, value, value))
+            for member in members:
+                self._put(_Member(field, member, member))
         members_of = {value: name for name in reversed([*values]) for value in values[name]}
         for word, target in synonyms.items():
             if target in members_of and self._phrases.get(word) is None:
                 self._phrases.put(word, _Member(members_of[target], target, target))
+        for field, words, value in _rows(labels):
+            self._put(_Member(field, value, words))
 
     def __getitem__(self, field: str) -> Sequence[str]:
         """Return the values of `field`."""
