@@ -69,6 +69,8 @@ class _Read(NamedTuple):
 
     weighed: tuple[Weighed, ...]
     supposed: tuple[Supposed, ...]
+    others: tuple[Weighed, ...] = ()
+    """Families with another member than the one that differs least: those that were asked for."""
 
 
 _Remembered: TypeAlias = OrderedDict[tuple[str, str], tuple[_Read, ...]]
@@ -109,29 +111,64 @@ class Labels:
             StoreUnavailable: the evidence cannot be read.
         """
         with self._lock:
-            known = self._of(asked.tenant)
-            near = _comparable(view, asked, neighbors, self._gates)
-            asking = Asking(
-                words=content(asked.given_template.text),
-                slots=asked.given_template.slots,
-                given=bool(asked.given),
-                evidence=known.evidence,
-                families=view.kin(asked.side(), given=bool(asked.given)),
-                known=known.beliefs,
-                supposed=asked.supposed,
-            )
-            found = featured(asking, near) if near else ()
-            keys = [one.keys for one in found]
-            scores = known.model.scores([one.values for one in found], keys) if found else ()
-            weighed = [
-                self._weighed(known, one, score, asking)
-                for one, score in zip(found, scores, strict=True)
-            ]
-            weighed.sort(key=lambda one: (-one.score, one.entry))
+            weighed = self._families(view, asked, neighbors)
             key = (asked.tenant, asked.shown)
             plain = self._asked.get(key, ())[:1] if asked.supposed else ()
-            _remember(self._asked, key, (*plain, _Read(tuple(weighed), asked.supposed)))
-            return tuple(weighed)
+            _remember(self._asked, key, (*plain, _Read(weighed, asked.supposed)))
+            return weighed
+
+    def another(
+        self,
+        view: View,
+        asked: Asked,
+        neighbors: Sequence[Neighbor],
+        family: str,
+        without: Collection[str],
+    ) -> Weighed | None:
+        """Return the family as if its members `without` were not there; None if no other is near.
+
+        For a prompt that was weighed before.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        left = [neighbor for neighbor in neighbors if neighbor.id not in without]
+        with self._lock:
+            found = self._families(view, asked, left)
+            other = next((one for one in found if one.featured.near.family == family), None)
+            key = (asked.tenant, asked.shown)
+            if other is not None and key in self._asked:
+                *before, last = self._asked[key]
+                last = last._replace(others=(*last.others, other))
+                self._asked[key] = (*before, last)
+            return other
+
+    def _families(
+        self, view: View, asked: Asked, neighbors: Sequence[Neighbor]
+    ) -> tuple[Weighed, ...]:
+        """Return the families among `neighbors`, least risk first."""
+        known = self._of(asked.tenant)
+        near = _comparable(view, asked, neighbors, self._gates)
+        if not near:
+            return ()
+        asking = Asking(
+            words=content(asked.given_template.text),
+            slots=asked.given_template.slots,
+            given=bool(asked.given),
+            evidence=known.evidence,
+            families=view.kin(asked.side(), given=bool(asked.given)),
+            known=known.beliefs,
+            supposed=asked.supposed,
+        )
+        found = featured(asking, near)
+        keys = [one.keys for one in found]
+        scores = known.model.scores([one.values for one in found], keys)
+        weighed = [
+            self._weighed(known, one, score, asking)
+            for one, score in zip(found, scores, strict=True)
+        ]
+        weighed.sort(key=lambda one: (-one.score, one.entry))
+        return tuple(weighed)
 
     def _weighed(self, known: _Known, one: Featured, score: float, asking: Asking) -> Weighed:
         supposed = unproven_values(asking)
@@ -196,7 +233,7 @@ class Labels:
         with self._lock:
             key = (tenant, text)
             readings = self._asked.get(key) or self._answered.get(key, ())
-            weighed = readings[-1].weighed if readings else ()
+            weighed = (*readings[-1].weighed, *readings[-1].others) if readings else ()
             served = next((one for one in weighed if one.entry == entry), None)
             if served is None:
                 return

@@ -136,6 +136,7 @@ class PlanCache(Closing):
             near=risk_gates(),
             normalized=self._shared.asking.schema,
             weigh=self._labels.weigh,
+            another=self._labels.another,
             vetoed=lambda asked, entry: self._vetoes.stands(
                 asked.tenant, asked.template.digest, entry
             ),

@@ -1,7 +1,7 @@
 """The tiers: one prompt is asked for by template text, by schema, and by meaning, in that order."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import NamedTuple, cast
@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 
 KEPT = 8
 """Candidates that a trace keeps."""
+MEMBERS = 3
+"""Further members of a family that are tried while those before cannot be bound."""
 WIDER = 4
 """Times as many neighbors are looked at where risk decides."""
 
@@ -56,6 +58,8 @@ class Parts:
     """What a prompt's schema is, if one can be had; asked only where the template tier missed."""
     weigh: Callable[[View, Asked, Sequence[Neighbor]], Sequence[Weighed]]
     """What the risk of each family of neighbors is."""
+    another: Callable[[View, Asked, Sequence[Neighbor], str, Collection[str]], Weighed | None]
+    """What it is of one family without the members that could not be bound."""
     vetoed: Callable[[Asked, str], bool]
     """Whether feedback said that an entry is wrong for a prompt."""
     failed: Callable[[str, str, Exception], None]
@@ -190,7 +194,7 @@ class Lookup:
         for entry_id, entry in entries:
             verdicts = self.parts.exact(Pair(side, entry.side, 1.0))
             passed = self._judge(tier, entry, asked, verdicts, score=1.0, entry_id=entry_id)
-            if passed is not None:
+            if isinstance(passed, _Passed):
                 return passed
         return None
 
@@ -206,7 +210,7 @@ class Lookup:
             return None
         with self.timed("gates"):
             weighed = self.parts.weigh(self.view, self.asked, neighbors)
-        hit = self._least_risk(weighed, self.asked) or self._supposed()
+        hit = self._least_risk(weighed, self.asked, neighbors) or self._supposed()
         if hit is not None:
             return hit
         if weighed:
@@ -230,7 +234,7 @@ class Lookup:
             return None
         with self.timed("gates"):
             weighed = self.parts.weigh(self.view, asked, neighbors)
-        return self._least_risk(weighed, asked)
+        return self._least_risk(weighed, asked, neighbors)
 
     def _neighbors(self, asked: Asked) -> Sequence[Neighbor] | None:
         """Return what is near in meaning, nearest first; None if the embedder failed."""
@@ -246,26 +250,44 @@ class Lookup:
             self.trouble = "embedder_failed"
             return None
 
-    def _least_risk(self, weighed: Sequence[Weighed], asked: Asked) -> Hit | None:
+    def _least_risk(
+        self, weighed: Sequence[Weighed], asked: Asked, neighbors: Sequence[Neighbor]
+    ) -> Hit | None:
         """Serve the family with the least risk for the prompt so read, if that is low enough."""
-        for one in weighed[:KEPT]:
-            score = one.featured.near.score
-            entry = self._known(one.entry)
-            if entry is None:
-                continue
-            verdicts: tuple[Verdict, ...] = (one.verdict,)
-            if one.verdict.passed and self.parts.above is not None:
-                pair = Pair(asked.side(), entry.side, one.featured.nearest)
-                verdicts = (*verdicts, threshold(self.parts.above)(pair))
-            passed = self._judge(
-                "semantic", entry, asked, verdicts, score=score, entry_id=one.entry
-            )
-            if passed is not None:
-                self.asked = asked
-                self.tiers.append(("semantic", "hit by supposing" if asked.supposed else "hit"))
-                hit = self._hit("semantic", passed)
-                return replace(hit, risk=probability_wrong(one.score))
+        for family in weighed[:KEPT]:
+            for one in self._members(family, asked, neighbors):
+                if (entry := self._known(one.entry)) is None:
+                    break
+                passed = self._member(one, entry, asked)
+                if isinstance(passed, _Passed):
+                    self.asked = asked
+                    self.tiers.append(("semantic", "hit by supposing" if asked.supposed else "hit"))
+                    hit = self._hit("semantic", passed)
+                    return replace(hit, risk=probability_wrong(one.score))
+                if passed.gate not in _OF_BINDING:
+                    break
         return None
+
+    def _members(
+        self, family: Weighed, asked: Asked, neighbors: Sequence[Neighbor]
+    ) -> Iterator[Weighed]:
+        """Yield the member of a family that differs least, and then the next, each weighed."""
+        tried: list[str] = []
+        member: Weighed | None = family
+        while member is not None and len(tried) <= MEMBERS:
+            yield member
+            tried.append(member.entry)
+            with self.timed("gates"):
+                name = family.featured.near.family
+                member = self.parts.another(self.view, asked, neighbors, name, tried)
+
+    def _member(self, one: Weighed, entry: Entry, asked: Asked) -> _Passed | Verdict:
+        verdicts: tuple[Verdict, ...] = (one.verdict,)
+        if one.verdict.passed and self.parts.above is not None:
+            pair = Pair(asked.side(), entry.side, one.featured.nearest)
+            verdicts = (*verdicts, threshold(self.parts.above)(pair))
+        score = one.featured.near.score
+        return self._judge("semantic", entry, asked, verdicts, score=score, entry_id=one.entry)
 
     def _explain(self, neighbors: Sequence[Neighbor]) -> None:
         """Say of the nearest what keeps them from being compared."""
@@ -350,7 +372,8 @@ class Lookup:
         *,
         score: float,
         entry_id: str,
-    ) -> _Passed | None:
+    ) -> _Passed | Verdict:
+        """Return what may be served of `entry`, or the verdict that refused it."""
         passed = None
         if verdicts[-1].passed:
             try:
@@ -360,7 +383,7 @@ class Lookup:
                 verdicts = (*verdicts, refused.verdict)
         text = entry.template.text
         self._consider(Candidate(entry_id, entry.label, text, tier, score, verdicts))
-        return passed
+        return verdicts[-1] if passed is None else passed
 
     def _serve(
         self, tier: Tier, entry: Entry, asked: Asked, score: float, entry_id: str
@@ -441,6 +464,8 @@ class Lookup:
         )
 
 
+_OF_BINDING = frozenset({"binding", "pinned", "check"})
+"""Gates that say of one entry that its plan cannot take the prompt's values."""
 _OF_LIKENESS = frozenset({"threshold", "words", "risk"})
 """Gates that say how alike two prompts are, and not whether the plan would be valid."""
 

@@ -1,0 +1,57 @@
+"""Members of a family: entries with one plan but for values, of which some cannot be bound."""
+
+import pytest
+
+from semcache import Hit, Miss, PlanCache
+from semcache.testing import HashEmbedder
+
+YEARS = range(1990, 1993)
+
+
+def plan(limit: int) -> dict[str, object]:
+    call = {"operation": "trucks", "input": {"limit": limit}, "route": "end"}
+    end = {"completed": True, "vars": {"answer": "$.call"}}
+    return {"start_node": {"route": "call"}, "call": call, "end": end}
+
+
+def teach(cache: PlanCache, prompt: str, year: int) -> None:
+    """Store a plan that says nothing of the year, and so serves that year alone."""
+    assert cache.store(prompt, plan(5), params={"limit": 5, "year": year})
+
+
+@pytest.fixture(params=[None, 0.02])
+def cache(request: pytest.FixtureRequest) -> PlanCache:
+    cache = PlanCache.open(embedder=HashEmbedder(), max_wrong=request.param)
+    teach(cache, "show me the 5 cheap trucks in 2023", 2023)
+    for year in YEARS:
+        prompt = f"please show 5 cheap trucks in {year}"
+        assert isinstance(cache.lookup(prompt), Miss)
+        teach(cache, prompt, year)
+    return cache
+
+
+def test_where_the_nearest_cannot_be_bound_the_next_of_the_same_plan_is_served(
+    cache: PlanCache,
+) -> None:
+    found = cache.lookup("show 7 cheap trucks in 2023")
+    assert isinstance(found, Hit)
+    assert found.params == {"limit": 7, "year": 2023}
+    *before, last = [c.verdicts[-1].gate for c in found.trace.candidates]
+    assert before
+    assert {*before} == {"pinned"}
+    assert last == "binding"
+
+
+def test_a_value_that_no_member_serves_is_a_miss_that_says_what_was_tried(cache: PlanCache) -> None:
+    found = cache.lookup("show 7 cheap trucks in 2030")
+    assert isinstance(found, Miss)
+    assert found.reason == "pinned"
+    assert 1 < len(found.trace.candidates) <= len(YEARS) + 1
+
+
+def test_what_is_said_of_a_hit_by_a_further_member_is_learned(cache: PlanCache) -> None:
+    found = cache.lookup("show 7 cheap trucks in 2023")
+    assert isinstance(found, Hit)
+    cache.feedback(found, right=False)
+    assert sum(cache.evidence().record.other.values()) == 1
+    assert isinstance(cache.lookup("show 7 cheap trucks in 2023"), Miss)
