@@ -17,6 +17,7 @@ from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from semcache.errors import InvalidSettings
+from semcache.file_errors import unreadable
 
 PREFIX = "SEMCACHE_"
 
@@ -297,10 +298,11 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, object]:
 
 def _from_file(file: Path) -> dict[str, object]:
     try:
-        text = file.read_text(encoding="utf-8")
-        return tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidSettings(f"settings file {str(file)!r} cannot be read: {error}") from error
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidSettings(unreadable(file, error, expected="settings as TOML")) from error
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidSettings(f"{str(file)!r} is not TOML: {error}; expected settings") from error
 
 
 def _typed(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401 - as wide as the settings

@@ -22,21 +22,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "events": LEAVES,
     "forks": set(),
     "closing": set(),
+    "file_errors": set(),
     "catalog": LEAVES,
     "plans": LEAVES | {"catalog"},
     "prompts": LEAVES | {"catalog"},
     "binding": LEAVES | {"catalog", "plans", "prompts"},
-    "settings": LEAVES,
+    "settings": LEAVES | {"file_errors"},
     "ports": TEXTS,
     "matching": PORTS,
-    "cache": PORTS | {"matching", "settings", "forks"},
+    "cache": PORTS | {"matching", "settings", "forks", "file_errors"},
     "runs": PORTS,
     "planners": PORTS | {"runs"},
     "reflection": PORTS | {"planners", "runs"},
     "execution": PORTS | {"runs"},
     "stores": PORTS | {"forks"},
     "models": PORTS | {"cache"},
-    "sources": PORTS,
+    "sources": PORTS | {"file_errors"},
     "answering": PORTS | {"cache", "planners", "reflection", "runs"},
     "semcache": PORTS | {"answering", "cache", "planners", "reflection", "runs", "settings"},
     "wiring": PORTS
@@ -44,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"reflection", "runs", "semcache"},
     "aio": PORTS | {"answering", "cache", "planners", "matching", "semcache", "settings"},
     "testing": PORTS,
-    "explore": PORTS | {"matching", "cache"},
+    "explore": PORTS | {"matching", "cache", "file_errors"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
     "telemetry": PORTS,
     "upkeep": PORTS | {"matching", "cache", "stores", "explore"},
@@ -52,7 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "commands": PORTS
     | {"upkeep", "stores"}
     | {"server", "runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"}
-    | {"answering"},
+    | {"answering", "file_errors"},
     "cli": LEAVES | {"commands"},
 }
 # `PlanCache.open` and `SemCache.open` are the doors that the contract names; they ask wiring, which

@@ -6,9 +6,11 @@ from typing import cast
 from semcache.cache.transfer import replace_text
 from semcache.canonical import Json, dumps, loads
 from semcache.errors import InvalidJson, NewerFormat, StoreCorrupt, StoreUnavailable
+from semcache.file_errors import unreadable, unwritable
 from semcache.matching.evidence import FORMAT, Evidence
 
 KIND = "semcache evidence"
+EXPECTED = "what `semcache evidence --export` writes"
 
 
 def write_evidence(path: Path, evidence: Evidence) -> None:
@@ -23,7 +25,7 @@ def write_evidence(path: Path, evidence: Evidence) -> None:
     try:
         replace_text(path, dumps(document) + "\n")
     except OSError as error:
-        raise StoreUnavailable(f"{str(path)!r} cannot be written: {error}") from error
+        raise StoreUnavailable(unwritable(path, error)) from error
 
 
 def read_evidence(path: Path, *, weights: int) -> Evidence:
@@ -36,13 +38,15 @@ def read_evidence(path: Path, *, weights: int) -> Evidence:
     """
     name = repr(str(path))
     try:
-        document = loads(path.read_text(encoding="utf-8"), what=name)
+        document = loads(path.read_text(encoding="utf-8"), what="it")
     except OSError as error:
-        raise StoreUnavailable(f"{name} cannot be read: {error}") from error
-    except (InvalidJson, UnicodeDecodeError) as error:
-        raise StoreCorrupt(f"{name} holds no evidence: {error}") from error
+        raise StoreUnavailable(unreadable(path, error, expected=EXPECTED)) from error
+    except UnicodeDecodeError as error:
+        raise StoreCorrupt(unreadable(path, error, expected=EXPECTED)) from error
+    except InvalidJson as error:
+        raise StoreCorrupt(f"{name} holds no evidence: {error}; expected {EXPECTED}") from error
     if not isinstance(document, dict) or document.get("kind") != KIND:
-        raise StoreCorrupt(f"{name} holds no evidence; expected what `evidence --export` writes")
+        raise StoreCorrupt(f"{name} holds no evidence; expected {EXPECTED}")
     _check_version(document.get("version"), name)
     try:
         return Evidence.from_json(document.get("evidence"), weights=weights)
@@ -58,4 +62,7 @@ def _check_version(version: Json, name: str) -> None:
         raise NewerFormat(f"{name} has version {version}; this semcache reads {FORMAT}: update it")
     if version != FORMAT:
         found = cast("str | int | None", version)
-        raise StoreCorrupt(f"{name} has version {found!r}; this semcache reads {FORMAT}")
+        raise StoreCorrupt(
+            f"{name} has version {found!r}; this semcache reads {FORMAT}: export it anew, or go "
+            "without: a tenant starts from the prior that ships with the package"
+        )

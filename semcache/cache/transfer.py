@@ -15,8 +15,10 @@ from pathlib import Path
 from semcache.cache.entry import Entry, from_json
 from semcache.canonical import Json, JsonObject, dumps, loads
 from semcache.errors import InvalidJson, NewerFormat, StoreCorrupt, StoreUnavailable
+from semcache.file_errors import unreadable, unwritable
 
 KIND = "semcache plans"
+EXPECTED = "what `semcache export` writes"
 VERSION = 2
 
 
@@ -39,7 +41,7 @@ def write_entries(path: Path, entries: Sequence[Entry]) -> None:
     try:
         replace_text(path, f"{dumps(head)}\n{body}")
     except OSError as error:
-        raise StoreUnavailable(f"{str(path)!r} cannot be written: {error}") from error
+        raise StoreUnavailable(unwritable(path, error)) from error
 
 
 def read_entries(path: Path, *, tenant: str) -> tuple[Entry, ...]:
@@ -53,12 +55,14 @@ def read_entries(path: Path, *, tenant: str) -> tuple[Entry, ...]:
     name = repr(str(path))
     try:
         head, _, body = path.read_bytes().partition(b"\n")
-        _check(loads(head.decode(), what=f"the first line of {name}"), body, name)
+        _check(loads(head.decode(), what="its first line"), body, name)
         lines = [loads(line, what=f"an entry of {name}") for line in body.decode().split("\n")[:-1]]
     except OSError as error:
-        raise StoreUnavailable(f"{name} cannot be read: {error}") from error
-    except (InvalidJson, UnicodeDecodeError) as error:
-        raise StoreCorrupt(f"{name} holds no exported plans: {error}") from error
+        raise StoreUnavailable(unreadable(path, error, expected=EXPECTED)) from error
+    except UnicodeDecodeError as error:
+        raise StoreCorrupt(unreadable(path, error, expected=EXPECTED)) from error
+    except InvalidJson as error:
+        raise StoreCorrupt(_strange(name, f": {error}")) from error
     try:
         return tuple(from_json(tenant, one) for one in lines)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -67,7 +71,7 @@ def read_entries(path: Path, *, tenant: str) -> tuple[Entry, ...]:
 
 def _check(head: Json, body: bytes, name: str) -> None:
     if not isinstance(head, dict) or head.get("kind") != KIND:
-        raise StoreCorrupt(f"{name} holds no exported plans; expected what `export` writes")
+        raise StoreCorrupt(_strange(name))
     version = head.get("version")
     if isinstance(version, int) and version > VERSION:
         raise NewerFormat(f"{name} has version {version}; this semcache reads {VERSION}: update it")
@@ -78,6 +82,13 @@ def _check(head: Json, body: bytes, name: str) -> None:
             f"{name} is not what was written: it was cut short or edited after its checksum was "
             "made; export it anew"
         )
+
+
+def _strange(name: str, why: str = "") -> str:
+    return (
+        f"{name} holds no exported plans{why}; expected {EXPECTED} (prompts and plans of your own, "
+        "one a line, are taken by `semcache warm`)"
+    )
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from semcache.cache.responses import Responses
 from semcache.canonical import Json, JsonObject
-from semcache.commands.opening import cache_of, encryption_key
+from semcache.commands.opening import cache_of, encryption_key, existing, in_database
 from semcache.commands.options import add_command, add_common
 from semcache.commands.output import print_json, print_pairs
 from semcache.errors import InvalidInput
@@ -114,6 +114,8 @@ def _evidence(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
+    if not in_database(options):
+        existing(options.directory)
     with cache_of(options) as cache:
         count = cache.export(options.file, tenant=options.tenant)
     print_pairs({"exported": count}, as_json=options.json)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from semcache.commands.opening import semcache_of
 from semcache.commands.options import add_command, add_common, add_planning
 from semcache.errors import InvalidInput
+from semcache.file_errors import unreadable
 from semcache.server.calls import Calls
 from semcache.server.mcp import serve_http, serve_stdio
 from semcache.server.tokens import Tokens
@@ -61,9 +62,21 @@ def _address(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
+def _read_tokens(file: Path) -> Tokens:
+    expected = "lines `token tenant`, or a JSON object"
+    try:
+        return Tokens.read(file.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(unreadable(file, error, expected=expected)) from error
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"{str(file)!r} holds no tokens: {error}; expected {expected}"
+        ) from error
+
+
 def _tokens(options: argparse.Namespace) -> Tokens:
     if options.tokens is not None:
-        return Tokens.read(options.tokens.read_text(encoding="utf-8"))
+        return _read_tokens(options.tokens)
     if not os.environ.get(TOKENS):
         raise InvalidInput(
             f"the HTTP door serves those who hold a token alone; give --tokens or set {TOKENS}"

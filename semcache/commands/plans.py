@@ -14,6 +14,7 @@ from semcache.commands.opening import catalog_of, names_a_source, opened
 from semcache.commands.options import add_command, add_model, add_sources
 from semcache.commands.output import WRONG, print_json
 from semcache.errors import InvalidInput, InvalidPlan
+from semcache.file_errors import unreadable
 from semcache.plans.checks import check, refuse
 from semcache.plans.codec import FORMATS, adopt, decode
 from semcache.plans.document import DocumentPlan
@@ -23,6 +24,9 @@ from semcache.prompts.parameter import by_name
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands
+
+
+EXPECTED = "a plan as JSON: routes, tasks or a program"
 
 
 def add(commands: "Commands") -> None:
@@ -83,10 +87,13 @@ def _plan_run(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> ExecutionPlan:
+    file: Path = options.file
     try:
-        return decode(options.file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        raise InvalidPlan(f"{str(options.file)!r} is not UTF-8 text: {error.reason}") from error
+        return decode(file.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidPlan(unreadable(file, error, expected=EXPECTED)) from error
+    except InvalidPlan as error:
+        raise InvalidPlan(f"{str(file)!r} holds no plan: {error}; expected {EXPECTED}") from error
 
 
 def _findings(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.canonical import Json, plain
-from semcache.commands.opening import cache_of, encryption_key
+from semcache.commands.opening import cache_of, encryption_key, existing
 from semcache.commands.options import DIRECTORY, add_command, add_common, add_database
 from semcache.commands.output import WRONG, print_json, print_pairs
 from semcache.settings import Settings
@@ -99,7 +99,8 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     settings = Settings.load(environ=os.environ, database=options.database)
-    settings = replace(settings, directory=options.directory)
+    if not settings.database:
+        settings = replace(settings, directory=existing(options.directory))
     there = settings.encryption_key or settings.database  # no snapshots of its own beside it
     shelf = None if there else Shelf(options.directory / VIEWS)
     with closing(open_store(settings)) as store:
@@ -127,10 +128,10 @@ def _compact(options: argparse.Namespace) -> int:
 def _migrate(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         source, target = (
-            stack.enter_context(closing(open_store(_settings(place, variable))))
-            for place, variable in (
-                (options.source, options.from_key),
-                (options.target, options.to_key),
+            stack.enter_context(closing(open_store(settings)))
+            for settings in (
+                _settings(options.source, options.from_key, there=True),
+                _settings(options.target, options.to_key, there=False),
             )
         )
         done = migrate(source, target)
@@ -138,11 +139,12 @@ def _migrate(options: argparse.Namespace) -> int:
     return WRONG if done.passed_over else 0
 
 
-def _settings(place: str, variable: str) -> Settings:
+def _settings(place: str, variable: str, *, there: bool) -> Settings:
     key = os.environ.get(variable, "")
     if place.startswith(("postgresql:", "postgres:")):
         return Settings(database=place, encryption_key=key)
-    return Settings(directory=Path(place), encryption_key=key)
+    directory = existing(Path(place)) if there else Path(place)
+    return Settings(directory=directory, encryption_key=key)
 
 
 def _warm(options: argparse.Namespace) -> int:

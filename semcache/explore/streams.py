@@ -6,6 +6,7 @@ prompt, null where no cached plan may be served. A log of one's own needs only t
 plan that was made for it; see `read_log`.
 """
 
+import codecs
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,15 @@ from typing import cast
 from semcache.canonical import Json, JsonObject, leaves, loads, plain
 from semcache.errors import InvalidJson, InvalidParameter, InvalidPrompt, InvalidStream
 from semcache.explore.scoring import plan_shape, plan_text
+from semcache.file_errors import binary, unreadable
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.text import check_prompt
 
 FIELDS = ("id", "scope", "text", "params", "plan")
 """What each line of a stream has."""
+EXPECTED = "one JSON object a line"
+LISTED = f"expected {EXPECTED}, as `jq -c '.[]'` writes a list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,37 +104,64 @@ _MakeRow = Callable[[JsonObject, int], Row]
 
 
 def _read(path: Path, make: _MakeRow, limit: int | None) -> tuple[Row, ...]:
+    if limit is not None and limit < 1:
+        raise InvalidStream(f"{limit} rows of {str(path)!r} were asked for; expected 1 or more")
     rows: list[Row] = []
-    for number, line in _lines(path):
+    for number, line in lines_of(path):
         if limit is not None and len(rows) >= limit:
             break
-        if line.strip():
-            rows.append(_parsed(path, number, line, make))
-    if not rows:
-        raise InvalidStream(f"{path}: no rows; expected one JSON object a line")
+        rows.append(_parsed(path, number, line, make))
     return tuple(rows)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield each line that is not blank, with its number from 1; what a line holds is not checked.
+
+    Raises:
+        InvalidStream: the file cannot be read, is not text, or has no line that is not blank.
+    """
+    empty = True
     try:
-        with path.open(encoding="utf-8") as lines:
-            yield from enumerate(lines, 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidStream(f"{path} cannot be read: {error}") from error
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+                if number == 1 and (found := binary(text)):
+                    what, way = found
+                    raise InvalidStream(f"{str(path)!r} is {what}; expected {EXPECTED}: {way}")
+                if text.strip():
+                    empty = False
+                    yield number, text
+    except OSError as error:
+        raise InvalidStream(unreadable(path, error, expected=EXPECTED)) from error
+    if empty:
+        raise InvalidStream(f"{str(path)!r} has no rows; expected {EXPECTED}")
 
 
-def _parsed(path: Path, number: int, line: str, make: _MakeRow) -> Row:
+def object_of(line: bytes) -> JsonObject:
+    """Return the object on a line of a stream or log.
+
+    Raises:
+        InvalidJson: it is not UTF-8 text, or not a JSON object.
+    """
     try:
-        return make(_object(line), number)
+        doc = loads(line.decode(), what="the line")
+    except UnicodeDecodeError as error:
+        raise InvalidJson(
+            f"the line is not UTF-8 text: {error.reason} at byte {error.start}; write the file as "
+            "UTF-8, as in `iconv -f latin1 -t utf-8`"
+        ) from error
+    except InvalidJson as error:
+        raise InvalidJson(f"{error}; {LISTED}") from error
+    if not isinstance(doc, dict):
+        raise InvalidJson(f"the line is a {type(doc).__name__}; {LISTED}")
+    return doc
+
+
+def _parsed(path: Path, number: int, line: bytes, make: _MakeRow) -> Row:
+    try:
+        return make(object_of(line), number)
     except (InvalidJson, InvalidParameter, _BadLine) as error:
         raise InvalidStream(f"{path}:{number}: {error}") from error
-
-
-def _object(line: str) -> JsonObject:
-    doc = loads(line, what="the line")
-    if not isinstance(doc, dict):
-        raise _BadLine(f"the line is a {type(doc).__name__}; expected an object")
-    return doc
 
 
 def _stream_row(doc: JsonObject, number: int) -> Row:
@@ -138,9 +169,15 @@ def _stream_row(doc: JsonObject, number: int) -> Row:
     missing = [name for name in FIELDS if name not in doc]
     if missing:
         names = ", ".join(map(repr, missing))
-        raise _BadLine(f"no field {names}; a log with only `text` and `plan` is read as a log")
+        raise _BadLine(
+            f"no field {names}; expected a line of a stream (what has only `text` and `plan` is "
+            "read as a log: `--log`, or `log=True`)"
+        )
     if isinstance(doc["plan"], str):
-        raise _BadLine("the plan is text; expected an object or null")
+        raise _BadLine(
+            "the plan is text; expected an object or null (a log, by `--log` or `log=True`, may "
+            "hold its JSON text)"
+        )
     return _row(doc, id=str(doc["id"]), scope=str(doc["scope"]), text=doc["text"])
 
 

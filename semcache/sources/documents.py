@@ -10,6 +10,7 @@ from urllib.request import url2pathname
 
 from semcache.canonical import MAX_DEPTH, Json, JsonObject, loads, plain
 from semcache.errors import InvalidJson, InvalidOperation, MissingExtra, SourceUnavailable
+from semcache.file_errors import binary, unreadable
 
 if TYPE_CHECKING:
     import httpx
@@ -20,6 +21,7 @@ MAX_BYTES = 32 * 2**20  # of one document; GitHub's own description has 12 MB
 MAX_DOCUMENTS = 50  # that one document may refer to
 MAX_HOPS = 20  # from reference to reference
 FETCH_TIMEOUT_S = 30.0
+EXPECTED = "an OpenAPI document, as JSON or YAML"
 
 Fetch = Callable[[str], bytes]
 """From a URL to the bytes there, in bounded time and size."""
@@ -173,9 +175,7 @@ def _file(uri: str) -> bytes:
         with path.open("rb") as file:
             body = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise SourceUnavailable(
-            f"the OpenAPI document {str(path)!r} cannot be read: {error.strerror or error}"
-        ) from error
+        raise SourceUnavailable(unreadable(path, error, expected=EXPECTED)) from error
     return _bounded(body, uri)
 
 
@@ -236,12 +236,13 @@ def _parsed(body: bytes, what: str) -> object:
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidOperation(f"{what} is not UTF-8 text: {error.reason}") from error
+        found, way = binary(body) or ("not UTF-8 text", "write it as UTF-8")
+        raise InvalidOperation(f"{what} is {found}; expected {EXPECTED}: {way}") from error
     if text.lstrip().startswith("{"):
         try:
             return loads(text, what=what)
         except InvalidJson as error:
-            raise InvalidOperation(str(error)) from error
+            raise InvalidOperation(f"{error}; expected {EXPECTED}") from error
     try:
         from semcache.sources.yaml import parsed  # noqa: PLC0415 - an extra
     except ImportError as error:

@@ -134,7 +134,10 @@ def load(address: str) -> Catalog:
     """
     module_name, colon, name = address.partition(":")
     if not (module_name and colon and name):
-        raise InvalidOperation(f"{address!r} is no address of operations; expected `module:name`")
+        raise InvalidOperation(
+            f"{address!r} is no address of operations; expected `module:name`, as in "
+            "`my_operations:catalog` for what my_operations.py calls catalog"
+        )
     try:
         found: object = getattr(import_module(module_name), name)
     except (ImportError, AttributeError) as error:

@@ -1,20 +1,17 @@
 """Warm: a cache filled from prompts and plans that somebody has already."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from semcache.cache.plan_cache import PlanCache
-from semcache.canonical import JsonObject, loads
 from semcache.errors import (
     BindingError,
     InvalidInput,
-    InvalidJson,
     InvalidStream,
     NotActionable,
     StoreUnavailable,
 )
-from semcache.explore.streams import Row, rows_from
+from semcache.explore.streams import Row, lines_of, object_of, rows_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +43,11 @@ def warm(cache: PlanCache, path: str | Path, *, tenant: str | None = None) -> Wa
     as the lines say, else `default`. Cost: one embedding a line.
 
     Raises:
-        InvalidStream: the file cannot be read.
+        InvalidStream: the file cannot be read, is not text, or is empty.
     """
     stored = without_plan = 0
     bad: list[BadLine] = []
-    for number, line in _lines(Path(path)):
+    for number, line in lines_of(Path(path)):
         try:
             row = _row(line)
             if row.plan is None:
@@ -63,26 +60,9 @@ def warm(cache: PlanCache, path: str | Path, *, tenant: str | None = None) -> Wa
     return Warmed(stored, without_plan, tuple(bad))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield number, line
-    except OSError as error:
-        raise InvalidStream(f"{path} cannot be read: {error}") from error
-
-
 def _row(line: bytes) -> Row:
     try:
-        doc = loads(line.decode(), what="the line")
-    except UnicodeDecodeError as error:
-        raise InvalidJson(f"the line is not UTF-8 text: {error.reason}") from error
-    if not isinstance(doc, dict):
-        raise InvalidJson(f"the line is a {type(doc).__name__}; expected an object")
-    known: JsonObject = doc
-    try:
-        return rows_from([known])[0]
+        return rows_from([object_of(line)])[0]
     except InvalidStream as error:
         raise InvalidStream(str(error).removeprefix("record 1: ")) from error
 
