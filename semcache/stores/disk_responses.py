@@ -19,12 +19,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semcache.errors import StoreError, StoreUnavailable
+from semcache.errors import StoreError
 from semcache.ports import Room
 from semcache.stores.cipher import Cipher
 from semcache.stores.codec import seal, unseal
-from semcache.stores.directory import claim
-from semcache.stores.failing import Failing
+from semcache.stores.opened import Opened
 from semcache.stores.responses import alive
 
 if TYPE_CHECKING:
@@ -72,15 +71,13 @@ class DiskResponses:
         """Keep what is asked for; `cipher` encrypts keys, groups and texts, None nothing."""
         self.directory = Path(directory).absolute()
         """Where it is kept; not the directory of a `DiskStore`."""
-        self._busy_timeout_s = busy_timeout_s
+        self._opened = Opened(
+            self.directory, timeout_s=busy_timeout_s, text="a response or its key"
+        )
         self._cipher = cipher
-        self._opening = threading.Lock()
         self._noting = threading.Lock()
         self._uses: dict[str, float] = {}
         """Epoch seconds of uses that are not written yet, the latest last."""
-        self._database: Database | None = None
-        self._closed = False
-        self._guard = Failing(self.directory, text="a response or its key")
 
     def get(self, key: str, *, now_s: float) -> str | None:
         """Return the living text and make it the one used last, its age beginning anew; or None.
@@ -89,8 +86,8 @@ class DiskResponses:
             StoreUnavailable, StoreCorrupt: the directory cannot be read.
         """
         key = self._name(key)
-        with self._failing():
-            sealed, content = self._db().two(f"e/{key}", f"a/{key}")
+        with self._opened.failing:
+            sealed, content = self._opened.db().two(f"e/{key}", f"a/{key}")
         if sealed is None:
             return None
         age = _age(content)
@@ -108,15 +105,15 @@ class DiskResponses:
     def has(self, key: str, *, now_s: float) -> bool:
         """Return whether there is a living text under `key`; that is no use of it."""
         key = self._name(key)
-        with self._failing():
-            age = _age(self._db().content(f"a/{key}"))
+        with self._opened.failing:
+            age = _age(self._opened.db().content(f"a/{key}"))
         return age is not None and alive(self._used_s(key, age), age.ttl_s, now_s)
 
     def set(
         self, key: str, text: str, *, group: str, ttl_s: float | None, now_s: float, limit: Room
     ) -> int:
         """Keep `text`, replacing what was there; return how many others made room for it."""
-        with self._failing():
+        with self._opened.failing:
             size = len(text.encode())
             key, group = self._name(key), self._group(group)
         with self._writing() as ledger:
@@ -136,8 +133,8 @@ class DiskResponses:
 
     def keys(self, *, group: str | None = None) -> Sequence[str]:
         """Return the keys of `group`, or all (None), sorted; those no longer alive too."""
-        with self._failing():
-            rows = list(self._db().under("a/"))
+        with self._opened.failing:
+            rows = list(self._opened.db().under("a/"))
         ages = ((row[2:], _age(value)) for row, value in rows)
         wanted = None if group is None else self._group(group)
         found = [k for k, age in ages if wanted is None or (age and age.group == wanted)]
@@ -145,8 +142,8 @@ class DiskResponses:
 
     def room(self) -> Room:
         """Return how much is kept; what is no longer alive counts until it is found or goes."""
-        with self._failing():
-            return _room(self._db())
+        with self._opened.failing:
+            return _room(self._opened.db())
 
     def clear(self) -> int:
         """Forget everything; return how many texts there were."""
@@ -155,12 +152,10 @@ class DiskResponses:
 
     def close(self) -> None:
         """Write the uses and release this thread's connection; calling it twice is fine."""
-        if self._uses and not self._closed:
+        if self._uses and not self._opened.closed:
             with suppress(StoreError), self._writing():
                 pass
-        self._closed = True
-        if self._database is not None:
-            self._database.close()
+        self._opened.close()
 
     # What a cipher makes of it ---------------------------------------------------------------
 
@@ -203,35 +198,16 @@ class DiskResponses:
             with suppress(StoreError), self._writing():  # a hit that cannot be noted is still one
                 pass
 
-    def _db(self) -> "Database":
-        if self._closed:
-            raise StoreUnavailable(f"the store {str(self.directory)!r} is closed; open a new one")
-        return self._opened() if self._database is None else self._database
-
-    def _opened(self) -> "Database":
-        from semcache.stores.database import Database  # noqa: PLC0415 - imports diskcache
-
-        with self._opening:
-            if self._database is None:
-                claim(self.directory)
-                self._database = Database(self.directory, timeout_s=self._busy_timeout_s)
-            return self._database
-
-    def _failing(self) -> Failing:
-        return self._guard
-
     @contextmanager
     def _writing(self) -> "Iterator[_Ledger]":
         """Enter one transaction that begins with the uses noted so far."""
-        with self._failing():
-            db = self._db()
-            with db.writing():
-                ledger = _Ledger(db)
-                with self._noting:
-                    uses, self._uses = self._uses, {}
-                ledger.use(uses)
-                yield ledger
-                ledger.save()
+        with self._opened.writing() as db:
+            ledger = _Ledger(db)
+            with self._noting:
+                uses, self._uses = self._uses, {}
+            ledger.use(uses)
+            yield ledger
+            ledger.save()
 
 
 class _Ledger:

@@ -154,8 +154,8 @@ def test_a_child_waits_for_no_lock_that_a_thread_of_its_parent_holds(
         "views": filled._views._lock,
         "decoded": filled._decoded._lock,
         "counters": filled._counters._lock,
-        "turn": store._db()._turn,
-        "opening": store._opening,
+        "turn": store._opened.db()._turn,
+        "opening": store._opened._opening,
     }[held]
     holding, done = threading.Event(), threading.Event()
 
@@ -186,15 +186,15 @@ def test_a_child_has_connections_of_its_own_and_leaves_its_parents_open(
     filled: PlanCache,
 ) -> None:
     store: Any = filled._store
-    connection = store._db()._con
+    connection = store._opened.db()._con
 
     def other() -> bool:
-        mine = store._db()._con
+        mine = store._opened.db()._con
         filled.close()
         return mine is not connection
 
     assert in_a_child(other)
-    assert store._db()._con is connection
+    assert store._opened.db()._con is connection
     assert filled.store("taxes of the shop", plan(4))
     assert filled.lookup("taxes of the shop")
     filled.close()
@@ -202,10 +202,10 @@ def test_a_child_has_connections_of_its_own_and_leaves_its_parents_open(
 
 def test_a_child_within_a_transaction_of_its_parent_is_outside_it(filled: PlanCache) -> None:
     store: Any = filled._store
-    with store._writing() as db:
+    with store._opened.writing() as db:
         db.point([("m/acme/x", "y")])
         assert in_a_child(lambda: bool(filled.lookup("sales of the shop")))
-    assert store._db().content("m/acme/x") == b"y"
+    assert store._opened.db().content("m/acme/x") == b"y"
     filled.close()
 
 

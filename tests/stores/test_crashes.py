@@ -264,13 +264,15 @@ def test_a_disk_that_becomes_read_only_keeps_serving_and_stores_again_later(
     with opened(small_disk / "plans", observer) as cache:
         assert served(cache, 0) == 0
         store: Any = cache._store
-        store._db()._sql("PRAGMA query_only = 1")  # an open file may be written whatever the mount
+        store._opened.db()._sql(
+            "PRAGMA query_only = 1"
+        )  # an open file may be written whatever the mount
         for _ in range(3):
             stored = cache.store(prompt(1), plan(1))
             assert (bool(stored), "read-only" in stored.reason) == (False, True)
             assert served(cache, 0) == 0
         assert trouble(observer, caplog) == (3, 1)
-        store._db()._sql("PRAGMA query_only = 0")
+        store._opened.db()._sql("PRAGMA query_only = 0")
         assert cache.store(prompt(1), plan(1))
 
 

@@ -75,13 +75,13 @@ def test_uses_that_were_only_noted_are_written_on_closing(
 
 def test_many_hits_write_seldom(here: DiskResponses) -> None:
     keep(here, "a")
-    version = here._db()._sql("PRAGMA data_version").fetchone()
+    version = here._opened.db()._sql("PRAGMA data_version").fetchone()
     with closing(sqlite3.connect(here.directory / "cache.db")) as other:
         before = other.execute("PRAGMA data_version").fetchone()
         for second in range(100):
             assert here.get("a", now_s=second)
         assert other.execute("PRAGMA data_version").fetchone() == before
-    assert here._db()._sql("PRAGMA data_version").fetchone() == version
+    assert here._opened.db()._sql("PRAGMA data_version").fetchone() == version
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from semcache.stores import disk
+from semcache.stores import disk_changes
 from semcache.stores.disk import DiskStore
 from semcache.stores.ticks import NAME, Ticks
 from semcache.testing import make_record
@@ -48,14 +48,14 @@ def test_while_nothing_changes_the_database_is_not_asked(
     with closing(DiskStore.open(tmp_path / "store")) as store:
         store.put(make_record("a"))
         asked: list[str] = []
-        last = store._db().last
+        last = store._opened.db().last
 
         def counting(row: str) -> str | None:
             asked.append(row)
             return last(row)
 
-        monkeypatch.setattr(store._db(), "last", counting)
-        monkeypatch.setattr(disk, "RECHECK_S", 1e9)
+        monkeypatch.setattr(store._opened.db(), "last", counting)
+        monkeypatch.setattr(disk_changes, "RECHECK_S", 1e9)
         assert [store.last_change() for _ in range(5)] == [1] * 5
         assert len(asked) <= 1
 
@@ -70,14 +70,14 @@ def test_a_change_that_was_never_told_is_seen_when_it_is_looked_for(
         assert other.last_change() == 0
         monkeypatch.setattr(Ticks, "strike", lambda _: None)
         killed.put(make_record("a"))
-        monkeypatch.setattr(disk, "RECHECK_S", 0.0)
+        monkeypatch.setattr(disk_changes, "RECHECK_S", 0.0)
         assert other.last_change() == 1
 
 
 def test_a_change_is_seen_at_once_however_long_nobody_looks_by_himself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk, "RECHECK_S", 1e9)
+    monkeypatch.setattr(disk_changes, "RECHECK_S", 1e9)
     with (
         closing(DiskStore.open(tmp_path / "store")) as left,
         closing(DiskStore.open(tmp_path / "store")) as right,

@@ -1,0 +1,48 @@
+"""A store on disk with three records, and what reaches past it to its rows."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from semcache.stores.disk import DiskStore
+from semcache.testing import make_record
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """The directory of a store with the records a, b and c of acme, and a note."""
+    with closing(DiskStore.open(tmp_path / "store")) as store:
+        for name in ("a", "b", "c"):
+            store.put(make_record(name, keys=(f"template:{name}", "schema:s")))
+        store.put_note("acme", "stats", '{"hits":1}')
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def database() -> Callable[[Path], AbstractContextManager[sqlite3.Connection]]:
+    """What connects to the database of a directory as anybody could."""
+    return _database
+
+
+@contextmanager
+def _database(directory: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(directory / "cache.db", isolation_level=None)) as connection:
+        yield connection
+
+
+@pytest.fixture
+def flip() -> Callable[[Path, str, int], None]:
+    """What damages the byte at a place of a row."""
+    return _flip
+
+
+def _flip(directory: Path, row: str, place: int) -> None:
+    with _database(directory) as connection:
+        select = "SELECT CAST(value AS BLOB) FROM Cache WHERE key = ?"
+        content = bytearray(connection.execute(select, (row,)).fetchone()[0])
+        content[place] ^= 0x81  # the high bit too, so that it is no longer UTF-8
+        update = "UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?"
+        connection.execute(update, (bytes(content), row))
