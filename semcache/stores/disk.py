@@ -9,8 +9,8 @@ Rows, all of them text; each part of a key is escaped, so that no tenant can spe
     c/<number>                           a change: [tenant, id, kind]
     bad/<tenant>/<id>/<number>           a record or note that was not what was written
 
-and the rows of `ledger`: n, t, o, u, f. `disk_records` reads and writes the records, `disk_changes` the
-changes, `disk_eviction` makes room, and `opened` is the database that they stand on.
+and the rows of `ledger`: n, t, o, u, f. `disk_records` reads and writes the records,
+`disk_changes` the changes, `disk_eviction` makes room; `opened` is what they stand on.
 """
 
 import logging
