@@ -7,6 +7,7 @@ described by the member whose words differ least, and by how the other families 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 from semcache.matching.alike import Difference, compare, word_class
@@ -59,6 +60,7 @@ NAMES = (
     "supposed", "supposed_doubt", "supposed_record",
 )  # fmt: skip
 """Names of the features, in order."""
+_IN_ORDER = itemgetter(*NAMES)
 
 NEIGHBORS = 16
 """Neighbors of equal slot kinds that are compared."""
@@ -94,8 +96,13 @@ class _Field:
         self._votes = [math.exp(25 * (one.score - near[0].score)) for one in near]
         self._clean = [not d.extra and not d.missing for d in differences]
         self._best = {f: min([costs[i] for i in at]) for f, at in self.members.items()}
-        self._tenant = _tenant(asking, self.beliefs)
+        self._highest = {f: max([near[i].score for i in at]) for f, at in self.members.items()}
+        self._all_votes, self._all_clean = sum(self._votes), sum(self._clean)
+        self._all_words, self._all_near = sum(self._by_words), sum(self._by_cosine)
+        self._common = {**_tenant(asking, self.beliefs), **_supposed(asking)}
         self._said = frozenset(asking.words)
+        self._kinds = [slot.kind for slot in asking.slots]
+        self._contexts = [(slot.kind, slot.before) for slot in asking.slots]
         self._telling = self._telling_words()
 
     def likeliest(self) -> list[str]:
@@ -110,12 +117,13 @@ class _Field:
 
     def _telling_words(self) -> list[tuple[str, float]]:
         """Return the prompt's words, slots apart, with what each weighs if a family has it not."""
+        using, families = self.asking.families.using, max(1, len(self.asking.families))
         words = [(word, word_class(word)) for word in dict.fromkeys(self.asking.words)]
-        return [(w, WEIGHTS[c] * (1 + self._rarity(w)) / 3) for w, c in words if c != "slot"]
-
-    def _rarity(self, word: str) -> float:
-        families = self.asking.families
-        return math.log(max(1, len(families)) / (1 + families.using(word)))
+        return [
+            (word, WEIGHTS[of_class] * (1 + math.log(families / (1 + using(word)))) / 3)
+            for word, of_class in words
+            if of_class != "slot"
+        ]
 
     def describe(self, family: str) -> Featured:
         at = self.members[family]
@@ -125,21 +133,20 @@ class _Field:
             **self._words(self.differences[best]),
             **self._family(family, self.differences[best]),
             **self._slots(self.near[best]),
-            **self._tenant,
-            **_supposed(self.asking),
+            **self._common,
         }
         return Featured(
             near=self.near[best],
             difference=self.differences[best],
-            values=tuple([float(values[name]) for name in NAMES]),
+            values=tuple(map(float, _IN_ORDER(values))),
             nearest=self.near[at[0]].score,
         )
 
     def _standing(self, family: str, at: Sequence[int]) -> Mapping[str, float]:
         """How the family stands among the neighbors."""
         score = self.near[at[0]].score
-        rival = max([n.score for n in self.near if n.family != family], default=0.5)
-        votes, all_votes = _total(self._votes, at), sum(self._votes)
+        rival = max([s for f, s in self._highest.items() if f != family], default=0.5)
+        votes = _total(self._votes, at)
         words, near = _total(self._by_words, at), _total(self._by_cosine, at)
         clean = sum([self._clean[i] for i in at])
         first = self.near[:5]
@@ -149,13 +156,13 @@ class _Field:
             "cosine_high": float(score > 0.99),
             "margin": 5 * _within(score - rival, 0.3),
             "agreeing": sum([n.family == family for n in first]) / len(first),
-            "vote": math.log((votes + 0.05) / (all_votes - votes + 0.05)),
+            "vote": math.log((votes + 0.05) / (self._all_votes - votes + 0.05)),
             "support": math.log(0.1 + words),
-            "rival_support": math.log(0.1 + sum(self._by_words) - words),
+            "rival_support": math.log(0.1 + self._all_words - words),
             "near_support": math.log(0.1 + near),
-            "rival_near_support": math.log(0.1 + sum(self._by_cosine) - near),
+            "rival_near_support": math.log(0.1 + self._all_near - near),
             "clean_members": min(3, clean),
-            "clean_rivals": min(3, sum(self._clean) - clean),
+            "clean_rivals": min(3, self._all_clean - clean),
             "rival_cost": _within(rival_cost - self._best[family], 3),
         }
 
@@ -212,15 +219,15 @@ class _Field:
         }
 
     def _slots(self, near: Near) -> Mapping[str, float]:
-        mine, its = self.asking.slots, near.slots
-        differing = [(slot.kind, slot.before) for slot in mine]
+        its = near.slots
+        differing = self._contexts.copy()
         for slot in its:
             if (slot.kind, slot.before) in differing:
                 differing.remove((slot.kind, slot.before))
         return {
             "contexts": min(3, len(differing)) / 1.5,
             "slots": len(its) / 2,
-            "same_order": [s.kind for s in mine] == [s.kind for s in its],
+            "same_order": self._kinds == [slot.kind for slot in its],
         }
 
 

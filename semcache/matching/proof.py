@@ -8,7 +8,6 @@ values.
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 from semcache.matching.alike import Difference, word_class
@@ -73,6 +72,8 @@ def unproven(difference: Difference, asking: Asking) -> tuple[str, ...]:
 def _exchanged(difference: Difference) -> frozenset[str]:
     """Return the question words, or pronouns, that stand for one another: "my" for "her"."""
     sides = set(difference.extra), set(difference.missing)
+    if not all(sides):
+        return frozenset()
     return frozenset(
         word
         for each in (_ASKED, PRONOUNS)
@@ -87,11 +88,9 @@ def _repeated(difference: Difference, mine: Sequence[str]) -> frozenset[str]:
 
     Values apart, whose number the gates compare.
     """
-    said, extra = Counter(mine), Counter(difference.extra)
-    return frozenset(
-        {word for word, times in extra.items() if said[word] > times}
-        | {word for word in difference.missing if said[word]}
-    )
+    extra = difference.extra
+    more = {word for word in extra if mine.count(word) > extra.count(word)}
+    return frozenset(more.union(word for word in difference.missing if word in mine))
 
 
 def unproven_values(asking: Asking) -> tuple[str, ...]:

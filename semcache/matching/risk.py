@@ -97,9 +97,11 @@ class Prior:
     def standards(self, rows: Sequence[Sequence[float]]) -> Weights:
         """Return the same of several candidates, one a row."""
         count = len(self.center)
-        out = np.ones((len(rows), count + 1))
+        out = np.empty((len(rows), count + 1))
+        out[:, count] = 1.0
         scaled = out[:, :count]
-        np.subtract(np.array(rows), self.center, out=scaled)
+        scaled[:] = rows
+        scaled -= self.center
         scaled /= self.spread
         np.minimum(scaled, _CLIPPED, out=scaled)
         np.maximum(scaled, -_CLIPPED, out=scaled)

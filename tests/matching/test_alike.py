@@ -118,3 +118,10 @@ def test_what_differs_is_what_one_side_has_too_often_and_what_left_its_place(
     if not found.words:
         assert found.moved == shared - longest_common(mine, its)
     assert 0 <= found.moved <= max(0, shared - 1)
+
+
+@given(st.text("abeilnrsty", min_size=1, max_size=10), st.text("abeilnrsty", max_size=3))
+def test_words_that_are_alike_begin_with_one_letter(word: str, ending: str) -> None:
+    for other in (word + ending, word[1:] + ending, "s" + word):
+        if other and is_alike(word, other):
+            assert word[0] == other[0]
