@@ -73,6 +73,7 @@ class Rows:
                 place = self._append(id)
             self._own()
             self._matrix[place] = row
+            self.wrote(place, row)
 
     def _own(self) -> None:
         if not self._matrix.flags.writeable:
@@ -102,7 +103,11 @@ class Rows:
                 self._ids[place] = last
                 self._places[last] = place
                 self._matrix[place] = self._matrix[len(self._ids)]
+                self.wrote(place, self._matrix[place])
             return True
+
+    def wrote(self, place: int, row: Vector) -> None:
+        """Take notice that `row` is at `place` now; nobody else is inside meanwhile."""
 
     def near(self, rows: Vectors, query: Vector, count: int) -> NDArray[np.int64]:
         """Return the places of the best `count` rows and of every row that ties with the last.

@@ -1,0 +1,133 @@
+"""An index of many rows answers as one that compares with all of them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.ports import Vector, VectorIndex, Vectors
+from semcache.stores.faiss import FaissIndex
+from semcache.stores.leading import Leading
+from semcache.stores.memory import MemoryIndex
+from semcache.testing import VectorIndexContract, unit
+
+DIMENSION = 96
+"""The least for which bounds are kept."""
+
+
+class TestBoundedFaissIndex(VectorIndexContract):
+    def make(self, tmp_path: Path) -> VectorIndex:
+        return FaissIndex(many=1)
+
+
+def vectors(random: np.random.Generator, count: int, *, rank: int, spread: float) -> Vectors:
+    """Return unit rows near a subspace of `rank`, some of them twice and some nearly so."""
+    basis = random.standard_normal((rank, DIMENSION))
+    rows = random.standard_normal((count, rank)) @ basis / rank**0.5
+    rows += spread * random.standard_normal(rows.shape)
+    again = random.integers(count, size=count // 4)
+    rows[: len(again)] = rows[again]
+    rows[: len(again) // 2] += 1e-7 * random.standard_normal(rows[: len(again) // 2].shape)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows, np.float32)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kept=st.integers(2, 300),
+    rank=st.integers(1, DIMENSION),
+    spread=st.sampled_from([0.0, 1e-4, 0.05, 1.0]),
+    count=st.integers(1, 12),
+    changes=st.integers(0, 40),
+)
+def test_bounds_never_change_an_answer_whatever_is_added_replaced_and_removed(
+    *, seed: int, kept: int, rank: int, spread: float, count: int, changes: int
+) -> None:
+    random = np.random.default_rng(seed)
+    rows = vectors(random, kept + changes, rank=rank, spread=spread)
+    bounded, all_of_them, numpy = FaissIndex(many=2), FaissIndex(many=10**9), MemoryIndex()
+    indexes = (bounded, all_of_them, numpy)
+
+    def add(number: int, row: Vector) -> None:
+        for index in indexes:
+            index.add(f"{number:03}", row)
+
+    def compare(query: Vector) -> None:
+        found = list(bounded.search(query, count))
+        assert found == list(all_of_them.search(query, count))
+        assert found == list(numpy.search(query, count))
+
+    for number in range(kept):
+        add(number, rows[number])
+    compare(rows[0])
+    for change in range(changes):
+        number = int(random.integers(kept + change))
+        if random.random() < 0.4:
+            assert len({index.remove(f"{number:03}") for index in indexes}) == 1
+        else:
+            add(number, rows[kept + change])
+    for query in (rows[0], rows[-1], -rows[1], unit(*random.standard_normal(DIMENSION))):
+        compare(query)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rank=st.integers(1, DIMENSION),
+    spread=st.sampled_from([0.0, 1e-6, 1e-3, 0.3]),
+    scale=st.sampled_from([1e-3, 1.0, 1e3]),
+)
+def test_no_product_is_above_its_bound(seed: int, rank: int, spread: float, scale: float) -> None:
+    random = np.random.default_rng(seed)
+    rows = np.float32(scale) * vectors(random, 120, rank=rank, spread=spread)
+    bounds = Leading(rows[:100])
+    for place in range(100, 120):
+        bounds.write(place, rows[place])
+    for query in rows[:10]:
+        exact = rows.astype(np.float64) @ query.astype(np.float64)
+        assert (exact <= bounds.bounds(query, len(rows))).all()
+
+
+def test_of_many_rows_near_few_directions_only_some_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.default_rng(5)
+    rows = vectors(random, 2_000, rank=8, spread=0.01)
+    index, expected = FaissIndex(many=1_000), MemoryIndex()
+    for number, row in enumerate(rows):
+        index.add(f"{number:04}", row)
+        expected.add(f"{number:04}", row)
+
+    def compared_with_all(*_: object, **__: object) -> None:
+        raise AssertionError("every row was compared")
+
+    monkeypatch.setattr("faiss.knn", compared_with_all)
+    for query in rows[::100]:
+        assert list(index.search(query, 5)) == list(expected.search(query, 5))
+
+
+def test_rows_in_all_directions_are_compared_one_and_all() -> None:
+    random = np.random.default_rng(6)
+    rows = [unit(*row) for row in random.standard_normal((500, DIMENSION))]
+    index, expected = FaissIndex(many=100), MemoryIndex()
+    for number, row in enumerate(rows):
+        index.add(f"{number:03}", row)
+        expected.add(f"{number:03}", row)
+    query = unit(*random.standard_normal(DIMENSION))
+    assert list(index.search(query, 20)) == list(expected.search(query, 20))
+
+
+def test_a_loaded_index_of_many_rows_answers_as_the_saved_one(tmp_path: Path) -> None:
+    rows = vectors(np.random.default_rng(7), 300, rank=10, spread=0.01)
+    saved = FaissIndex()
+    for number, row in enumerate(rows):
+        saved.add(f"{number:03}", row)
+    saved.save(str(tmp_path / "snapshot"), change=1)
+    loaded, _ = FaissIndex.load(str(tmp_path / "snapshot"))
+    loaded.many = 100
+    assert list(loaded.search(rows[9], 5)) == list(saved.search(rows[9], 5))
+    loaded.add("new", rows[9])
+    assert [near.id for near in loaded.search(rows[9], 2)] == ["009", "new"]
