@@ -18,16 +18,13 @@ from semcache.settings import Settings
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder
+from tests.calling import calling
 
 STORED, ASKED = "sales by state", "please show me the sales by state"
 
 
 def plan(what: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "report", "input": {"what": what}, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+    return calling("report", what=what)
 
 
 class Planner:

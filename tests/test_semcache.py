@@ -48,6 +48,7 @@ from semcache.stores.disk import DiskStore
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
+from tests.calling import calling
 
 if TYPE_CHECKING:
     from tests.conftest import OpenAIServer
@@ -56,11 +57,7 @@ Given = Mapping[str, Json]
 
 
 def plan(operation_name: str = "report", **given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": operation_name, "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+    return calling(operation_name, **given)
 
 
 class OnePlan:

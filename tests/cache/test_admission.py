@@ -13,16 +13,13 @@ from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema import PromptSchema
 from semcache.testing import FakeClock, HashEmbedder
+from tests.calling import calling
 
 DAY_S = 24 * 3600.0
 
 
 def plan(operation: str = "sales", **given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": operation, "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+    return calling(operation, **given)
 
 
 def only(cache: PlanCache) -> Entry:

@@ -1,5 +1,6 @@
 """What a cache may take and how long its entries live: bounds, quotas, and the TTL."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,17 +11,13 @@ from semcache.events import EntriesRemoved
 from semcache.ports import Record
 from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
+from tests.calling import calling
 
 DAY_S = 24 * 3600.0
 NAMES = ("sales", "taxes", "rents", "loans")  # words of one length: entries of one size
 
 
-def plan(**given: Any) -> dict[str, Any]:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "report", "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+plan = partial(calling, "report")
 
 
 def opened(clock: FakeClock, **bounds: Any) -> PlanCache:

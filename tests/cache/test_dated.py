@@ -1,6 +1,7 @@
 """Words such as "yesterday" are worked out on the day of asking, never frozen."""
 
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -8,27 +9,15 @@ from hypothesis import strategies as st
 
 from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
-from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidSettings
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, HashEmbedder
+from tests.calling import calling, given_input
 
 DAY = timedelta(days=1)
 
 
-def plan(**given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "sales", "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
-
-
-def given_input(found: object) -> Json:
-    assert isinstance(found, Hit), found
-    call = found.plan.to_dict()["call"]
-    assert isinstance(call, dict)
-    return call["input"]
+plan = partial(calling, "sales")
 
 
 def at(*parts: int) -> FakeClock:

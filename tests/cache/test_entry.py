@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,14 +15,9 @@ from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import mask
 from semcache.testing import FakeClock, HashEmbedder, unit
+from tests.calling import calling
 
-
-def plan(**given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "sales", "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+plan = partial(calling, "sales")
 
 
 def entry(

@@ -1,29 +1,18 @@
 """Callers that give every value by name: no word need be understood for a value."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from semcache.cache.found import Hit, Miss
+from semcache.cache.found import Miss
 from semcache.cache.plan_cache import PlanCache
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock
+from tests.calling import calling, given_input
 
-
-def plan(**given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "meetings", "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
-
-
-def given_input(found: object) -> Json:
-    assert isinstance(found, Hit), found
-    call = found.plan.to_dict()["call"]
-    assert isinstance(call, dict)
-    return call["input"]
+plan = partial(calling, "meetings")
 
 
 def test_a_value_said_in_other_words_is_served_as_it_was_given(cache: PlanCache) -> None:

@@ -23,6 +23,7 @@ from semcache.cache.found import Found
 from semcache.cache.recent import Recent
 from semcache.canonical import JsonObject
 from semcache.testing import HashEmbedder, RecordingObserver
+from tests.calling import calling
 
 TENANTS = 2000
 SHARED = 64
@@ -36,11 +37,7 @@ def own(tenant: int) -> str:
 
 
 def plan(tenant: int, year: str) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": own(tenant), "input": {"year": year}, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+    return calling(own(tenant), year=year)
 
 
 def strangers(tenant: int, what: object) -> set[str]:

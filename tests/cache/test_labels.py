@@ -6,16 +6,15 @@ from pathlib import Path
 import pytest
 
 from semcache import Hit, Miss, PlanCache
-from semcache.canonical import JsonObject
+from semcache.canonical import Json, JsonObject
 from semcache.plans.codec import decode
 from semcache.stores.disk import DiskStore
 from semcache.testing import HashEmbedder
+from tests.calling import calling
 
 
-def plan(what: str, **values: object) -> dict[str, object]:
-    call = {"operation": "shop.query", "input": {"what": what, **values}, "route": "end"}
-    end = {"completed": True, "vars": {"answer": "$.call"}}
-    return {"start_node": {"route": "call"}, "call": call, "end": end}
+def plan(what: str, **values: Json) -> JsonObject:
+    return calling("shop.query", what=what, **values)
 
 
 @pytest.fixture

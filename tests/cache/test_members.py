@@ -3,15 +3,15 @@
 import pytest
 
 from semcache import Hit, Miss, PlanCache
+from semcache.canonical import JsonObject
 from semcache.testing import HashEmbedder
+from tests.calling import calling
 
 YEARS = range(1990, 1993)
 
 
-def plan(limit: int) -> dict[str, object]:
-    call = {"operation": "trucks", "input": {"limit": limit}, "route": "end"}
-    end = {"completed": True, "vars": {"answer": "$.call"}}
-    return {"start_node": {"route": "call"}, "call": call, "end": end}
+def plan(limit: int) -> JsonObject:
+    return calling("trucks", limit=limit)
 
 
 def teach(cache: PlanCache, prompt: str, year: int) -> None:

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,30 +46,18 @@ from semcache.settings import Settings
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
+from tests.calling import calling, given_input
 
 DAY_S = 24 * 3600.0
 YEAR = Parameter("year", "2024", mention="2024")
 
 
-def plan(**given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "sales", "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+plan = partial(calling, "sales")
 
 
 def catalog(summary: str = "Sales of a year.", **properties: Json) -> Catalog:
     schema: JsonObject = {"type": "object", "properties": properties or {"year": {}}}
     return Catalog([Operation("sales", summary, schema, effect="read")])
-
-
-def given_input(found: object) -> Json:
-    """Return the input of the operation in the plan that was served."""
-    assert isinstance(found, Hit), found
-    call = found.plan.to_dict()["call"]
-    assert isinstance(call, dict)
-    return call["input"]
 
 
 # What is kept ────────────────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,14 +32,9 @@ from semcache.stores.faiss import FaissIndex
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 from semcache.wiring import SystemClock
+from tests.calling import calling
 
-
-def plan(**given: Any) -> dict[str, Any]:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "report", "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+plan = partial(calling, "report")
 
 
 def made(store: MemoryStore, clock: FakeClock, **more: Any) -> Planning:

@@ -12,8 +12,10 @@ import pytest
 
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import JsonObject
 from semcache.stores.database import damage
 from semcache.testing import HashEmbedder
+from tests.calling import calling
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
@@ -21,12 +23,8 @@ WORDS = "sales taxes rents loans fines gifts wages costs".split()
 STEPS = 40
 
 
-def plan(version: int) -> dict[str, Any]:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "report", "input": {"version": version}, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+def plan(version: int) -> JsonObject:
+    return calling("report", version=version)
 
 
 def opened(directory: Path) -> PlanCache:

@@ -1,6 +1,7 @@
 import json
 import logging
 import re
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from semcache.errors import ExecutionError, InvalidInput, PlanningError
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.redaction import hide
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
+from tests.calling import calling
 
 EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 NAMES = re.compile(r"\b(?:zebulon quux|ottoline brakk|zebulon|ottoline)\b", re.IGNORECASE)
@@ -27,12 +29,7 @@ def redact(text: str) -> str:
     return NAMES.sub("[name]", EMAIL.sub("[email]", text))
 
 
-def plan(**values: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "mail", "input": values, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+plan = partial(calling, "mail")
 
 
 def inputs(found: Found) -> Any:

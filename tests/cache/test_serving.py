@@ -1,6 +1,7 @@
 """What a hit is bound to: the values of this prompt, or nothing at all."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from semcache.canonical import Json, JsonObject
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock
+from tests.calling import calling, given_input
 
 SEED: JsonObject = {
     "tasks": [
@@ -36,23 +38,12 @@ def seed(**task0: Json) -> JsonObject:
     return {**SEED, "tasks": [first, *tasks[1:]]}
 
 
-def plan(**given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "sales", "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+plan = partial(calling, "sales")
 
 
 def served(found: object) -> JsonObject:
     assert isinstance(found, Hit), found
     return found.plan.to_dict()
-
-
-def given_input(found: object) -> Json:
-    call = served(found)["call"]
-    assert isinstance(call, dict)
-    return call["input"]
 
 
 # specs: D-2

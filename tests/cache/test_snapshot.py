@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.cache.seen import Seen, SeenEntries
 from semcache.cache.snapshot import pack_view, unpack_view
 from semcache.cache.view import View
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json
 from semcache.errors import StoreCorrupt
 from semcache.matching.pair import Side
 from semcache.ports import Record
@@ -23,16 +24,12 @@ from semcache.prompts.template import Slot, TemplateText
 from semcache.stores.disk import DiskStore
 from semcache.stores.faiss import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder
+from tests.calling import calling
 
 WORDS = "sales orders refunds invoices".split()
 
 
-def plan(**given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "report", "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+plan = partial(calling, "report")
 
 
 def fill(cache: PlanCache) -> None:

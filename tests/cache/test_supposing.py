@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import pytest
 
@@ -6,15 +7,13 @@ from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import JsonObject
 from semcache.testing import HashEmbedder
+from tests.calling import calling
 
 CELLARS = ["Alba", "Barolo", "Chablis", "Douro", "Etna", "Fiano", "Gavi", "Hermitage", "Irouleguy"]
 CELLARS += ["Jerez", "Kamptal", "Lugana", "Madiran", "Nahe", "Orvieto", "Priorat"]
 
 
-def plan(**given: str) -> JsonObject:
-    call: JsonObject = {"operation": "cellar.find", "input": {**given}, "route": "end"}
-    end: JsonObject = {"completed": True, "vars": {"answer": "$.call"}}
-    return {"start_node": {"route": "call"}, "call": call, "end": end}
+plan = partial(calling, "cellar.find")
 
 
 @pytest.fixture

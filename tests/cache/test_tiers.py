@@ -1,10 +1,11 @@
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from semcache.cache.found import Hit, Miss
+from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
@@ -13,29 +14,13 @@ from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema import PromptSchema
 from semcache.testing import FakeClock, HashEmbedder
+from tests.calling import calling, given_input, missed
 
 YEAR = Parameter("year", "2024", mention="2024")
 Vectors = Callable[..., Any]
 
 
-def plan(**given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "sales", "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
-
-
-def given_input(found: object) -> Json:
-    assert isinstance(found, Hit), found
-    call = found.plan.to_dict()["call"]
-    assert isinstance(call, dict)
-    return call["input"]
-
-
-def missed(found: object) -> Miss:
-    assert isinstance(found, Miss), found
-    return found
+plan = partial(calling, "sales")
 
 
 def schema(

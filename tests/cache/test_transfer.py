@@ -11,14 +11,11 @@ from semcache.canonical import JsonObject
 from semcache.errors import NewerFormat, SemCacheError, StoreCorrupt, StoreUnavailable
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, HashEmbedder
+from tests.calling import calling
 
 
 def _plan(year: str) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "sales", "input": {"year": year}, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+    return calling("sales", year=year)
 
 
 @pytest.fixture

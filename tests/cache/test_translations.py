@@ -7,25 +7,20 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from semcache import Hit, Miss, Parameter, PlanCache, Settings
-from semcache.canonical import same
+from semcache.canonical import Json, JsonObject, same
 from semcache.errors import InvalidSettings
 from semcache.testing import HashEmbedder
+from tests.calling import calling, given_input
 
 STATES = {"state": {"California": "CA", "New York": "NY", "Texas": "TX"}}
 
 
-def plan(**values: object) -> dict[str, object]:
-    call = {"operation": "depot.query", "input": {"what": "trucks", **values}, "route": "end"}
-    end = {"completed": True, "vars": {"answer": "$.call"}}
-    return {"start_node": {"route": "call"}, "call": call, "end": end}
+def plan(**values: Json) -> JsonObject:
+    return calling("depot.query", what="trucks", **values)
 
 
 def served(cache: PlanCache, prompt: str) -> object:
-    found = cache.lookup(prompt)
-    assert isinstance(found, Hit), str(found)
-    call = found.plan.to_dict()["call"]
-    assert isinstance(call, dict)
-    return call["input"]
+    return given_input(cache.lookup(prompt))
 
 
 @pytest.fixture

@@ -1,19 +1,19 @@
 """Constants that nobody said but that follow from a value are never served with another value."""
 
+from functools import partial
+
 import pytest
 
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json
 from semcache.prompts.parameter import Parameter
+from tests.calling import calling
 
 STATES = {"Reno": "NV", "Boise": "ID", "Fresno": "CA", "Oakland": "CA"}
 
 
-def plan(**given: Json) -> JsonObject:
-    call: JsonObject = {"operation": "hotels", "input": given, "route": "end"}
-    end: JsonObject = {"completed": True, "vars": {"answer": "$.call"}}
-    return {"start_node": {"route": "call"}, "call": call, "end": end}
+plan = partial(calling, "hotels")
 
 
 def learn(cache: PlanCache, city: str, state: str | None = None, stars: int = 3) -> None:

@@ -16,6 +16,7 @@ from semcache.settings import Settings
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
+from tests.calling import calling
 
 STORED, ASKED, AGAIN = (
     "sales in 2024 by state",
@@ -25,9 +26,7 @@ STORED, ASKED, AGAIN = (
 
 
 def plan(year: str) -> JsonObject:
-    call: JsonObject = {"operation": "sales", "input": {"year": year}, "route": "end"}
-    end: JsonObject = {"completed": True, "vars": {"answer": "$.call"}}
-    return {"start_node": {"route": "call"}, "call": call, "end": end}
+    return calling("sales", year=year)
 
 
 class Scripted:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +12,14 @@ import pytest
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.views import Views
-from semcache.canonical import Json, JsonObject
 from semcache.ports import Record
 from semcache.stores.disk import DiskStore
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder
+from tests.calling import calling
 
-
-def plan(**given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "sales", "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+plan = partial(calling, "sales")
 
 
 def year(value: str) -> dict[str, str]:

@@ -1,16 +1,18 @@
 """Labels of enums in schemas: words of a prompt become the value that a plan has."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from semcache import Hit, Miss, Parameter, PlanCache
+from semcache import Miss, Parameter, PlanCache
 from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.testing import HashEmbedder
+from tests.calling import calling, given_input
 
 STATE: JsonObject = {
     "oneOf": [
@@ -26,10 +28,7 @@ def catalog(**fields: Any) -> Catalog:
     return Catalog([Operation("depot.query", "Query the depot.", schema, effect="read")])
 
 
-def plan(**values: object) -> dict[str, object]:
-    call = {"operation": "depot.query", "input": {**values}, "route": "end"}
-    end = {"completed": True, "vars": {"answer": "$.call"}}
-    return {"start_node": {"route": "call"}, "call": call, "end": end}
+plan = partial(calling, "depot.query")
 
 
 def cache(known: Catalog, **options: Any) -> PlanCache:
@@ -37,11 +36,7 @@ def cache(known: Catalog, **options: Any) -> PlanCache:
 
 
 def served(asked: PlanCache, prompt: str) -> object:
-    found = asked.lookup(prompt)
-    assert isinstance(found, Hit), found.explain()
-    call = found.plan.to_dict()["call"]
-    assert isinstance(call, dict)
-    return call["input"]
+    return given_input(asked.lookup(prompt))
 
 
 @pytest.mark.parametrize(

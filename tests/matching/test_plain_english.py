@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from semcache import Hit, Parameter, PlanCache
+from semcache.canonical import JsonObject
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from tests.calling import calling
 
 DATA = Path(__file__).parent.parent / "data"
 MARK = re.compile(r"\[(\w+):([^\]]+)\]")
@@ -45,12 +47,10 @@ def values(marked: str, *, given: bool) -> Mapping[str, object] | None:
     return {p.name: p.value for p in params(marked)} if given else None
 
 
-def plan(marked: str, *, what: str = "") -> dict[str, object]:
+def plan(marked: str, *, what: str = "") -> JsonObject:
     asked = {p.name: p.value for p in params(marked)}
     what = what or MARK.sub(lambda mark: f"<{mark[1]}>", marked)
-    call = {"operation": "office.query", "input": {"what": what, **asked}, "route": "end"}
-    end = {"completed": True, "vars": {"answer": "$.call"}}
-    return {"start_node": {"route": "call"}, "call": call, "end": end}
+    return calling("office.query", what=what, **asked)
 
 
 def store(cache: PlanCache, marked: str, *, tenant: str = "all", what: str = "") -> None:

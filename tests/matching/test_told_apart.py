@@ -5,16 +5,16 @@ from collections.abc import Callable
 import pytest
 
 from semcache import Hit, PlanCache
+from semcache.canonical import Json, JsonObject
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from tests.calling import calling
 
 Open = Callable[[float | None], PlanCache]
 
 
-def plan(what: str, **values: object) -> dict[str, object]:
+def plan(what: str, **values: Json) -> JsonObject:
     """Return a plan that does `what` with some values."""
-    call = {"operation": "shop.query", "input": {"what": what, **values}, "route": "end"}
-    end = {"completed": True, "vars": {"answer": "$.call"}}
-    return {"start_node": {"route": "call"}, "call": call, "end": end}
+    return calling("shop.query", what=what, **values)
 
 
 @pytest.fixture

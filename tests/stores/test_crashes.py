@@ -19,6 +19,7 @@ import pytest
 from semcache.cache import views
 from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import JsonObject
 from semcache.errors import SemCacheError
 from semcache.events import TierFailed
 from semcache.settings import Settings
@@ -27,16 +28,13 @@ from semcache.stores.faiss import FaissIndex
 from semcache.stores.shelf import VIEWS, Shelf
 from semcache.testing import HashEmbedder, RecordingObserver
 from semcache.wiring import SystemClock
+from tests.calling import calling
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 
-def plan(number: int) -> dict[str, Any]:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "report", "input": {"number": number}, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+def plan(number: int) -> JsonObject:
+    return calling("report", number=number)
 
 
 def prompt(number: int) -> str:

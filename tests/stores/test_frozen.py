@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,9 @@ from semcache.stores.disk import DiskStore
 from semcache.stores.frozen import FrozenStore
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, make_record, same_records
+from tests.calling import calling
 
-
-def plan(**given: Any) -> dict[str, Any]:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": "report", "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+plan = partial(calling, "report")
 
 
 @pytest.fixture

@@ -5,16 +5,13 @@ import pytest
 from semcache import PlanCache
 from semcache.canonical import JsonObject
 from semcache.testing import FakeClock, HashEmbedder
+from tests.calling import calling
 
 PROMPTS = ("sales in 2024", "visits to Springfield in 2024", "orders of 2024 by state")
 
 
 def plan(operation: str, year: str) -> JsonObject:
-    return {
-        "start_node": {"route": "call"},
-        "call": {"operation": operation, "input": {"year": year}, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.call"}},
-    }
+    return calling(operation, year=year)
 
 
 @pytest.fixture
