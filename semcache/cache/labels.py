@@ -15,12 +15,13 @@ from semcache.canonical import dumps, loads
 from semcache.errors import InvalidJson
 from semcache.matching.asking import Asking
 from semcache.matching.beliefs import Beliefs
+from semcache.matching.cautions import NEARLY, Doubt, learn
 from semcache.matching.content import content
 from semcache.matching.evidence import Evidence
 from semcache.matching.features import NEIGHBORS, Featured, Near, featured
 from semcache.matching.gates import Gates, common
 from semcache.matching.pair import Pair, Verdict
-from semcache.matching.proof import unproven, unproven_values
+from semcache.matching.proof import doubts, unproven, unproven_values
 from semcache.matching.risk import (
     Model,
     Prior,
@@ -57,6 +58,8 @@ class Weighed:
     score: float
     """Log odds that it has the prompt's plan."""
     verdict: Verdict
+    doubts: tuple[Doubt, ...] = ()
+    """What of its difference only the record of its kind can clear."""
 
     @property
     def entry(self) -> str:
@@ -175,12 +178,14 @@ class Labels:
         if supposed:
             reason = f"not known to be values: {', '.join(map(repr, supposed))}"
             return Weighed(one, score, Verdict("slots", passed=False, reason=reason))
-        doubtful = unproven(one.difference, asking)
+        doubted = doubts(one.difference, asking)
+        doubtful = unproven(doubted, known.evidence)
         if doubtful:
             reason = f"not known to be harmless: {', '.join(map(repr, doubtful))}"
-            return Weighed(one, score, Verdict("words", passed=False, reason=reason))
+            verdict = Verdict("words", passed=False, reason=reason)
+            return Weighed(one, score, verdict, doubted)
         if score >= known.cutoff:
-            return Weighed(one, score, _LOW_RISK)
+            return Weighed(one, score, _LOW_RISK, doubted)
         reason = (
             f"wrong with probability {probability_wrong(score):.3f}; "
             f"served up to {probability_wrong(known.cutoff):.3f}"
@@ -188,7 +193,7 @@ class Labels:
         words = one.difference.words
         if words:
             reason += f" (differs in {', '.join(map(repr, words[:6]))})"
-        return Weighed(one, score, Verdict("risk", passed=False, reason=reason))
+        return Weighed(one, score, Verdict("risk", passed=False, reason=reason), doubted)
 
     # Learning ------------------------------------------------------------------------------
 
@@ -216,7 +221,7 @@ class Labels:
             right = [read for read in readings if news.read_right(read.supposed, spans)]
             last = right[-1] if right else _Read((), ())
             # Readings that were wrong say nothing of words; that they were is in the evidence now.
-            _learn(news, self._of(tenant).model, last.weighed, families)
+            _learn(news, self._of(tenant), last.weighed, families)
             if last.weighed:
                 nearest = max(last.weighed, key=lambda one: one.featured.near.score)
                 news.count(same=nearest.featured.near.family in families)
@@ -242,6 +247,8 @@ class Labels:
             if key in self._asked:  # else its plan has labeled the pair already
                 found = served.featured
                 news.learn(found.difference, found.near.family, same=right)
+                if explored or not right:
+                    _learn_doubts(news, self._of(tenant), served, same=right)
                 model, weight = self._of(tenant).model, _FIRST if explored else _TOLD
                 news.shift(model.step(found.values, found.keys, same=right, weight=weight))
             self._take(tenant, news)
@@ -343,15 +350,23 @@ class Labels:
 
 
 def _learn(
-    news: Evidence, model: Model, weighed: Sequence[Weighed], families: Collection[str]
+    news: Evidence, known: _Known, weighed: Sequence[Weighed], families: Collection[str]
 ) -> None:
     """Take in what the families were that were weighed for a prompt."""
+    if weighed:
+        _learn_doubts(news, known, weighed[0], same=weighed[0].featured.near.family in families)
     for rank, one in enumerate(weighed[:LABELED]):
         found = one.featured
         same = found.near.family in families
         news.learn(found.difference, found.near.family, same=same)
         weight = _OTHERS if rank else _FIRST
-        news.shift(model.step(found.values, found.keys, same=same, weight=weight))
+        news.shift(known.model.step(found.values, found.keys, same=same, weight=weight))
+
+
+def _learn_doubts(news: Evidence, known: _Known, one: Weighed, *, same: bool) -> None:
+    """Take in what must be proven of a family that was nearly served, or was."""
+    if one.score >= known.cutoff - NEARLY:
+        learn(news, one.doubts, same=same)
 
 
 def _remember(remembered: _Remembered, key: tuple[str, str], readings: tuple[_Read, ...]) -> None:

@@ -148,6 +148,8 @@ class Evidence:
     """Families offered where no word differed."""
     supposed: Tally = field(default_factory=Tally)
     """Values that were supposed, by `supposition_keys`: `same` were right, `other` wrong."""
+    doubted: Tally = field(default_factory=Tally)
+    """What had to be proven where the risk was low, by its kind: `same` was harmless."""
     record: Tally = field(default_factory=Tally)
     """Hits that somebody judged, by score: `same` were right, `other` wrong."""
     labels: int = 0
@@ -218,6 +220,7 @@ class Evidence:
             (self.pairs, more.pairs),
             (self.families, more.families),
             (self.supposed, more.supposed),
+            (self.doubted, more.doubted),
             (self.record, more.record),
         ):
             mine.merge(its)
@@ -233,6 +236,7 @@ class Evidence:
         self.families.trim(MAX_FAMILIES)
         self.leanings.trim(MAX_LEANINGS)
         self.supposed.trim(MAX_WORDS)
+        self.doubted.trim(MAX_WORDS)
 
     def to_json(self) -> JsonObject:
         """Return the evidence as JSON."""
@@ -243,6 +247,7 @@ class Evidence:
             "pairs": self.pairs.to_json(),
             "families": self.families.to_json(),
             "supposed": self.supposed.to_json(),
+            "doubted": self.doubted.to_json(),
             "record": self.record.to_json(),
             "labels": self.labels,
             "same": self.same,
@@ -323,6 +328,7 @@ def _read(doc: dict[str, Any], weights: int) -> Evidence:
         pairs=_tally(doc["pairs"], MAX_WORDS),
         families=_tally(doc["families"], MAX_FAMILIES),
         supposed=_tally(doc.get("supposed", {"same": {}, "other": {}}), MAX_WORDS),
+        doubted=_tally(doc.get("doubted", {"same": {}, "other": {}}), MAX_WORDS),
         record=_tally(doc["record"], MAX_FAMILIES),
         labels=_count(doc["labels"]),
         same=_count(doc["same"]),

@@ -2,7 +2,8 @@
 
 A negation, a comparison, a direction, a preposition, what a question asks for, another word order
 or a word said once more changes what is asked more often than not, however near two prompts are in
-meaning. They pass once a tenant's own planned prompts have shown them harmless. A word that no
+meaning. They pass once a tenant's own planned prompts have shown them harmless, or others of their
+kind where the risk was low (`cautions`). A word that no
 stored template ever had is a value or a condition that no plan knows, unless the caller gave the
 values.
 """
@@ -13,7 +14,8 @@ from collections.abc import Sequence
 from semcache.matching.alike import Difference, word_class
 from semcache.matching.asking import Asking
 from semcache.matching.beliefs import Beliefs, upper_share
-from semcache.matching.evidence import MOVED, kind
+from semcache.matching.cautions import STEERING, Cautions, Doubt, is_cleared
+from semcache.matching.evidence import MOVED, Evidence, kind
 from semcache.matching.families import Families
 from semcache.prompts.words import PRONOUNS
 
@@ -32,41 +34,50 @@ MIN_ODDS = math.log(0.75 / 0.25)
 MISREAD = 0.15
 """Share of wrong suppositions of a class over which none of it is served."""
 _MUST_BE_PROVEN = frozenset({"meaning", "role", "digit"})
-_STEERING = frozenset(
-    "when where why how must may might should ought here there someone somebody everyone everybody "
-    "anyone anybody".split()
-)
-"""Light words that change what is asked: its time, place, reason or way, whether it must be."""
 _ASKED = frozenset({"who", "whom", "whose", "when", "where", "why", "how"})
 """Words of which one for another asks for another thing; "who" alone is often said or not."""
 
 
-def unproven(difference: Difference, asking: Asking) -> tuple[str, ...]:
-    """Return what of a difference must not pass: words, `<moved>` for order; empty if all may."""
+def doubts(difference: Difference, asking: Asking) -> tuple[Doubt, ...]:
+    """Return what of a difference neither its words nor their classes prove harmless."""
     # What a tenant's prompts use is a word of its own and no typing error: "stage" for "state".
     typed = [word for word in difference.typed if asking.families.using(word)]
     words = [*dict.fromkeys((*difference.words, *difference.formed, *typed))]
     words += [MOVED] if difference.moved else []
     if not words:
         return ()
-    extra = frozenset() if asking.given else frozenset(difference.extra)
-    must = {*difference.formed, *typed} | _exchanged(difference)
-    must |= _repeated(difference, asking.words)
+    formed = frozenset((*difference.formed, *typed))
+    exchanged, repeated = _exchanged(difference), _repeated(difference, asking.words)
+    extra = () if asking.given else difference.extra
+    unheard = frozenset(word for word in extra if _is_unheard(word, asking.families))
+    must = formed | exchanged | repeated | unheard
     beliefs = asking.beliefs
     doubtful = [
         word
         for word in words
-        if (
-            _must_be_proven(word)
-            or word in must
-            or (word in extra and _is_unheard(word, asking.families))
-        )
-        and beliefs.upper(word) > PROVEN
+        if (_must_be_proven(word) or word in must) and beliefs.upper(word) > PROVEN
     ]
     if not doubtful:
         return ()
     habits = _habits(difference)
-    return tuple(w for w in doubtful if not (kind(w) in habits and _is_habit(w, beliefs)))
+    cautions = Cautions(
+        difference,
+        unheard=unheard,
+        formed=formed,
+        exchanged=exchanged,
+        repeated=repeated,
+        parties=not asking.given and len({s.kind for s in asking.slots}) < len(asking.slots),
+    )
+    return tuple(
+        cautions.doubt(word)
+        for word in doubtful
+        if not (kind(word) in habits and _is_habit(word, beliefs))
+    )
+
+
+def unproven(doubted: Sequence[Doubt], evidence: Evidence) -> tuple[str, ...]:
+    """Return what of `doubted` must not pass: words, `<moved>` for order; empty if all may."""
+    return tuple(doubt.word for doubt in doubted if not is_cleared(doubt, evidence))
 
 
 def _exchanged(difference: Difference) -> frozenset[str]:
@@ -121,7 +132,7 @@ def _is_habit(word: str, beliefs: Beliefs) -> bool:
 
 
 def _must_be_proven(word: str) -> bool:
-    return word == MOVED or word in _STEERING or word_class(word) in _MUST_BE_PROVEN
+    return word == MOVED or word in STEERING or word_class(word) in _MUST_BE_PROVEN
 
 
 def _is_unheard(word: str, families: Families) -> bool:

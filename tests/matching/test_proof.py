@@ -5,6 +5,7 @@ from semcache.matching.asking import Asking
 from semcache.matching.beliefs import upper_share
 from semcache.matching.evidence import MOVED, Evidence
 from semcache.matching.families import Families
+from semcache.matching.proof import doubts as doubts_of
 from semcache.matching.proof import unproven
 
 
@@ -15,7 +16,8 @@ def doubts(
     families.add("f", tuple(its.split()))
     words = tuple(mine.split())
     asking = Asking(words, (), given, evidence or Evidence(), families)
-    return unproven(compare(words, tuple(its.split())), asking)
+    doubted = doubts_of(compare(words, tuple(its.split())), asking)
+    return unproven(doubted, asking.evidence)
 
 
 @pytest.mark.parametrize(
@@ -89,4 +91,5 @@ def test_a_word_that_prompts_use_is_no_typing_error() -> None:
     families.add("f", ("invoice", "complaint"))
     families.add("g", ("invoice", "compliant"))
     asking = Asking(("invoice", "compliant"), (), False, Evidence(), families)
-    assert unproven(compare(asking.words, ("invoice", "complaint")), asking) == ("compliant",)
+    doubted = doubts_of(compare(asking.words, ("invoice", "complaint")), asking)
+    assert unproven(doubted, asking.evidence) == ("compliant",)

@@ -1,0 +1,133 @@
+"""Kinds of difference that must be proven harmless, and what clears them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semcache.matching.alike import compare
+from semcache.matching.asking import Asking
+from semcache.matching.cautions import Doubt, is_cleared, learn
+from semcache.matching.evidence import MOVED, Evidence
+from semcache.matching.families import Families
+from semcache.matching.proof import doubts
+from semcache.prompts.template import Slot
+
+
+def asking(words: str, its: str, *, slots: tuple[Slot, ...] = (), given: bool = False) -> Asking:
+    families = Families()
+    families.add("f", tuple(its.split()))
+    families.add("g", tuple(words.split()))
+    return Asking(tuple(words.split()), slots, given, Evidence(), families)
+
+
+def cautions(
+    mine: str, its: str, *, slots: tuple[Slot, ...] = (), given: bool = False
+) -> list[str]:
+    difference = compare(tuple(mine.split()), tuple(its.split()))
+    found = doubts(difference, asking(mine, its, slots=slots, given=given))
+    return [doubt.caution for doubt in found]
+
+
+@pytest.mark.parametrize(
+    ("mine", "its", "caution"),
+    [
+        ("order not paid", "order paid", "negation"),
+        ("price over <number>", "price under <number>", "other"),
+        ("first order", "last order", "other"),
+        ("sale and refund", "sale or refund", "other"),
+        ("order from ada", "order to ada", "role for role"),
+        ("order by ada", "order ada", "role"),
+        ("manager supplier", "supplier manager", "moved"),
+        ("total sale", "sale", "aggregation"),
+        ("when sale", "sale", "steering"),
+        ("when sale", "where sale", "exchanged"),
+        ("state border state", "border state", "repeated"),
+        ("order 1999", "order", "digit"),
+    ],
+)
+def test_a_difference_is_named_after_its_kind(mine: str, its: str, caution: str) -> None:
+    assert set(cautions(mine, its)) == {caution}
+
+
+def test_what_tells_two_values_of_one_type_apart_is_a_kind_of_its_own() -> None:
+    two = (Slot("name", "", "from", "Ada", "Ada"), Slot("name", "", "to", "Bo", "Bo"))
+    mine, its = "mail forward from <name>", "forward mail to <name>"
+    assert "party" in cautions(mine, its, slots=two)
+    assert "party" not in cautions(mine, its, slots=two, given=True)
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "few"),
+    [
+        (Doubt(MOVED, "moved"), Doubt("by", "role"), 2),
+        (Doubt("when", "steering"), Doubt("why", "steering"), 1),
+        (Doubt("by", "role"), Doubt("by", "role"), 0),
+        (Doubt("over", "comparison"), Doubt("than", "comparison"), 2),
+        (Doubt("over", "comparison"), Doubt("over", "comparison"), 1),
+    ],
+)
+def test_the_nearer_the_kind_the_fewer_labels_clear_it_and_one_against_takes_it_back(
+    known: Doubt, asked: Doubt, few: int
+) -> None:
+    evidence = Evidence()
+    for _ in range(few):
+        learn(evidence, [known], same=True)
+    assert not is_cleared(asked, evidence)
+    learn(evidence, [known], same=True)
+    assert is_cleared(asked, evidence)
+    learn(evidence, [known], same=False)
+    assert not is_cleared(asked, evidence)
+
+
+def test_light_kinds_speak_for_one_another_and_steering_kinds_only_for_themselves() -> None:
+    evidence = Evidence()
+    for _ in range(20):
+        learn(evidence, [Doubt(MOVED, "moved"), Doubt("when", "steering")], same=True)
+    assert is_cleared(Doubt("by", "role"), evidence)
+    for word, caution in [
+        ("over", "comparison"),
+        ("before", "direction"),
+        ("total", "aggregation"),
+        ("first", "order"),
+        ("and", "conjunction"),
+        ("from", "role for role"),
+        ("not", "negation"),
+        ("over", "other"),
+        ("her", "exchanged"),
+    ]:
+        assert not is_cleared(Doubt(word, caution), evidence)
+
+
+def test_a_negation_is_cleared_by_no_other_negation() -> None:
+    evidence = Evidence()
+    for _ in range(20):
+        learn(evidence, [Doubt("no", "negation")], same=True)
+    assert is_cleared(Doubt("no", "negation"), evidence)
+    assert not is_cleared(Doubt("not", "negation"), evidence)
+
+
+@given(st.lists(st.booleans(), max_size=40), st.sampled_from(["unheard", "party"]))
+def test_a_word_nobody_used_and_what_parts_two_values_are_cleared_by_nothing(
+    labels: list[bool], caution: str
+) -> None:
+    evidence, doubt = Evidence(), Doubt("sia", caution)
+    for same in labels:
+        learn(evidence, [doubt], same=same)
+    assert not is_cleared(doubt, evidence)
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_more_labels_for_it_never_keep_a_kind_back_and_more_against_never_clear_it(
+    same: int, other: int
+) -> None:
+    doubt = Doubt("by", "role")
+    counts = [(same, other), (same + 1, other), (same, other + 1)]
+    cleared = []
+    for agree, differ in counts:
+        evidence = Evidence()
+        for each, times in ((True, agree), (False, differ)):
+            for _ in range(times):
+                learn(evidence, [doubt], same=each)
+        cleared.append(is_cleared(doubt, evidence))
+    now, better, worse = cleared
+    assert better >= now >= worse
