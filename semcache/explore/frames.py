@@ -105,9 +105,15 @@ def words(evidence: Evidence) -> "DataFrame":
     """Return what a tenant's labels say of words, word pairs and families, most seen first.
 
     `same` counts differences in that word (or exchanges of that pair) where the plan was the same,
-    `other` where it was another; `harmless` is the share of `same`.
+    `other` where it was another; `harmless` is the share of `same`. Rows of kind `caution` count
+    differences that must be proven harmless, by kind and word, where the risk was low.
     """
-    tallies = {"word": evidence.words, "pair": evidence.pairs, "family": evidence.families}
+    tallies = {
+        "word": evidence.words,
+        "pair": evidence.pairs,
+        "family": evidence.families,
+        "caution": evidence.doubted,
+    }
     rows = [row for kind, tally in tallies.items() for row in _tallied(kind, tally)]
     frame = _frame(rows, ("kind", "key", "same", "other", "harmless"))
     return frame.sort_values(["kind", "seen"], ascending=[True, False]) if rows else frame

@@ -83,6 +83,9 @@ class Difference(NamedTuple):  # made for every neighbor: a third of the time of
     enough to one to be it mistyped."""
     formed: tuple[str, ...] = ()
     """Words of the prompt among the alike whose form may name another thing."""
+    turned: bool = False
+    """Whether another order joins other words: "depots of each truck" for "trucks of each depot",
+    and not just a phrase that stands elsewhere."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -113,8 +116,9 @@ def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
     if shared != theirs and not ADJUNCTS.isdisjoint((*extra, *missing)):
         shared, theirs = _settled(shared), _settled(theirs)
     moved = 0 if shared == theirs else len(shared) - len(pairs) - _longest_common(shared, theirs)
+    turned = moved > 0 and (len(shared) != len(theirs) or _is_turned(shared, theirs))
     if not pairs:
-        return Difference(tuple(extra), tuple(missing), 0, max(0, moved))
+        return Difference(tuple(extra), tuple(missing), 0, max(0, moved), turned=turned)
     return Difference(
         tuple(extra),
         tuple(missing),
@@ -126,7 +130,28 @@ def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
             for word, other in pairs
             if stem(word) == stem(other) and is_other_thing(word, other)
         ),
+        turned=turned,
     )
+
+
+def _is_turned(mine: Sequence[str], its: Sequence[str]) -> bool:
+    """Return whether more than one phrase stands elsewhere: the words do not just change places.
+
+    A phrase begins with a word that joins it to what it belongs to, and takes its words along.
+    """
+    start = next(i for i, (word, other) in enumerate(zip(mine, its, strict=True)) if word != other)
+    end = len(mine)
+    while mine[end - 1] == its[end - 1]:
+        end -= 1
+    a, b = list(mine[start:end]), list(its[start:end])
+    return not any(
+        a[cut:] + a[:cut] == b and (word_class(a[0]) in _JOINING or word_class(a[cut]) in _JOINING)
+        for cut in range(1, len(a))
+    )
+
+
+_JOINING = frozenset({"role", "meaning"})
+"""Classes of words that a phrase begins with."""
 
 
 def _settled(words: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from semcache.matching.alike import Difference, word_class
 from semcache.matching.content import MARKS
-from semcache.matching.evidence import MOVED, Evidence
+from semcache.matching.evidence import MOVED, TURNED, Evidence
 from semcache.prompts.words import (
     AGGREGATION,
     COMPARISON,
@@ -40,6 +40,7 @@ STEERING = frozenset(
 
 _SORTS = {
     "moved": frozenset({MOVED}),
+    "turned": frozenset({TURNED}),
     "negation": NEGATION,
     "comparison": COMPARISON,
     "direction": DIRECTION,
@@ -50,7 +51,7 @@ _SORTS = {
     "mark": MARKS,
     "steering": STEERING,
 }
-_PARTING = frozenset({"moved", "conjunction", "role", "role for role"})
+_PARTING = frozenset({"moved", "turned", "conjunction", "role", "role for role"})
 """Kinds that tell which of several values of one type plays which part."""
 _SORT_OF = {word: sort for sort, words in reversed(_SORTS.items()) for word in words}
 """Of a word that is of several sorts, the first."""
@@ -62,7 +63,16 @@ _APART = frozenset({"negation", "exchanged", "other"})
 """Kinds of which each word has only its own record: negations, and one steering word in place of
 another."""
 _ALONE = frozenset(
-    {"comparison", "direction", "aggregation", "order", "conjunction", "digit", "role for role"}
+    {
+        "turned",
+        "comparison",
+        "direction",
+        "aggregation",
+        "order",
+        "conjunction",
+        "digit",
+        "role for role",
+    }
 )
 """Kinds that only a record of their own kind speaks for."""
 
@@ -71,7 +81,7 @@ class Doubt(NamedTuple):
     """A difference that must be proven harmless and that its own word does not prove so."""
 
     word: str
-    """`<moved>` for order."""
+    """`<moved>` or `<turned>` for order."""
     caution: str
     """Kind of difference that it is."""
 
@@ -119,7 +129,7 @@ def keys(doubt: Doubt) -> tuple[str, ...]:
     own = f"{doubt.caution} {doubt.word}"
     if doubt.caution in _APART:
         return (own,)
-    return (doubt.caution, own) if doubt.caution in _ALONE else ("", doubt.caution, own)
+    return (doubt.caution, own) if doubt.caution in _ALONE else ("any", doubt.caution, own)
 
 
 def is_cleared(doubt: Doubt, evidence: Evidence) -> bool:

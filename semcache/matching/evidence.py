@@ -38,6 +38,8 @@ MAX_LEANINGS = 8000
 
 MOVED = "<moved>"
 """Stands among the words for another order of the same words."""
+TURNED = "<turned>"
+"""The same where other words are joined by it."""
 
 _MISREAD = 0.3
 """Share of suppositions that are taken to be wrong before any was labeled."""
@@ -167,7 +169,7 @@ class Evidence:
         """Take in that a neighbor with this difference had the same plan, or another."""
         words = {*difference.words, *difference.formed}
         if difference.moved:
-            words.add(MOVED)
+            words.add(order(difference))
         for word in words:
             weight = 1.0 if same else 1.0 / len(words)
             self.words.add(word, same=same, weight=weight)
@@ -272,13 +274,18 @@ class Evidence:
             raise ValueError(f"evidence cannot be read: {error!r}") from error
 
 
+def order(difference: Difference) -> str:
+    """Return what stands among the words for the order of a difference in which words moved."""
+    return TURNED if difference.turned else MOVED
+
+
 def kind(word: str) -> str:
     """Return the class of a word under which evidence of all its words is kept.
 
     Of the words that steer a plan, those of scope ("any", "all", "also") are a class of their own.
     """
-    if word == MOVED:
-        return MOVED
+    if word in {MOVED, TURNED}:
+        return word
     return "scope" if word in _SCOPE else word_class(word)
 
 
@@ -299,7 +306,7 @@ def leanings(difference: Difference, family: str) -> tuple[str, ...]:
     keys = ["+" + word for word in difference.extra]
     keys += ["-" + word for word in difference.missing]
     if difference.moved:
-        keys.append(MOVED)
+        keys.append(order(difference))
     if len(difference.extra) == len(difference.missing) == 1:
         keys.append(swap(*difference.extra, *difference.missing))
     # A family that is wrong though nothing differs is another thing than one that is only near.

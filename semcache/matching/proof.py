@@ -15,7 +15,7 @@ from semcache.matching.alike import Difference, word_class
 from semcache.matching.asking import Asking
 from semcache.matching.beliefs import Beliefs, upper_share
 from semcache.matching.cautions import STEERING, Cautions, Doubt, is_cleared
-from semcache.matching.evidence import MOVED, Evidence, kind
+from semcache.matching.evidence import MOVED, TURNED, Evidence, kind, order
 from semcache.matching.families import Families
 from semcache.prompts.words import PRONOUNS
 
@@ -43,7 +43,7 @@ def doubts(difference: Difference, asking: Asking) -> tuple[Doubt, ...]:
     # What a tenant's prompts use is a word of its own and no typing error: "stage" for "state".
     typed = [word for word in difference.typed if asking.families.using(word)]
     words = [*dict.fromkeys((*difference.words, *difference.formed, *typed))]
-    words += [MOVED] if difference.moved else []
+    words += [order(difference)] if difference.moved else []
     if not words:
         return ()
     formed = frozenset((*difference.formed, *typed))
@@ -76,7 +76,7 @@ def doubts(difference: Difference, asking: Asking) -> tuple[Doubt, ...]:
 
 
 def unproven(doubted: Sequence[Doubt], evidence: Evidence) -> tuple[str, ...]:
-    """Return what of `doubted` must not pass: words, `<moved>` for order; empty if all may."""
+    """Return the words of `doubted` that must not pass; empty if all may."""
     return tuple(doubt.word for doubt in doubted if not is_cleared(doubt, evidence))
 
 
@@ -132,7 +132,7 @@ def _is_habit(word: str, beliefs: Beliefs) -> bool:
 
 
 def _must_be_proven(word: str) -> bool:
-    return word == MOVED or word in STEERING or word_class(word) in _MUST_BE_PROVEN
+    return word in {MOVED, TURNED} or word in STEERING or word_class(word) in _MUST_BE_PROVEN
 
 
 def _is_unheard(word: str, families: Families) -> bool:

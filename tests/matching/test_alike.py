@@ -125,3 +125,21 @@ def test_words_that_are_alike_begin_with_one_letter(word: str, ending: str) -> N
     for other in (word + ending, word[1:] + ending, "s" + word):
         if other and is_alike(word, other):
             assert word[0] == other[0]
+
+
+@pytest.mark.parametrize(
+    ("mine", "its", "turned"),
+    [
+        ("depot each truck", "truck each depot", True),
+        ("customer invoice", "invoice customer", True),
+        ("state that border country", "country that border state", True),
+        ("by region sale", "sale by region", False),
+        ("order late by month", "by month order late", False),
+        ("sale by region", "sale by region", False),
+    ],
+)
+def test_an_order_that_joins_other_words_is_told_from_a_phrase_that_stands_elsewhere(
+    mine: str, its: str, turned: bool
+) -> None:
+    assert compare(tuple(mine.split()), tuple(its.split())).turned is turned
+    assert compare(tuple(its.split()), tuple(mine.split())).turned is turned

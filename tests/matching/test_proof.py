@@ -3,7 +3,7 @@ import pytest
 from semcache.matching.alike import compare
 from semcache.matching.asking import Asking
 from semcache.matching.beliefs import upper_share
-from semcache.matching.evidence import MOVED, Evidence
+from semcache.matching.evidence import MOVED, TURNED, Evidence
 from semcache.matching.families import Families
 from semcache.matching.proof import doubts as doubts_of
 from semcache.matching.proof import unproven
@@ -27,7 +27,8 @@ def doubts(
         ("price over <number>", "price under <number>", "over"),
         ("order from <city>", "order to <city>", "from"),
         ("sale and refund", "sale or refund", "or"),
-        ("manager supplier", "supplier manager", MOVED),
+        ("manager supplier", "supplier manager", TURNED),
+        ("region sale by state", "by state region sale", MOVED),
         ("order 1999", "order", "1999"),
         ("song sia", "song", "sia"),
     ],
