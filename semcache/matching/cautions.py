@@ -2,8 +2,8 @@
 
 A word is proven harmless by labels of its own, which most words never get. So it is also counted
 what became of prompts that nothing but such a difference kept from a plan of low risk: a tenant
-whose prompts are turned about, or begin with a "when", without meaning another thing has shown it
-after a few. What turns a sentence into its opposite is cleared by no other word's record.
+whose phrases stand now here, now there, or who says "each" without meaning another thing has shown
+it after a few. What turns a sentence into its opposite is cleared by no other word's record.
 """
 
 from collections.abc import Iterable
@@ -62,19 +62,8 @@ like it were; and which of two values is which is another question each time."""
 _APART = frozenset({"negation", "exchanged", "other"})
 """Kinds of which each word has only its own record: negations, and one steering word in place of
 another."""
-_ALONE = frozenset(
-    {
-        "turned",
-        "comparison",
-        "direction",
-        "aggregation",
-        "order",
-        "conjunction",
-        "digit",
-        "role for role",
-    }
-)
-"""Kinds that only a record of their own kind speaks for."""
+_WIDE = frozenset({"moved", "form", "role"})
+"""Kinds that speak for one another; of the rest each only for itself."""
 
 
 class Doubt(NamedTuple):
@@ -129,7 +118,7 @@ def keys(doubt: Doubt) -> tuple[str, ...]:
     own = f"{doubt.caution} {doubt.word}"
     if doubt.caution in _APART:
         return (own,)
-    return (doubt.caution, own) if doubt.caution in _ALONE else ("any", doubt.caution, own)
+    return ("any", doubt.caution, own) if doubt.caution in _WIDE else (doubt.caution, own)
 
 
 def is_cleared(doubt: Doubt, evidence: Evidence) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from semcache.matching.alike import compare
 from semcache.matching.asking import Asking
 from semcache.matching.cautions import Doubt, is_cleared, learn
-from semcache.matching.evidence import MOVED, Evidence
+from semcache.matching.evidence import MOVED, TURNED, Evidence
 from semcache.matching.families import Families
 from semcache.matching.proof import doubts
 from semcache.prompts.template import Slot
@@ -62,7 +62,9 @@ def test_what_tells_two_values_of_one_type_apart_is_a_kind_of_its_own() -> None:
     ("known", "asked", "few"),
     [
         (Doubt(MOVED, "moved"), Doubt("by", "role"), 2),
-        (Doubt("when", "steering"), Doubt("why", "steering"), 1),
+        (Doubt("when", "steering"), Doubt("why", "steering"), 2),
+        (Doubt("when", "steering"), Doubt("when", "steering"), 1),
+        (Doubt("by", "role"), Doubt("at", "role"), 1),
         (Doubt("by", "role"), Doubt("by", "role"), 0),
         (Doubt("over", "comparison"), Doubt("than", "comparison"), 2),
         (Doubt("over", "comparison"), Doubt("over", "comparison"), 1),
@@ -84,7 +86,7 @@ def test_the_nearer_the_kind_the_fewer_labels_clear_it_and_one_against_takes_it_
 def test_light_kinds_speak_for_one_another_and_steering_kinds_only_for_themselves() -> None:
     evidence = Evidence()
     for _ in range(20):
-        learn(evidence, [Doubt(MOVED, "moved"), Doubt("when", "steering")], same=True)
+        learn(evidence, [Doubt(MOVED, "moved"), Doubt("at", "role")], same=True)
     assert is_cleared(Doubt("by", "role"), evidence)
     for word, caution in [
         ("over", "comparison"),
@@ -92,6 +94,11 @@ def test_light_kinds_speak_for_one_another_and_steering_kinds_only_for_themselve
         ("total", "aggregation"),
         ("first", "order"),
         ("and", "conjunction"),
+        ("when", "steering"),
+        ("all", "scope"),
+        ("<polar>", "mark"),
+        ("state", "repeated"),
+        (TURNED, "turned"),
         ("from", "role for role"),
         ("not", "negation"),
         ("over", "other"),
