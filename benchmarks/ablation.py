@@ -42,6 +42,9 @@ PARTS: dict[str, Without] = {
     "must-be-proven words": lambda s: s.enter_context(
         patch.object(labels, "unproven", lambda *_: ())
     ),
+    "record of kinds of differences": lambda s: s.enter_context(
+        patch.object(proof, "is_cleared", lambda *_: False)
+    ),
     "evidence of planned misses": lambda s: s.enter_context(
         patch.object(Labels, "planned", lambda *_: None)
     ),
