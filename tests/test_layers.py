@@ -10,7 +10,7 @@ import semcache
 
 PACKAGE = Path(semcache.__file__).parent
 
-LEAVES = {"errors", "canonical", "closing"}
+LEAVES = {"errors", "canonical", "catching", "closing"}
 VALUES = LEAVES | {"events", "catalog", "plans"}
 TEXTS = VALUES | {"prompts", "binding"}
 PORTS = TEXTS | {"ports"}
@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "canonical": {"errors"},
     "events": LEAVES,
     "forks": set(),
+    "catching": set(),
     "closing": set(),
     "file_errors": set(),
     "catalog": LEAVES,

@@ -4,12 +4,11 @@ import contextvars
 import threading
 import uuid
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Self
 
 from semcache.canonical import MAX_DEPTH, Json, JsonObject, dumps, plain
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Call, Operation
+from semcache.catching import Catching
 from semcache.errors import (
     DeadlineExceeded,
     InputNeeded,
@@ -120,7 +119,7 @@ class _Attempt:
 
     def __init__(self, code: Call, values: JsonObject) -> None:
         self.result: object = None
-        self.error: BaseException | None = None
+        self._caught = Catching()
         self._code = code
         self._values = values
         self._context = contextvars.copy_context()
@@ -133,23 +132,14 @@ class _Attempt:
         self._thread.join(min(max(timeout_s, 0), threading.TIMEOUT_MAX))
         return not self._thread.is_alive()
 
+    @property
+    def error(self) -> BaseException | None:
+        """What the code raised; the code is not ours, so it may be anything."""
+        return self._caught.error
+
     def _run(self) -> None:
-        with self:
+        with self._caught:
             self.result = self._context.run(self._code, self._values)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        # The code is not ours: anything may come out of it, even SystemExit, and all of it is
-        # the operation's failure, told to the caller on the caller's thread.
-        self.error = error
-        return True
 
 
 def bounded(value: object, limits: Limits, *, what: str, node: str) -> Json:

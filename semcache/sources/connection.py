@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
+from semcache.catching import Catching
 from semcache.errors import MissingExtra, SourceRejected, SourceUnavailable
 
 if TYPE_CHECKING:
@@ -139,7 +140,9 @@ class _Session:
         self._timeout_s = timeout_s
         self._changed = changed
         self._ready = threading.Event()
-        self._error: BaseException | None = None
+        # The SDK and its transports raise whatever they meet, even groups of errors; all of it
+        # is why there is no connection, told to whoever asks on their own thread.
+        self._caught = Catching()
         self._garbage = 0
         self._lost = False
         self._client: Client | None = None
@@ -168,7 +171,7 @@ class _Session:
             raise SourceUnavailable(
                 f"MCP server {name!r} cannot be used: {session._told() if in_time else late}"
                 f"{session._stderr.told()}"
-            ) from session._error
+            ) from session._caught.error
         return session
 
     @property
@@ -224,24 +227,10 @@ class _Session:
 
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            with self:
+            with self._caught:
                 runner.run(self._live())
             self._over.set()
             self._ready.set()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        # The SDK and its transports raise whatever they meet, even groups of errors; all of it
-        # is why there is no connection, told to whoever asks on their own thread.
-        self._error = error
-        return True
 
     async def _live(self) -> None:
         from mcp import Client  # noqa: PLC0415 - an extra
@@ -310,7 +299,7 @@ class _Session:
         """Return why there is no session."""
         if self._garbage >= MAX_GARBAGE:
             return f"it printed {MAX_GARBAGE} lines to stdout that are no MCP messages"
-        error = self._error
+        error = self._caught.error
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         if error is None or isinstance(error, asyncio.CancelledError):
