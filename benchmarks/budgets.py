@@ -51,6 +51,8 @@ TENANT = "default"
 DIMENSION = 384
 HEAVY = ("torch", "sentence_transformers", "faiss", "openai")
 ROUNDS = 5
+TAUGHT = 64
+"""Prompts that a tenant is told the plans of before its hits by meaning are measured."""
 
 
 @dataclass(frozen=True)
@@ -167,16 +169,20 @@ def fill(cache: PlanCache, templates: Sequence[Shape]) -> None:
             raise SystemExit(f"the workload cannot be stored: {stored.reason}")
 
 
-def teach(cache: PlanCache, templates: Sequence[Shape], rng: random.Random) -> None:
-    """Label some prompts as their planned misses would: a tenant without labels serves little."""
-    entries = cache._views.current(TENANT).entries  # noqa: SLF001 - labels without their stores
-    for shape in rng.choices(templates, k=64):
-        prompt = shape.prompt(1999, 7)
-        stored, polite = cache.lookup(prompt), f"could you please {prompt}?"
-        cache.lookup(polite)
+def teach(
+    cache: PlanCache, prompts: Sequence[str], lead: str, tail: str = "", *, tenant: str = TENANT
+) -> None:
+    """Label prompts between `lead` and `tail` as the planned misses of stored templates would be.
+
+    A tenant without labels serves little.
+    """
+    entries = cache._views.current(tenant).entries  # noqa: SLF001 - labels without their stores
+    for prompt in prompts:
+        stored, asked = cache.lookup(prompt, tenant=tenant), f"{lead}{prompt}{tail}"
+        cache.lookup(asked, tenant=tenant)
         if isinstance(stored, Hit):
             family = entries[stored.entry].said
-            cache._labels.planned(TENANT, polite, {family})  # noqa: SLF001 - as above
+            cache._labels.planned(tenant, asked, {family})  # noqa: SLF001 - as above
 
 
 # Timing --------------------------------------------------------------------------------------
@@ -530,7 +536,8 @@ def measure(
     with scratch(directory) as work:
         with opened(work / "cache", embedder) as cache:
             fill(cache, templates)
-            teach(cache, templates, rng)
+            taught = [shape.prompt(1999, 7) for shape in rng.choices(templates, k=TAUGHT)]
+            teach(cache, taught, "could you please ", "?")
             yield from template_hits(cache, templates, work, rng)
             yield from semantic_hits(cache, templates, embedder, embedding, rng)
             if count <= 10_000:

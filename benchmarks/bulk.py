@@ -152,7 +152,7 @@ def fill(directory: Path, work: Workload, tenants: int, each: int) -> None:
     store = DiskStore.open(directory)
     try:
         for batch in batches(iter(tqdm(records(), total=total, file=sys.stderr, mininterval=5))):
-            with store._writing():  # noqa: SLF001 - one transaction for many
+            with store._opened.writing():  # noqa: SLF001 - one transaction for many
                 for record in batch:
                     store.put(record)
     finally:

@@ -1,5 +1,6 @@
-"""What load.py, scale.py and soak.py share: a workload of any size, and curves as pictures."""
+"""What load.py, scale.py and soak.py share: options, a workload of any size, and pictures."""
 
+import argparse
 import json
 import random
 import sys
@@ -43,6 +44,16 @@ class Workload:
     def shape(self, number: int) -> Shape:
         """Return the words of template `number`."""
         return self._shapes[number % len(self._shapes)]
+
+
+def options(about: str | None) -> argparse.ArgumentParser:
+    """Return a parser of what all three can be told; `about`: the docstring of the script."""
+    parser = argparse.ArgumentParser(description=(about or "").split("\n", 1)[0])
+    parser.add_argument("--json", type=Path, metavar="OUT")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--directory", type=Path, help="where caches are made")
+    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
+    return parser
 
 
 def write_json(path: Path, figures: Mapping[str, Any]) -> None:

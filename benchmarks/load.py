@@ -26,7 +26,7 @@ from pathlib import Path
 
 import bulk
 from budgets import Timed, opened
-from curves import Workload, draw, write_json
+from curves import Workload, draw, options, write_json
 
 from semcache import Hit, Parameter, PlanCache
 
@@ -221,17 +221,13 @@ def show(one: Measured) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return 0."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = options(__doc__)
     parser.add_argument("--entries", type=int, default=10_000)
     parser.add_argument("--counts", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--writes", type=float, default=0.05, help="share of the mixed runs")
-    parser.add_argument("--json", type=Path, metavar="OUT")
     parser.add_argument("--picture", type=Path, metavar="OUT")
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--directory", type=Path, help="where the cache is made")
-    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--number", type=int, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.worker:

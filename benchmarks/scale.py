@@ -31,13 +31,15 @@ from pathlib import Path
 from typing import Any
 
 import bulk
-from budgets import Timed, opened
-from curves import Workload, draw, write_json
+from budgets import TAUGHT, TENANT, Timed, opened, teach
+from curves import Workload, draw, options, write_json
 from load import place
 
 from semcache import Hit, PlanCache
 
 CALLS = 400
+POLITE = "please show me: "
+"""What makes a prompt one of the semantic tier; each tenant learns of a few that it is harmless."""
 SMALL = 10
 """Entries of each of the small tenants."""
 
@@ -81,14 +83,15 @@ def examined(directory: Path, work: Workload, tenants: int, seed: int) -> dict[s
     open_s = time.perf_counter() - start
 
     def any_prompt() -> tuple[str, str]:
-        number = rng.randrange(work.count)
-        tenant = f"small{rng.randrange(tenants)}" if tenants and rng.random() < 0.5 else "default"
-        if tenant != "default":
-            number = (int(tenant.removeprefix("small")) + rng.randrange(SMALL)) % work.count
+        tenant = f"small{rng.randrange(tenants)}" if tenants and rng.random() < 0.5 else TENANT
+        number = rng.choice(stored(work, tenant, rng))
         return work.prompt(number, rng.randrange(1990, 2030), rng.randrange(2, 99)), tenant
 
     asked = [any_prompt() for _ in range(CALLS)]
-    polite = [(f"please show me: {text}", tenant) for text, tenant in asked]
+    for tenant in dict.fromkeys(name for _, name in asked):
+        taught = [work.prompt(number, 1999, 7) for number in stored(work, tenant, rng)]
+        teach(cache, taught, POLITE, tenant=tenant)
+    polite = [(f"{POLITE}{text}", tenant) for text, tenant in asked]
     nothing = [(f"{text} {n}word{n}", tenant) for n, (text, tenant) in enumerate(asked)]
     template = timed(cache, embedder, asked, "template")
     semantic = timed(cache, embedder, polite, "semantic")
@@ -105,6 +108,13 @@ def examined(directory: Path, work: Workload, tenants: int, seed: int) -> dict[s
     }
     cache.close()
     return found
+
+
+def stored(work: Workload, tenant: str, rng: random.Random) -> list[int]:
+    """Return numbers of templates that the tenant has: all of a small one's, some of the others."""
+    if tenant == TENANT:
+        return rng.choices(range(work.count), k=TAUGHT)
+    return [(int(tenant.removeprefix("small")) + n) % work.count for n in range(SMALL)]
 
 
 def timed(
@@ -215,18 +225,14 @@ def show(one: Measured) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return 0."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = options(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--tenants", type=int, default=2_000, help="small ones; 0: none")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--beside", type=int, default=10_000, help="entries of the huge one")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what is filled, or reuse it")
     parser.add_argument("--fill-only", action="store_true", help="with --keep: measure nothing")
-    parser.add_argument("--json", type=Path, metavar="OUT")
     parser.add_argument("--picture", type=Path, metavar="OUT")
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--directory", type=Path, help="where the caches are made")
-    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.worker:
         work = Workload(given.sizes[0], given.seed)

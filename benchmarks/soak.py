@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from budgets import Timed, opened
-from curves import Workload, write_json
+from curves import Workload, options, write_json
 from load import place, store
 
 from semcache import Hit, PlanCache
@@ -192,16 +192,12 @@ def lines(folder: Path) -> Iterator[dict[str, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Soak, audit, print; return 0 if nothing was lost and nothing wrong."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser = options(__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--rate", type=float, default=100.0, help="calls a second of all workers")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--kill-every", type=float, default=3.0, help="seconds on average")
     parser.add_argument("--entries", type=int, default=5_000, help="different templates")
-    parser.add_argument("--json", type=Path, metavar="OUT")
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--directory", type=Path, help="where the cache is made")
-    parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--number", type=int, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.worker:
