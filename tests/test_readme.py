@@ -4,12 +4,15 @@ import doctest
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
+import semcache
 from semcache.cli import main
+from semcache.settings import Settings
 
 if TYPE_CHECKING:
     from tests.conftest import Postgres
@@ -93,3 +96,10 @@ def test_every_cli_command_is_named_in_the_readme(run: Run) -> None:
     assert [
         name for name in names if f"`{name}`" not in text and f"semcache {name}" not in text
     ] == []
+
+
+def test_every_setting_and_public_name_is_in_the_readme() -> None:
+    text = README.read_text(encoding="utf-8")
+    settings = [field.name for field in fields(Settings)]
+    assert [name for name in settings if f"`{name}`" not in text] == []
+    assert [name for name in semcache.__all__ if not re.search(rf"\b{name}\b", text)] == []
