@@ -112,7 +112,7 @@ def collect(job: Job) -> list[Decision]:
     """Replay a stream with a prior; return a decision a row."""
     plans = PlanCache.open(embedder=embedder(), ttl_s=None, max_entries=None, max_wrong=0.5)
     labels = Recorder(plans._store, job.prior, max_wrong=0.5, gates=risk_gates())
-    plans._lookups.parts = replace(plans._lookups.parts, weigh=labels.weigh)
+    plans._lookups.parts = replace(plans._lookups.parts, weigh=labels.weigh, another=labels.another)
     plans._keeping.labels = labels
     decisions = []
     seen: set[str] = set()

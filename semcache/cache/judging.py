@@ -1,6 +1,7 @@
 """Judging: what a caller, or a plan made anew, says of a hit is taken to heart."""
 
 from semcache.cache.found import Found, Hit
+from semcache.cache.joining import Joining
 from semcache.cache.labels import Labels
 from semcache.cache.shared import Shared
 from semcache.cache.vetoes import Vetoes
@@ -11,12 +12,13 @@ from semcache.prompts.template import TemplateText
 
 
 class Judging:
-    """Takes judgments of hits: they are counted, label the risk, veto or remove. Thread-safe."""
+    """Takes judgments of hits: they count, label the risk, join, veto or remove. Thread-safe."""
 
-    def __init__(self, shared: Shared, labels: Labels, vetoes: Vetoes) -> None:
+    def __init__(self, shared: Shared, labels: Labels, vetoes: Vetoes, joining: Joining) -> None:
         self._shared = shared
         self._labels = labels
         self._vetoes = vetoes
+        self._joining = joining
 
     def feedback(self, found: Found, *, right: bool) -> None:
         """Take a caller's word; see `PlanCache.feedback`."""
@@ -26,7 +28,9 @@ class Judging:
             )
         self._shared.reports.count(found.trace.tenant, "right" if right else "wrong")
         self.judged(found, right=right)
-        if not right:
+        if right:
+            self._joining.right(found)
+        else:
             self._take_back(found)
 
     def _take_back(self, hit: Hit) -> None:

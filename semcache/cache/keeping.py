@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from semcache.cache.admission import admit, readable
 from semcache.cache.asked import Asked
@@ -21,6 +22,12 @@ from semcache.prompts.schema import PromptSchema
 
 FROZEN = "the cache is frozen: it serves and keeps nothing"
 """Why nothing is kept where `settings.frozen` is set."""
+
+
+class _Made(NamedTuple):
+    entry: Entry
+    asked: Asked
+    view: View | None
 
 
 class Keeping:
@@ -47,6 +54,59 @@ class Keeping:
         label: bool = True,
     ) -> Stored:
         """Keep a plan; see `PlanCache.store`. `label`: whether it says what its neighbors are."""
+        made = self._made(
+            prompt, plan, tenant, params, grounding, schema=schema, tags=tags, planner=planner,
+            cost_s=1.0 if cost_s is None else _seconds(cost_s),
+        )  # fmt: skip
+        if self._shared.settings.frozen:
+            return Stored("", reason=FROZEN)
+        if label:
+            self._label(made.entry, made.asked)
+        return self._written(made)
+
+    def join(
+        self,
+        prompt: str,
+        plan: ExecutionPlan,
+        *,
+        source: Entry,
+        params: Sequence[Parameter],
+        planner: str,
+    ) -> Stored:
+        """Keep a prompt that is known to have the plan of `source`, bound to its own values.
+
+        What is kept has the tags of `source` and lives no longer. Nothing is kept where a plan for
+        the same template is there, or where the plan would not be the same but for values. What it
+        labels, who confirmed it has said already.
+        """
+        made = self._made(
+            prompt, plan, source.tenant, params, source.grounding, tags=source.tags,
+            planner=planner, cost_s=source.cost_s,
+        )  # fmt: skip
+        entry, view = made.entry, made.view
+        if self._shared.settings.frozen:
+            return Stored("", reason=FROZEN)
+        if view is None or view.same_template(entry.template):
+            return Stored("", reason="its template has a plan of its own")
+        alike = family(entry.plan, given=True) == family(source.plan, given=True)
+        if entry.catalog != source.catalog or not alike:
+            return Stored("", reason="with these values it is not the plan that it was")
+        ends = [end for end in (entry.expires_s, source.expires_s) if end is not None]
+        return self._written(made._replace(entry=replace(entry, expires_s=min(ends, default=None))))
+
+    def _made(
+        self,
+        prompt: str,
+        plan: Mapping[str, object] | str | ExecutionPlan,
+        tenant: str,
+        params: Mapping[str, object] | Sequence[Parameter],
+        grounding: str,
+        *,
+        tags: Sequence[str],
+        planner: str,
+        cost_s: float,
+        schema: PromptSchema | None = None,
+    ) -> "_Made":
         text, given = self._shared.asking.checked(prompt, tenant, params)
         catalog = self._shared.asking.catalog
         decoded = readable(plan, catalog)
@@ -67,16 +127,14 @@ class Keeping:
             ttl_s=self._shared.settings.ttl_s,
             tags=tags,
             planner=planner,
-            cost_s=1.0 if cost_s is None else _seconds(cost_s),
+            cost_s=cost_s,
         )
-        entry = redacted(entry, asked)
-        if self._shared.settings.frozen:
-            return Stored("", reason=FROZEN)
-        if label:
-            self._label(entry, asked)
-        if entry.plan.refusal:
-            return Stored("", reason=entry.plan.refusal)
-        return self.put(self._told_apart(entry, view))
+        return _Made(redacted(entry, asked), asked, view)
+
+    def _written(self, made: "_Made") -> Stored:
+        if made.entry.plan.refusal:
+            return Stored("", reason=made.entry.plan.refusal)
+        return self.put(self._told_apart(made.entry, made.view))
 
     def put(self, entry: Entry) -> Stored:
         """Write an entry as it is, and count it."""

@@ -85,6 +85,6 @@ class Lookups:
         asked = looking.asked
         grey = Grey(asked.text, entry.prompt, hit, said_now(entry, asked, hit), asked.grounding)
         if self._shared.settings.verify == "inline":
-            return hit if verifying.confirms(grey) else missed
+            return hit if verifying.settles(grey) else missed
         verifying.later(grey)
         return missed

@@ -9,6 +9,7 @@ from semcache.cache.asking import Asking
 from semcache.cache.carrying import Carrying
 from semcache.cache.entry import Decoded, Entry
 from semcache.cache.found import Found, Hit
+from semcache.cache.joining import Joining
 from semcache.cache.judging import Judging
 from semcache.cache.keeping import Keeping
 from semcache.cache.labels import Labels
@@ -21,7 +22,7 @@ from semcache.cache.sliding import Sliding
 from semcache.cache.statistics import Counters, Statistics, statistics
 from semcache.cache.tiers import Parts
 from semcache.cache.trouble import Trouble
-from semcache.cache.verifying import Grey, Verifying
+from semcache.cache.verifying import Verifying
 from semcache.cache.vetoes import Vetoes
 from semcache.cache.views import NOTE, Views
 from semcache.cache.writer import Stored, Writer
@@ -109,9 +110,10 @@ class PlanCache(Closing):
         writer = Writer(store, embedder, self._trouble, bounds=_bounds(settings))
         self._sliding = Sliding(self._shared, writer)
         self._decoded = Decoded()
-        self._verifying = self._verifying_by(verifier)
-        self._lookups = Lookups(self._shared, self._parts(), verifying=self._verifying)
         self._keeping = Keeping(self._shared, self._labels, writer)
+        joining = Joining(self._shared, self._keeping)
+        self._verifying = self._verifying_by(verifier, joining)
+        self._lookups = Lookups(self._shared, self._parts(), verifying=self._verifying)
         self._planning = Planning(
             store,
             clock,
@@ -119,7 +121,7 @@ class PlanCache(Closing):
             ttl_s=settings.flight_ttl_s,
             wait_s=settings.flight_wait_s,
         )
-        self._judging = Judging(self._shared, self._labels, self._vetoes)
+        self._judging = Judging(self._shared, self._labels, self._vetoes, joining)
         memories = (self._counters, self._vetoes, self._labels, self._views)
         self._removal = Removal(self._shared, forget=[memory.forget for memory in memories])
         self._carrying = Carrying(self._shared, self._keeping, self._labels)
@@ -145,12 +147,12 @@ class PlanCache(Closing):
             above=self.settings.threshold if self.settings.max_wrong is None else None,
         )
 
-    def _verifying_by(self, verifier: Verifier | None) -> Verifying | None:
+    def _verifying_by(self, verifier: Verifier | None, joining: Joining) -> Verifying | None:
         if verifier is None:
             return None
         return Verifying(
             verifier,
-            promote=self._promote,
+            promote=joining.verified,
             count=lambda tenant, outcome: self._shared.reports.count(tenant, f"verified:{outcome}"),
             failed=self._trouble.failed,
             waiting=self.settings.verify_waiting,
@@ -295,20 +297,6 @@ class PlanCache(Closing):
         if self._verifying is not None:
             self._verifying.wait()
 
-    def _promote(self, grey: Grey) -> None:
-        """Let the prompt join the plan, unless somebody planned for it meanwhile."""
-        tenant = grey.hit.trace.tenant
-        if not self.lookup(grey.asked, tenant=tenant, grounding=grey.grounding):
-            self._keeping.keep(
-                grey.asked,
-                grey.hit.plan,
-                params=grey.params,
-                tenant=tenant,
-                grounding=grey.grounding,
-                planner="verified",
-                label=False,
-            )
-
     # Store ---------------------------------------------------------------------------------
 
     def store(
@@ -363,8 +351,10 @@ class PlanCache(Closing):
     def feedback(self, found: Found, *, right: bool) -> None:
         """Take a caller's word that a hit was right or wrong.
 
-        A wrong semantic hit is never served to that template again. A wrong hit of any other tier,
-        or of the entry's own template, says that the plan itself is wrong: its entry is removed.
+        The prompt of a right semantic hit joins the plan, so that others like it are found by their
+        words; that costs one embedding. A wrong semantic hit is never served to that template
+        again. A wrong hit of any other tier, or of the entry's own template, says that the plan
+        itself is wrong: its entry is removed.
 
         Raises:
             InvalidInput: `found` is a miss; there is nothing to judge.

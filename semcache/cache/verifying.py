@@ -1,7 +1,7 @@
 """Verifying: candidates that likeness alone kept from being served are shown to a verifier.
 
-In the background what it confirms joins the plan as one more prompt of it, so that the next prompt
-like it hits; inline it is served at once. Whatever fails is a miss, as without a verifier.
+What it confirms joins the plan as one more prompt of it, so that the next prompt like it hits;
+inline it is served at once, too. Whatever fails is a miss, as without a verifier.
 """
 
 import logging
@@ -61,7 +61,7 @@ class Verifying(Forked):
     ) -> None:
         """Keep what is asked for; the thread begins with the first candidate.
 
-        `promote` is given what was confirmed in the background, `count` a tenant and an outcome,
+        `promote` is given what was confirmed, `count` a tenant and an outcome,
         `failed` what went wrong. `waiting`: candidates that may wait; more are dropped.
         """
         self._verifier = verifier
@@ -81,8 +81,14 @@ class Verifying(Forked):
         self._thread = None
         self._lock = threading.Lock()
 
-    def confirms(self, grey: Grey) -> bool:
-        """Return whether the verifier says that the plan answers the prompt; ask it now."""
+    def settles(self, grey: Grey) -> bool:
+        """Return whether the verifier confirms `grey`, which then joins the plan; ask it now."""
+        confirmed = self._confirms(grey)
+        if confirmed:
+            self._promote(grey)
+        return confirmed
+
+    def _confirms(self, grey: Grey) -> bool:
         tenant = grey.hit.trace.tenant
         question = Verification(grey.asked, grey.planned, grey.hit.plan.to_dict(), values(grey))
         try:
@@ -117,8 +123,7 @@ class Verifying(Forked):
     def _work(self) -> None:
         while (grey := self._queue.get()) is not None:
             try:
-                if self.confirms(grey):
-                    self._promote(grey)
+                self.settles(grey)
             except SemCacheError as error:
                 self._failed(grey.hit.trace.tenant, "verifier", error)
             finally:
