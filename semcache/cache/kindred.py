@@ -4,7 +4,7 @@ import json
 import threading
 from typing import TypeAlias
 
-from semcache.matching.families import Families
+from semcache.matching.families import Families, Saying
 
 Kin: TypeAlias = tuple[bool, str, str]
 """What makes plans comparable: whether values are given, the catalog, and the grounding."""
@@ -26,8 +26,9 @@ class Kindred:
             return known
         with self._lock:
             if self._packed:
+                alone: dict[str, dict[str, int]] = {}
                 for key, saying in json.loads(self._packed):
-                    self._families[*key,] = Families(saying)
+                    self._families[*key,] = Families(_shared(saying, alone))
                 self._packed = b""
             return self._families.setdefault(kin, Families())
 
@@ -37,3 +38,16 @@ class Kindred:
             return self._packed
         packed = [[kin, known.saying] for kin, known in self._families.items()]
         return json.dumps(packed, separators=(",", ":")).encode()
+
+
+def _shared(saying: Saying, alone: dict[str, dict[str, int]]) -> Saying:
+    """Return `saying` with one object for all that one entry of a family says alone.
+
+    Most words are said by one entry, in one family with values given and without. Nobody changes
+    such an object (`Families`); `alone` holds those of earlier calls.
+    """
+    for words, families in saying.items():
+        if len(families) == 1 and (*families.values(),) == (1,):
+            (family,) = families
+            saying[words] = alone.setdefault(family, families)
+    return saying

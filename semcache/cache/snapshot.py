@@ -21,7 +21,7 @@ from semcache.ports import VectorIndex
 from semcache.prompts.alignment import Skeletons
 from semcache.prompts.learned import LearnedValues
 
-FORMAT = 3
+FORMAT = 4
 """Raised with every change to what a view derives; a snapshot of another format is not read."""
 
 
@@ -86,9 +86,10 @@ def unpack_view(content: bytes, index: VectorIndex, *, embedder: str) -> tuple[V
 
 
 def _exact(head: dict[str, Any]) -> dict[Place, tuple[str, ...]]:
-    texts = head["texts"]
+    texts, known = head["texts"], {entry_id: entry_id for entry_id in head["ids"]}
     exact: dict[Place, tuple[str, ...]] = {
-        (text, ()): (entry_id,) for text, entry_id in zip(texts[::2], texts[1::2], strict=True)
+        (text, ()): (known.get(entry_id, entry_id),)  # `json` made another one of it
+        for text, entry_id in zip(texts[::2], texts[1::2], strict=True)
     }
     for text, words, ids in head["exact"]:
         exact[text, tuple((i, word) for i, word in words)] = tuple(ids)

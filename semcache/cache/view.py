@@ -9,7 +9,7 @@ from typing import TypeAlias
 from semcache.cache.entry import Entry, from_record
 from semcache.cache.family import family
 from semcache.cache.kindred import Kindred
-from semcache.cache.seen import Seen, SeenEntries
+from semcache.cache.seen import Seen, SeenEntries, pack_examples
 from semcache.errors import InvalidVector, StoreCorrupt
 from semcache.matching.content import content
 from semcache.matching.families import Families
@@ -130,7 +130,7 @@ class View:
         for given in (False, True):
             kin = self.kin(seen.side, given=given)
             kin.add(seen.family(given=given), content(seen.facing(given=given).template.text))
-        for group in seen.examples:
+        for group in entry.examples:
             for parameter in group:
                 self.learned.add(parameter)
         if record.vector is not None and record.embedder == embedder:
@@ -156,9 +156,8 @@ class View:
         self.skeletons.remove(entry_id)
         if self._habits is not None:
             self._habits.remove(entry_id)
-        for group in seen.examples:
-            for parameter in group:
-                self.learned.discard(parameter)
+        for parameter in seen.parameters():
+            self.learned.discard(parameter)
         self.index.remove(entry_id)
         self.version = next(_VERSIONS)
 
@@ -198,7 +197,7 @@ def _seen(entry: Entry, change: int) -> Seen:
     return Seen(
         side=entry.side,
         label=entry.label,
-        examples=entry.examples,
+        examples=pack_examples(entry.examples),
         fixed=entry.fixed_slots,
         change=change,
         said=family(entry.plan, given=False),

@@ -82,8 +82,8 @@ class Rows:
     def _append(self, id: str) -> int:  # noqa: A002 - the word of the record
         place = len(self._ids)
         if place >= len(self._matrix):
-            # By a quarter: rows are most of what an entry costs, and half of them empty is a lot.
-            grown = np.zeros((max(64, place + place // 4), self._dimension or 0), np.float32)
+            # By an eighth: rows are most of what an entry costs, and half of them empty is a lot.
+            grown = np.zeros((max(64, place + place // 8), self._dimension or 0), np.float32)
             if place:  # the empty matrix may not know its dimension yet
                 grown[:place] = self._matrix
             self._matrix = grown

@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from semcache.cache import views as views_module
 from semcache.cache.entry import from_record
 from semcache.cache.found import Found, Hit
+from semcache.cache.kindred import Kindred
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.seen import Seen, SeenEntries
+from semcache.cache.seen import Seen, SeenEntries, pack_examples
 from semcache.cache.snapshot import pack_view, unpack_view
 from semcache.cache.view import View
 from semcache.canonical import Json
-from semcache.errors import StoreCorrupt
+from semcache.errors import InvalidParameter, StoreCorrupt
 from semcache.matching.pair import Side
 from semcache.ports import Record
+from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import Slot, TemplateText
 from semcache.stores.disk import DiskStore
 from semcache.stores.faiss import FaissIndex
@@ -262,7 +264,7 @@ def test_an_entry_that_is_replaced_while_it_is_unpacked_stays_replaced(
     view.put(record, "")
     old = view.entries[record.id]
     entries = SeenEntries({record.id: old.pack()})
-    new = Seen(old.side, old.label, (), (), 99, old.said, old.given)
+    new = Seen(old.side, old.label, "[]", (), 99, old.said, old.given)
 
     def interrupted(line: bytes) -> Seen:
         entries[record.id] = new
@@ -283,13 +285,15 @@ def test_what_is_known_of_an_entry_survives_packing(
 ) -> None:
     slots = tuple(Slot("number", name, "in", name, value, relative) for name, value in values)
     side = Side(TemplateText(text, slots), frozenset({"a", "b"}), "catalog", "grounding")
-    seen = Seen(side, text, (), (0, 2), 12, "f", "g")
     try:
+        said = [Parameter("of", value, mention=words) for words, value in values]
+        seen = Seen(side, text, pack_examples([said, said]), (0, 2), 12, "f", "g")
         line = seen.pack()
-    except (UnicodeEncodeError, ValueError):
+    except (UnicodeEncodeError, ValueError, InvalidParameter):
         return
     assert b"\n" not in line
     assert Seen.unpack(line) == seen
+    assert [*Seen.unpack(line).parameters()] == [*said, *said]
 
 
 def test_entries_of_a_snapshot_are_entries_of_the_store(tmp_path: Path, clock: FakeClock) -> None:
@@ -299,3 +303,32 @@ def test_entries_of_a_snapshot_are_entries_of_the_store(tmp_path: Path, clock: F
         again = Seen.unpack(view.entries[record.id].pack())
         assert again.side == from_record(record).side
         assert again.change == record.change
+
+
+SAID = st.sampled_from(["sales by city", "orders", "sales", "cities of <year>"])
+CHANGES = st.lists(
+    st.tuples(st.booleans(), SAID, st.sampled_from("fgh")), unique=True, min_size=1, max_size=12
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(CHANGES, st.data())
+def test_families_of_a_snapshot_change_as_those_it_was_taken_of(
+    added: list[tuple[bool, str, str]], data: st.DataObject
+) -> None:
+    def change(kindred: Kindred, changes: list[tuple[bool, str, str]], *, add: bool) -> None:
+        for given_, words, family in changes:
+            kin = kindred.of((given_, "", ""))
+            (kin.add if add else kin.remove)(family, tuple(words.split()))
+
+    kept = Kindred()
+    change(kept, added, add=True)
+    again = Kindred(kept.pack())
+    for kindred, removed in zip(
+        (kept, again), 2 * [data.draw(st.permutations(added))], strict=True
+    ):
+        change(kindred, removed[: len(added) // 2], add=False)
+        change(kindred, removed[:2], add=True)
+    for given_ in (False, True):
+        kin = (given_, "", "")
+        assert again.of(kin).saying == kept.of(kin).saying
