@@ -42,7 +42,8 @@ class _Used:
         always = self._always.get(family)
         if always is None:
             size, words = self.sizes[family], self.words.get(family, _NOTHING)
-            always = tuple([word for word, times in words.items() if times == size])
+            # Sorted, since sums over them are rounded by their order, which sets leave to chance.
+            always = tuple(sorted([word for word, times in words.items() if times == size]))
             self._always[family] = always
         return always
 
