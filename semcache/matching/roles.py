@@ -12,7 +12,9 @@ def match_slots(candidate: Sequence[Slot], prompt: Sequence[Slot]) -> tuple[int,
 
     Slots of one kind are told apart by the names that the caller gave, else by the word to their
     left (from, to), else by their order. None where kinds do not pair off, where the words to the
-    left have nothing in common, or where they contradict the order and more than one slot is left.
+    left have nothing in common, or where they contradict the order and more than one slot is left;
+    nor where names of two kinds stand behind one another's words: which kind a name is of follows
+    from where it was seen first, and a sender may be written to.
     """
     if Counter(s.kind for s in candidate) != Counter(s.kind for s in prompt):
         return None
@@ -25,7 +27,32 @@ def match_slots(candidate: Sequence[Slot], prompt: Sequence[Slot]) -> tuple[int,
             return None
         for at, role in enumerate(pairs):
             roles[mine[at]] = its[role]
-    return tuple(roles)
+    return None if _crossed(candidate, [prompt[role] for role in roles]) else tuple(roles)
+
+
+def _crossed(mine: Sequence[Slot], its: Sequence[Slot]) -> bool:
+    """Return whether a name stands behind the word that names of another kind stand behind.
+
+    `its`: the slots of the prompt in the roles of `mine`. Names that the caller gave are not asked.
+    """
+    pairs = [(a, b) for a, b in zip(mine, its, strict=True) if _is_name(a) and _is_name(b)]
+    other = [
+        (a, b)
+        for a, b in pairs
+        if a.before != b.before and not (b.name and name_key(a.name) == name_key(b.name))
+    ]
+    return any(
+        a.kind != c.kind
+        and ((b.before and b.before == c.before) or (a.before and a.before == d.before))
+        for a, b in other
+        for c, d in pairs
+    )
+
+
+def _is_name(slot: Slot) -> bool:
+    if slot.relative or slot.kind == "quoted" or not isinstance(slot.value, str):
+        return False
+    return not any(map(str.isdigit, slot.mention_text))
 
 
 def _paired(mine: Sequence[Slot], its: Sequence[Slot]) -> list[int] | None:

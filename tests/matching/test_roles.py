@@ -42,6 +42,22 @@ def test_what_order_and_left_words_contradict_is_refused() -> None:
     assert match_slots(stored, asked) is None
 
 
+def test_names_of_two_kinds_behind_one_another_s_words_are_refused() -> None:
+    stored = [slot("sender"), slot("person", "from")]  # "Ada needs the mails from Bo"
+    assert match_slots(stored, [slot("sender", "from"), slot("person", "to")]) is None
+    assert match_slots(stored, [slot("person"), slot("sender", "from")]) is None
+    assert match_slots(stored, [slot("person", "from"), slot("sender", "for")]) == (1, 0)
+    given = [slot("sender", "from", "sender"), slot("person", "to", "person")]
+    named = [slot("sender", "", "sender"), slot("person", "from", "person")]
+    assert match_slots(named, given) == (0, 1)
+
+
+def test_dates_and_numbers_may_stand_behind_one_another_s_words() -> None:
+    stored = [slot("city", "in"), Slot("year", "", "for", "2024", "2024")]
+    asked = [slot("city", "for"), Slot("year", "", "in", "2025", "2025")]
+    assert match_slots(stored, asked) == (0, 1)
+
+
 def test_other_kinds_are_refused() -> None:
     assert match_slots([slot("city")], [slot("year")]) is None
     assert match_slots([slot("city")], [slot("city"), slot("city")]) is None
