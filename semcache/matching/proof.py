@@ -3,9 +3,8 @@
 A negation, a comparison, a direction, a preposition, what a question asks for, another word order
 or a word said once more changes what is asked more often than not, however near two prompts are in
 meaning. They pass once a tenant's own planned prompts have shown them harmless, or others of their
-kind where the risk was low (`cautions`). A word that no
-stored template ever had is a value or a condition that no plan knows, unless the caller gave the
-values.
+kind where the risk was low (`cautions`). A word that no stored template ever had is a value or a
+condition that no plan knows, unless the caller gave the values.
 """
 
 import math
