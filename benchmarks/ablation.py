@@ -18,7 +18,7 @@ from replay import Score, Semcache, Timed, pooled, read
 from replay import replay as replayed
 from train_prior import first
 
-from semcache.cache import labels, plan_cache, tiers, writer
+from semcache.cache import exact_tiers, labels, plan_cache, semantic_tier, writer
 from semcache.cache.labels import Labels
 from semcache.cache.view import View
 from semcache.matching import content, proof, risk
@@ -33,7 +33,7 @@ def _text(template: TemplateText) -> str:
 
 
 def _embedding(stack: contextlib.ExitStack) -> None:
-    for module in (tiers, writer):
+    for module in (semantic_tier, writer):
         stack.enter_context(patch.object(module, "embedded_text", _text))
 
 
@@ -71,10 +71,10 @@ PARTS: dict[str, Without] = {
         patch.object(content, "_arranged", list)
     ),
     "alignment of unseen values": lambda s: s.enter_context(
-        patch.object(tiers.Lookup, "_aligned", lambda _: None)
+        patch.object(exact_tiers, "by_alignment", lambda _: None)
     ),
     "unheard words taken for values": lambda s: s.enter_context(
-        patch.object(tiers.Lookup, "_supposed", lambda _: None)
+        patch.object(semantic_tier, "by_supposing", lambda _: None)
     ),
 }
 """What is left out → how."""

@@ -30,8 +30,9 @@ from scipy.optimize import minimize
 from semcache import Hit, Miss, PlanCache
 from semcache.cache.asked import Asked
 from semcache.cache.labels import Labels, Weighed
+from semcache.cache.looking import Lookup
 from semcache.cache.serving import Refused
-from semcache.cache.tiers import Lookup
+from semcache.cache.trying import serve
 from semcache.cache.view import View
 from semcache.errors import InvalidPrompt
 from semcache.explore.scoring import is_right
@@ -161,11 +162,11 @@ def describe(decision: Decision, plans: PlanCache, row: Row, looked_up: LookedUp
     asked, view, weighed = looked_up
     lookup = Lookup(plans._lookups.parts, view, asked, change=0)
     for rank, one in enumerate(weighed[:BOUND]):
-        entry = lookup._known(one.entry)
+        entry = lookup.known(one.entry)
         right = None
         if entry is not None:
             with contextlib.suppress(Refused):
-                served = lookup._serve("semantic", entry, asked, 1.0, one.entry)
+                served = serve(lookup, "semantic", entry, asked, score=1.0, entry_id=one.entry)
                 right = is_right(served.plan.to_dict(), row.plan)
         decision.values.append(one.featured.values)
         decision.scores.append(one.score)

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from semcache.cache.found import Found, Miss, Trace
+from semcache.cache.looking import Lookup, Parts
+from semcache.cache.semantic_tier import grey
 from semcache.cache.shared import Shared
-from semcache.cache.tiers import Lookup, Parts
+from semcache.cache.tiers import find
 from semcache.cache.verifying import Grey, Verifying, said_now
 from semcache.errors import InvalidSettings, StoreError
 from semcache.prompts.schema import PromptSchema
@@ -49,7 +51,7 @@ class Lookups:
                 text, tenant, given, grounding=grounding, view=view, schema=schema
             )
             looking = Lookup(parts, view, asked, change)
-            found = looking.find()
+            found = find(looking)
             if self._verifying is not None and isinstance(found, Miss):
                 found = self._verified(self._verifying, looking, found, above)
         except StoreError as error:
@@ -78,13 +80,13 @@ class Lookups:
         self, verifying: Verifying, looking: Lookup, missed: Miss, above: float | None
     ) -> Found:
         """Show the nearest candidate in doubt to the verifier; a hit if it confirms at once."""
-        hit = looking.grey(max(self._shared.settings.verify_from, above or -1.0))
-        entry = None if hit is None else looking.entry(hit.entry)
+        hit = grey(looking, max(self._shared.settings.verify_from, above or -1.0))
+        entry = None if hit is None else looking.known(hit.entry)
         if hit is None or entry is None:
             return missed
         asked = looking.asked
-        grey = Grey(asked.text, entry.prompt, hit, said_now(entry, asked, hit), asked.grounding)
+        doubt = Grey(asked.text, entry.prompt, hit, said_now(entry, asked, hit), asked.grounding)
         if self._shared.settings.verify == "inline":
-            return hit if verifying.settles(grey) else missed
-        verifying.later(grey)
+            return hit if verifying.settles(doubt) else missed
+        verifying.later(doubt)
         return missed

@@ -13,6 +13,7 @@ from semcache.cache.joining import Joining
 from semcache.cache.judging import Judging
 from semcache.cache.keeping import Keeping
 from semcache.cache.labels import Labels
+from semcache.cache.looking import Parts
 from semcache.cache.lookups import Lookups
 from semcache.cache.planning import Planning
 from semcache.cache.removal import Removal
@@ -20,7 +21,6 @@ from semcache.cache.reports import Reports
 from semcache.cache.shared import Shared
 from semcache.cache.sliding import Sliding
 from semcache.cache.statistics import Counters, Statistics, statistics
-from semcache.cache.tiers import Parts
 from semcache.cache.trouble import Trouble
 from semcache.cache.verifying import Verifying
 from semcache.cache.vetoes import Vetoes

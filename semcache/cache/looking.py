@@ -1,0 +1,191 @@
+"""Looking: one lookup on its way, what the tiers work with, and what they tell of it."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import NamedTuple, cast
+
+from semcache.cache.asked import Asked
+from semcache.cache.entry import Decoded, Entry
+from semcache.cache.found import Candidate, Hit, Miss, Reason, Trace
+from semcache.cache.labels import Weighed
+from semcache.cache.serving import Served
+from semcache.cache.view import View
+from semcache.catalog.catalog import Catalog
+from semcache.errors import StoreCorrupt
+from semcache.events import Phase, Tier
+from semcache.matching.gates import Gates
+from semcache.plans.plan import ExecutionPlan
+from semcache.ports import Clock, Embedder, Neighbor, PlanStore, Record
+from semcache.prompts.key import psk
+from semcache.prompts.schema import PromptSchema
+
+KEPT = 8
+"""Candidates that a trace keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the tiers work with."""
+
+    store: PlanStore
+    decoded: Decoded
+    embedder: Embedder
+    clock: Clock
+    catalog: Catalog | None
+    neighbors: int
+    exact: Gates
+    """Gates of the template and schema tiers."""
+    near: Gates
+    """Gates of the semantic tier that no evidence can argue with."""
+    normalized: Callable[[Asked], PromptSchema | None]
+    """What a prompt's schema is, if one can be had; asked only where the template tier missed."""
+    weigh: Callable[[View, Asked, Sequence[Neighbor]], Sequence[Weighed]]
+    """What the risk of each family of neighbors is."""
+    another: Callable[[View, Asked, Sequence[Neighbor], str, Collection[str]], Weighed | None]
+    """What it is of one family without the members that could not be bound."""
+    vetoed: Callable[[Asked, str], bool]
+    """Whether feedback said that an entry is wrong for a prompt."""
+    failed: Callable[[str, str, Exception], None]
+    """Told the tenant, the part and the error when a part fails and is passed over."""
+    served: Callable[[Tier, str, Entry], None]
+    """Told the tier, the id and the entry of each hit."""
+    above: float | None = None
+    """Cosine that must be exceeded, whatever the risk is; None: risk alone decides."""
+
+
+class Passed(NamedTuple):
+    """An entry that may be served, bound to the prompt's values."""
+
+    id: str
+    entry: Entry
+    served: Served
+    plan: ExecutionPlan
+    score: float
+
+
+class Timed:
+    """Adds the seconds inside to a phase. Not a generator: one of those takes twice the time."""
+
+    __slots__ = ("_clock", "_phase", "_seconds", "_start")
+
+    def __init__(self, clock: Clock, seconds: dict[Phase, float], phase: Phase) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._phase = phase
+
+    def __enter__(self) -> None:
+        self._start = self._clock.monotonic()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        took = self._clock.monotonic() - self._start
+        self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + took
+
+
+@dataclass(slots=True)
+class Lookup:
+    """One lookup on its way: what was considered, and how long each phase took."""
+
+    parts: Parts
+    view: View
+    asked: Asked
+    change: int
+    """Number of the last change that the view knows of."""
+    candidates: list[Candidate] = field(default_factory=list)
+    tiers: list[tuple[Tier, str]] = field(default_factory=list)
+    seconds: dict[Phase, float] = field(default_factory=dict)
+    trouble: Reason | None = None
+
+    def timed(self, phase: Phase) -> Timed:
+        """Add the seconds inside to `phase`."""
+        return Timed(self.parts.clock, self.seconds, phase)
+
+    def known(self, entry_id: str) -> Entry | None:
+        """Return an entry of the view if it may be served now.
+
+        The view is caught up, so that an entry read before is good if no later change wrote it.
+        """
+        seen = self.view.entries.known(entry_id)
+        if seen is None:
+            return None
+        entry = self.parts.decoded.known(self.asked.tenant, entry_id, seen.change)
+        if entry is not None:
+            return self._fresh(entry)
+        record = self._read(entry_id)
+        return None if record is None else self.decode(record)
+
+    def _read(self, entry_id: str) -> Record | None:
+        try:
+            return self.parts.store.get(self.asked.tenant, entry_id)
+        except StoreCorrupt as error:
+            self.parts.failed(self.asked.tenant, "store", error)
+            return None
+
+    def decode(self, record: Record) -> Entry | None:
+        """Return the entry of a record if it may be served now."""
+        try:
+            return self._fresh(self.parts.decoded.entry(record))
+        except StoreCorrupt as error:
+            self.parts.failed(self.asked.tenant, "store", error)
+            return None
+
+    def _fresh(self, entry: Entry) -> Entry | None:
+        end = entry.expires_s
+        if entry.fades_s is not None and not self.asked.given:
+            end = entry.fades_s if end is None else min(end, entry.fades_s)
+        return None if end is not None and end <= self.parts.clock.now() else entry
+
+    def consider(self, candidate: Candidate) -> None:
+        """Keep `candidate` for the trace, if there is room."""
+        if len(self.candidates) < KEPT:
+            self.candidates.append(candidate.cleaned(self._clean))
+
+    def _clean(self, text: str) -> str:
+        """Return `text` as it may be written down."""
+        secrets = self.asked.secrets
+        return text if secrets is None or not text else secrets.clean(text)
+
+    def hit(self, tier: Tier, passed: Passed) -> Hit:
+        """Return the hit that serves what passed."""
+        self.parts.served(tier, passed.id, passed.entry)
+        return Hit(
+            plan=passed.plan,
+            tier=tier,
+            score=passed.score,
+            params=dict(passed.served.values),
+            entry=passed.id,
+            key=passed.entry.label,
+            trace=self._trace(),
+        )
+
+    def miss(self) -> Miss:
+        """Return the miss of a lookup that nothing passed, with the nearest and its verdict."""
+        refused = [c for c in self.candidates if not c.served]
+        nearest = max(refused, key=lambda c: (c.score, len(c.verdicts)), default=None)
+        reason = (
+            self.trouble or _reason(nearest) or ("no_candidate" if self.view.entries else "empty")
+        )
+        return Miss(reason, nearest, self._trace())
+
+    def _trace(self) -> Trace:
+        schema = self.asked.schema
+        return Trace(
+            prompt=self.asked.shown,
+            tenant=self.asked.tenant,
+            template=self.asked.template.text,
+            key=self._clean(psk(schema)) if schema else "",
+            unexplained=tuple(map(self._clean, schema.unexplained)) if schema else (),
+            tiers=tuple((tier, self._clean(said)) for tier, said in self.tiers),
+            candidates=tuple(self.candidates),
+            seconds=self.seconds,
+            change=self.change,
+        )
+
+
+def _reason(nearest: Candidate | None) -> Reason | None:
+    return cast(Reason, nearest.verdicts[-1].gate) if nearest else None

@@ -1,0 +1,93 @@
+"""Trying: an entry is judged, bound and checked for a prompt, or refused with the reason."""
+
+from dataclasses import replace
+
+from semcache.cache.asked import Asked
+from semcache.cache.entry import Entry
+from semcache.cache.found import Candidate
+from semcache.cache.given import serve_by_names
+from semcache.cache.looking import Lookup, Passed
+from semcache.cache.serving import Refused, Served, serve_by_schema, serve_by_slots
+from semcache.errors import InvalidPlan
+from semcache.events import Tier
+from semcache.matching.pair import Verdict
+from semcache.matching.roles import match_slots
+from semcache.plans.checks import check_values
+from semcache.plans.codec import adopt
+from semcache.plans.plan import ExecutionPlan
+
+_BOUND = Verdict("binding", passed=True)
+
+
+def judge(
+    lookup: Lookup,
+    tier: Tier,
+    entry: Entry,
+    asked: Asked,
+    verdicts: tuple[Verdict, ...],
+    *,
+    score: float,
+    entry_id: str,
+) -> Passed | Verdict:
+    """Return what may be served of `entry`, or the verdict that refused it."""
+    passed = None
+    if verdicts[-1].passed:
+        try:
+            passed = serve(lookup, tier, entry, asked, score=score, entry_id=entry_id)
+            verdicts = (*verdicts, _BOUND)
+        except Refused as refused:
+            verdicts = (*verdicts, refused.verdict)
+    text = entry.template.text
+    lookup.consider(Candidate(entry_id, entry.label, text, tier, score, verdicts))
+    return verdicts[-1] if passed is None else passed
+
+
+def serve(
+    lookup: Lookup, tier: Tier, entry: Entry, asked: Asked, *, score: float, entry_id: str
+) -> Passed:
+    """Return `entry` with the values of `asked`.
+
+    Raises:
+        Refused: feedback, another plan for the same words, or the values speak against it.
+    """
+    # Feedback on a hit of the template tier removes the entry, so a veto names other templates.
+    if tier != "template" and lookup.parts.vetoed(asked, entry_id):
+        raise Refused("vetoed", "feedback said that this plan is wrong for this prompt")
+    _check_contested(lookup, tier, asked, entry_id)
+    if tier == "semantic" and not asked.given:
+        asked = _in_roles(entry, asked)
+    with lookup.timed("bind"):
+        if tier == "schema":
+            served = serve_by_schema(entry, asked)
+        elif asked.given:
+            served = serve_by_names(entry, asked)
+        else:
+            served = serve_by_slots(entry, asked, lookup.view.learned)
+    with lookup.timed("check"):
+        plan = _checked(lookup, served)
+    return Passed(entry_id, entry, served, plan, score)
+
+
+def _check_contested(lookup: Lookup, tier: Tier, asked: Asked, entry_id: str) -> None:
+    seen = None if tier == "schema" else lookup.view.entries.known(entry_id)
+    if seen is not None and lookup.view.contested(seen, given=bool(asked.given)):
+        raise Refused("contested", "as many entries that say the same have another plan")
+
+
+def _checked(lookup: Lookup, served: Served) -> ExecutionPlan:
+    try:
+        plan = adopt(served.bound.plan, served.bound.data)
+    except InvalidPlan as error:
+        raise Refused("check", str(error)) from error
+    findings = check_values(plan, lookup.parts.catalog) if lookup.parts.catalog is not None else ()
+    if findings:
+        raise Refused("check", f"{findings[0].path}: {findings[0].what}")
+    return plan
+
+
+def _in_roles(entry: Entry, asked: Asked) -> Asked:
+    """Return the prompt with its mentions in the order of the entry's slots."""
+    roles = match_slots(entry.template.slots, asked.template.slots)
+    if roles is None:
+        raise Refused("binding", "which value plays which part cannot be told")
+    return replace(asked, mentions=tuple(asked.mentions[role] for role in roles))

@@ -1,0 +1,116 @@
+from functools import partial
+
+import pytest
+
+from semcache.cache.found import Hit
+from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import Json
+from semcache.prompts.parameter import Parameter
+from semcache.prompts.schema import PromptSchema
+from semcache.testing import HashEmbedder
+from tests.calling import calling, given_input, missed
+
+YEAR = Parameter("year", "2024", mention="2024")
+
+
+plan = partial(calling, "sales")
+
+
+def schema(
+    action: str = "summarize", group_by: tuple[str, ...] = ("category",), **params: Json
+) -> PromptSchema:
+    return PromptSchema(action, ("sale",), group_by, params)
+
+
+# Template tier ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_equal_template_is_served_without_embedding(
+    cache: PlanCache, embedder: HashEmbedder
+) -> None:
+    cache.store("Sales in 2024 by category?", plan(year="2024"), params=[YEAR])
+    embedder.texts.clear()
+    found = cache.lookup("sales in 1999 by category")
+    assert given_input(found) == {"year": "1999"}
+    assert (found.tier, found.score) == ("template", 1.0) if isinstance(found, Hit) else False
+    assert embedder.texts == []
+
+
+def test_an_unseen_value_is_found_where_a_template_has_its_slot(cache: PlanCache) -> None:
+    city = {"city": "Springfield"}
+    cache.store("monthly visitor report for Springfield", plan(**city), params=city)
+    found = cache.lookup("monthly visitor report for Ogdenville")
+    assert given_input(found) == {"city": "Ogdenville"}
+    assert "hit by alignment" in found.explain()
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "monthly visitor report for Ogdenville and North Haverbrook",
+        "monthly visitor report for everything but Ogdenville",
+        "monthly visitor report for last month",
+        "yearly visitor report for Ogdenville",
+    ],
+)
+def test_more_than_a_value_in_the_place_of_a_slot_is_no_value(
+    cache: PlanCache, prompt: str
+) -> None:
+    city = {"city": "Springfield"}
+    cache.store("monthly visitor report for Springfield", plan(**city), params=city)
+    assert not cache.lookup(prompt)
+
+
+# Schema tier ─────────────────────────────────────────────────────────────────────────────────────
+
+
+# specs
+def test_another_wording_with_the_same_schema_is_served_its_own_values(cache: PlanCache) -> None:
+    asked = schema(year="2024", amount={"aggregate": "sum"})
+    cache.store("Total sales 2024 by category", plan(year="2024"), params=[YEAR], schema=asked)
+    other = schema(year="2023", amount={"aggregate": "sum"})
+    found = cache.lookup("How much was sold per category in 2023?", schema=other)
+    assert given_input(found) == {"year": "2023"}
+    assert isinstance(found, Hit)
+    assert (found.tier, found.key) == ("schema", "summarize-sale-amount_year-group_category")
+
+
+# specs
+@pytest.mark.parametrize(
+    "other",
+    [
+        schema(year="2023", amount={"aggregate": "avg"}),
+        schema(year={"operator": ">", "operand": "2023"}, amount={"aggregate": "sum"}),
+        schema(group_by=("state",), year="2023", amount={"aggregate": "sum"}),
+        schema(group_by=("category", "state"), year="2023", amount={"aggregate": "sum"}),
+        schema("search", year="2023", amount={"aggregate": "sum"}),
+        schema(year="2023", amount={"aggregate": "sum"}, limit=5),
+        schema(year="2023"),
+    ],
+)
+def test_a_schema_that_asks_something_else_never_shares_a_plan(
+    cache: PlanCache, other: PromptSchema
+) -> None:
+    asked = schema(year="2024", amount={"aggregate": "sum"})
+    cache.store("Total sales 2024 by category", plan(year="2024"), params=[YEAR], schema=asked)
+    assert not cache.lookup("How much was sold per category in 2023?", schema=other)
+
+
+def test_a_partial_schema_finds_nothing_and_is_found_by_nothing(cache: PlanCache) -> None:
+    whole = schema(year="2024")
+    partial = PromptSchema(
+        whole.action, whole.entities, whole.group_by, whole.params, unexplained=("returns",)
+    )
+    cache.store("sales without returns in 2024", plan(year="2024"), params=[YEAR], schema=partial)
+    assert not cache.lookup("what was sold in 2024", schema=whole)
+    cache.store("sales in 2024", plan(year="2024"), params=[YEAR], schema=whole)
+    found = missed(cache.lookup("what was sold less returns in 2024", schema=partial))
+    assert ("schema", "partial: returns") in found.trace.tiers
+
+
+def test_a_schema_without_a_value_that_the_plan_needs_is_refused(cache: PlanCache) -> None:
+    both = {"year": "2024", "region": "west"}
+    asked = schema(year="2024")
+    cache.store("sales 2024", plan(**both), params=both, schema=asked)
+    found = missed(cache.lookup("what was sold in 2023", schema=schema(year="2023")))
+    assert "no value for 'region'" in found.explain()

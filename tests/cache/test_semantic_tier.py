@@ -1,0 +1,137 @@
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from semcache.cache.found import Hit
+from semcache.cache.plan_cache import PlanCache
+from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.prompts.parameter import Parameter
+from semcache.testing import FakeClock
+from tests.calling import calling, given_input, missed
+
+YEAR = Parameter("year", "2024", mention="2024")
+Vectors = Callable[..., Any]
+
+
+plan = partial(calling, "sales")
+
+
+AT = float(np.float32(0.96))
+"""A cosine as vectors hold it."""
+EXACTLY_AT = (0.96, 0.28)
+JUST_OVER = (0.9601, (1 - 0.9601**2) ** 0.5)
+
+
+# specs: D-3
+@pytest.mark.parametrize(("vector", "hit"), [(EXACTLY_AT, False), (JUST_OVER, True)])
+def test_a_score_at_the_threshold_is_a_miss_and_one_above_it_a_hit(
+    vector: tuple[float, float], hit: bool, scripted_embedder: Vectors, clock: FakeClock
+) -> None:
+    embedder = scripted_embedder((1, 0), vector)
+    with PlanCache.open(threshold=AT, embedder=embedder, clock=clock) as cache:
+        cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
+        found = cache.lookup("show me sales in 2023")
+        assert bool(found) is hit
+        if not hit:
+            assert (missed(found).reason, missed(found).trace.candidates[0].score) == (
+                "threshold", AT,
+            )  # fmt: skip
+
+
+# specs: D-3
+@pytest.mark.parametrize(
+    ("cosine", "hit"), [(0.95, False), (0.951, True), (0.9991, True), (0.949, False)]
+)
+def test_the_default_threshold_is_that_of_orra(
+    cosine: float, hit: bool, scripted_embedder: Vectors, clock: FakeClock
+) -> None:
+    embedder = scripted_embedder((1, 0), (cosine, (1 - cosine**2) ** 0.5))
+    with PlanCache.open(embedder=embedder, clock=clock) as cache:
+        cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
+        assert bool(cache.lookup("show me sales in 2023")) is hit
+
+
+def test_one_prompt_may_ask_for_a_stricter_threshold(
+    scripted_embedder: Vectors, clock: FakeClock
+) -> None:
+    embedder = scripted_embedder((1, 0), (0.97, (1 - 0.97**2) ** 0.5))
+    with PlanCache.open(embedder=embedder, clock=clock) as cache:
+        cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
+        assert missed(cache.lookup("show me sales in 2023", threshold=0.98)).reason == "threshold"
+        assert cache.lookup("show me sales in 2023")
+
+
+def test_the_second_nearest_is_served_where_the_nearest_may_not(cache: PlanCache) -> None:
+    cache.store("orders of the state", plan(of="other"), grounding="elsewhere")
+    cache.store("orders for the state", plan(of="ours"))
+    found = cache.lookup("show me the orders of the state")
+    assert given_input(found) == {"of": "ours"}
+    assert [candidate.served for candidate in found.trace.candidates].count(True) == 1
+
+
+def test_candidates_that_say_different_things_are_both_refused(cache: PlanCache) -> None:
+    cache.store("orders of the state", plan(of="one"))
+    cache.store("orders for the state", plan(of="other"))
+    found = missed(cache.lookup("show me the orders of the state"))
+    assert found.reason in {"contested", "risk"}
+    assert ("semantic", "every candidate is too risky") in found.trace.tiers
+
+
+def test_candidates_that_say_the_same_serve(cache: PlanCache) -> None:
+    cache.store("orders of the state", plan(of="one"))
+    cache.store("orders for the state", plan(of="one"))
+    assert given_input(cache.lookup("show me the orders of the state")) == {"of": "one"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "gate"),
+    [
+        ("sales over $500 without returns", "words"),
+        ("sales over $500 in 2024", "slots"),
+        ("sales over 500", "slots"),
+    ],
+)
+def test_a_miss_says_which_gate_the_nearest_failed_on(
+    cache: PlanCache, asked: str, gate: str
+) -> None:
+    cache.store("sales over $400 with returns", plan(amount="$400"), params={"amount": "$400"})
+    found = missed(cache.lookup(asked, threshold=None))
+    assert found.nearest is not None
+    failed = [v.gate for c in found.trace.candidates for v in c.verdicts if not v.passed]
+    assert failed
+    assert found.reason in failed
+    assert gate in failed or "threshold" in failed
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("top 5 customers by amount", "bottom 5 customers by amount"),
+        ("total sales by state", "average sales by state"),
+        ("orders before 2024", "orders after 2024"),
+        ("sales with returns", "sales without returns"),
+        ("cancel order 1234", "create order 1234"),
+        ("flights from Boston to Denver", "flights from Denver to Boston"),
+    ],
+)
+def test_opposites_that_lie_near_each_other_are_told_apart(
+    stored: str, asked: str, minilm: SentenceTransformersEmbedder, clock: FakeClock
+) -> None:
+    with PlanCache.open(threshold=0.5, embedder=minilm, clock=clock) as cache:
+        cache.store(stored, plan(text="fixed"))
+        assert not cache.lookup(asked)
+
+
+# specs: D-2, D-3
+def test_courtesy_does_not_cost_a_hit_with_the_real_embedder(
+    minilm: SentenceTransformersEmbedder, clock: FakeClock
+) -> None:
+    with PlanCache.open(embedder=minilm, clock=clock) as cache:
+        cache.store("total sales in 2024 by category", plan(year="2024"), params=[YEAR])
+        found = cache.lookup("Could you please show me the total sales in 2023 by category?")
+        assert given_input(found) == {"year": "2023"}
+        assert isinstance(found, Hit)
+        assert found.score > 0.95

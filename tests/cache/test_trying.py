@@ -1,0 +1,28 @@
+from functools import partial
+
+from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import JsonObject
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
+from semcache.prompts.parameter import Parameter
+from semcache.testing import FakeClock, HashEmbedder
+from tests.calling import calling, missed
+
+YEAR = Parameter("year", "2024", mention="2024")
+
+
+plan = partial(calling, "sales")
+
+
+def test_a_value_that_the_operation_does_not_take_is_a_miss_and_no_error(
+    clock: FakeClock,
+) -> None:
+    properties: JsonObject = {"year": {"type": "string", "pattern": "^20"}}
+    input_schema: JsonObject = {"type": "object", "properties": properties}
+    catalog = Catalog([Operation("sales", "Sales.", input_schema, effect="read")])
+    with PlanCache.open(catalog=catalog, embedder=HashEmbedder(), clock=clock) as cache:
+        cache.store("report of 2024", plan(year="2024"), params=[YEAR])
+        assert cache.lookup("report of 2023")
+        found = missed(cache.lookup("report of 1999"))
+        assert found.reason == "check"
+        assert "/call/input/year" in found.explain()
