@@ -18,7 +18,7 @@ from replay import Score, Semcache, Timed, pooled, read
 from replay import replay as replayed
 from train_prior import first
 
-from semcache.cache import exact_tiers, labels, plan_cache, semantic_tier, writer
+from semcache.cache import exact_tiers, plan_cache, semantic_tier, weighing, writer
 from semcache.cache.labels import Labels
 from semcache.cache.view import View
 from semcache.matching import content, proof, risk
@@ -40,7 +40,7 @@ def _embedding(stack: contextlib.ExitStack) -> None:
 PARTS: dict[str, Without] = {
     "nothing (all parts)": lambda _: None,
     "must-be-proven words": lambda s: s.enter_context(
-        patch.object(labels, "unproven", lambda *_: ())
+        patch.object(weighing, "unproven", lambda *_: ())
     ),
     "record of kinds of differences": lambda s: s.enter_context(
         patch.object(proof, "is_cleared", lambda *_: False)

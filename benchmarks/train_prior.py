@@ -29,11 +29,12 @@ from scipy.optimize import minimize
 
 from semcache import Hit, Miss, PlanCache
 from semcache.cache.asked import Asked
-from semcache.cache.labels import Labels, Weighed
+from semcache.cache.labels import Labels
 from semcache.cache.looking import Lookup
 from semcache.cache.serving import Refused
 from semcache.cache.trying import serve
 from semcache.cache.view import View
+from semcache.cache.weighing import Weighed
 from semcache.errors import InvalidPrompt
 from semcache.explore.scoring import is_right
 from semcache.explore.streams import Row

@@ -8,9 +8,9 @@ from typing import NamedTuple, cast
 from semcache.cache.asked import Asked
 from semcache.cache.entry import Decoded, Entry
 from semcache.cache.found import Candidate, Hit, Miss, Reason, Trace
-from semcache.cache.labels import Weighed
 from semcache.cache.serving import Served
 from semcache.cache.view import View
+from semcache.cache.weighing import Weighed
 from semcache.catalog.catalog import Catalog
 from semcache.errors import StoreCorrupt
 from semcache.events import Phase, Tier

@@ -6,10 +6,10 @@ from dataclasses import replace
 from semcache.cache.asked import Asked
 from semcache.cache.entry import Entry
 from semcache.cache.found import Candidate, Hit
-from semcache.cache.labels import Weighed
 from semcache.cache.looking import KEPT, Lookup, Passed
 from semcache.cache.serving import Refused
 from semcache.cache.trying import judge, serve
+from semcache.cache.weighing import Weighed
 from semcache.errors import EmbeddingError, InvalidVector
 from semcache.matching.content import embedded_text
 from semcache.matching.gates import threshold

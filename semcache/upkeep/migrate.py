@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from semcache.cache import labels, statistics, vetoes
+from semcache.cache import evidence, statistics, vetoes
 from semcache.errors import InvalidInput, StoreCorrupt
 from semcache.ports import PlanStore, Record
 
-NOTES = (labels.NOTE, vetoes.NOTE, statistics.NOTE)
+NOTES = (evidence.NOTE, vetoes.NOTE, statistics.NOTE)
 """What is kept beside the records and moves with them; failures and leases are of the moment."""
 
 

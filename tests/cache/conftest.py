@@ -1,6 +1,7 @@
 """A cache in memory with a clock that stands still and an embedder that needs no model."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,4 +53,10 @@ def cache(
     clock: FakeClock, observer: RecordingObserver, embedder: HashEmbedder
 ) -> Iterator[PlanCache]:
     with PlanCache.open(embedder=embedder, clock=clock, observer=observer) as cache:
+        yield cache
+
+
+@pytest.fixture
+def bounded(tmp_path: Path, embedder: HashEmbedder) -> Iterator[PlanCache]:
+    with PlanCache.open(tmp_path / "cache", embedder=embedder, max_wrong=0.05) as cache:
         yield cache

@@ -26,3 +26,10 @@ def test_a_value_that_the_operation_does_not_take_is_a_miss_and_no_error(
         found = missed(cache.lookup("report of 1999"))
         assert found.reason == "check"
         assert "/call/input/year" in found.explain()
+
+
+def test_a_template_that_two_plans_claim_is_contested(bounded: PlanCache) -> None:
+    bounded.store("show sales by state", plan(what="one"))
+    assert bounded.lookup("show sales by state")
+    bounded.store("list sales by state", plan(what="other"))
+    assert missed(bounded.lookup("show sales by state")).reason == "contested"
