@@ -17,7 +17,8 @@ from semcache.errors import (
     InvalidStream,
     NotActionable,
 )
-from semcache.explore.report import Fault, Looked, Outcome, Report
+from semcache.explore.looked import Fault, Looked, Outcome
+from semcache.explore.report import Report
 from semcache.explore.scoring import Step, is_right, replayed
 from semcache.explore.streams import Row, read_log, read_stream
 from semcache.ports import Embedder

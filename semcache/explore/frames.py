@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from semcache.cache.found import Candidate, Found
 from semcache.cache.plan_cache import PlanCache
 from semcache.errors import MissingExtra
-from semcache.explore.report import Looked, Report
+from semcache.explore.looked import Looked
+from semcache.explore.report import Report
 from semcache.matching.evidence import Evidence, Tally
 
 if TYPE_CHECKING:

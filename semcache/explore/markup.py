@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from semcache.explore.scoring import Share
 
 if TYPE_CHECKING:
-    from semcache.explore.report import Mistake, Report
+    from semcache.explore.looked import Mistake
+    from semcache.explore.report import Report
 
 _TENANTS = 12
 _MISTAKES = 8

@@ -15,7 +15,8 @@ from semcache.cache.found import Candidate, Found
 from semcache.cache.plan_cache import PlanCache
 from semcache.errors import InvalidInput
 from semcache.explore import frames
-from semcache.explore.report import Looked, Report
+from semcache.explore.looked import Looked
+from semcache.explore.report import Report
 from semcache.explore.scoring import Share
 from semcache.matching.content import embedded_text
 from semcache.matching.evidence import Evidence

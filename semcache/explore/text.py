@@ -1,0 +1,70 @@
+"""Text: the report as lines for a person."""
+
+from typing import TYPE_CHECKING
+
+from semcache.explore.looked import Fault
+from semcache.explore.scoring import Share
+
+if TYPE_CHECKING:
+    from semcache.explore.report import Report
+
+_TENANTS = 6
+"""Tenants that are told one by one, those with most rows first."""
+_FAULTS: dict[Fault, str] = {
+    "plan": "wrong plan",
+    "values": "right plan, wrong values",
+    "must miss": "no plan may be served",
+    "": "",
+}
+
+
+def report_lines(report: "Report", *, mistakes: int) -> list[str]:
+    """Return the figures, the coverage, the tenants and the worst mistakes, at most so many."""
+    tables = (*_coverage_lines(report), *_tenant_lines(report))
+    return [*_head(report), *tables, *_mistake_lines(report, mistakes)]
+
+
+def _head(report: "Report") -> list[str]:
+    faults = report.faults()
+    told = ", ".join(f"{n} {_FAULTS[fault]}" for fault, n in faults.most_common())
+    lost = ", ".join(f"{reason} {n}" for reason, n in report.lost().most_common(6))
+    mode = "parameters given" if report.given else "text only"
+    head = [
+        f"{report.name}: {report.rows} rows, {mode}",
+        f"  could be served    {Share(report.ceiling, report.rows)}",
+        f"  hits               {report.hit_share}",
+        f"  right, of those    {report.right_share}",
+        f"  wrong, of hits     {report.wrong_share}",
+    ]
+    if told:
+        head.append(f"    {told}")
+    if lost:
+        head.append(f"  lost: {lost}")
+    if report.unstored:
+        head.append(f"  {len(report.unstored)} plans not kept, the first: {report.unstored[0][1]}")
+    return head
+
+
+def _coverage_lines(report: "Report") -> list[str]:
+    best = (f"{c.of_ceiling:.1%} at {c.bound:.1%}" for c in report.coverage())
+    return [f"  right, if at most so much is wrong: {', '.join(best)}"]
+
+
+def _tenant_lines(report: "Report") -> list[str]:
+    scores = report.tenants()
+    if len(scores) < 2:
+        return []
+    told = [f"    {s.tenant}: {s.right} of {s.ceiling} right, {s.wrong} of {s.hits} hits wrong"
+            for s in scores[:_TENANTS]]  # fmt: skip
+    more = len(scores) - len(told)
+    return ["  by tenant:", *told, *([f"    and {more} tenants more"] if more else [])]
+
+
+def _mistake_lines(report: "Report", count: int) -> list[str]:
+    lines: list[str] = []
+    for one in report.mistakes(count):
+        lines.append(f"  {_FAULTS[one.fault]} ({one.hit.tier} {one.hit.score:.3f})")
+        lines.append(f"    asked   {one.row.text}")
+        lines.append(f"    served  {one.hit.key}")
+        lines += [f"    {place}" for place in one.differs]
+    return lines
