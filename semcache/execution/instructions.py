@@ -16,7 +16,7 @@ from semcache.execution.asking import CALLS, CONDITION
 from semcache.execution.replies import several, verdict
 from semcache.execution.variables import as_text
 from semcache.plans.program import GENERATE, Instruction
-from semcache.plans.program_checks import fitted
+from semcache.plans.program_inputs import fitted
 
 if TYPE_CHECKING:
     from semcache.execution.program_run import Run
