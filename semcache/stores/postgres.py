@@ -3,20 +3,24 @@
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
-from psycopg import Connection, sql
+from psycopg import Connection
 
-from semcache.errors import InvalidSettings, StoreCorrupt, StoreError
+from semcache.errors import StoreCorrupt, StoreError
 from semcache.ports import UNBOUNDED, Bounds, Change, Put, Record, Room, Use
+from semcache.stores import postgres_leases as leases
 from semcache.stores import postgres_notes as notes
 from semcache.stores import postgres_records as table
+from semcache.stores import postgres_roles as roles
 from semcache.stores.codec import check_record, check_text, unseal
 from semcache.stores.postgres_connections import RETRY_S, Connections
 from semcache.stores.postgres_listener import Listener
+from semcache.stores.postgres_roles import check_names
 from semcache.stores.postgres_rows import Row, checked
 from semcache.stores.postgres_schema import migrate
+from semcache.stores.postgres_server import Server, about
 from semcache.stores.postgres_vectors import PostgresIndex
 
 T = TypeVar("T")
@@ -27,18 +31,6 @@ WAIT_S = 2.0  # seconds to wait for a connection
 STATEMENT_TIMEOUT_S = 5.0  # seconds that one statement may take, waiting for locks included
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """What a server says of itself."""
-
-    postgres: str
-    """Version."""
-    pgvector: str
-    """Version; empty if it is not installed."""
-    now_s: float
-    """Epoch seconds by its own clock."""
 
 
 class PostgresStore:
@@ -61,7 +53,7 @@ class PostgresStore:
         retry_s: float = RETRY_S,
         kept_changes: int = KEPT_CHANGES,
     ) -> None:
-        _check_names(schema, role)
+        check_names(schema, role)
         self.connections = Connections(
             dsn,
             schema=schema,
@@ -132,15 +124,9 @@ class PostgresStore:
     def __repr__(self) -> str:
         return f"<PostgresStore in {self.connections.where}>"
 
-    def about(self) -> "Server":
+    def about(self) -> Server:
         """Return what the server is, and what it takes the time for."""
-        query = (
-            "SELECT current_setting('server_version'),"
-            " coalesce((SELECT extversion FROM pg_extension WHERE extname = 'vector'), ''),"
-            " extract(epoch FROM clock_timestamp())::float8"
-        )
-        row = self.connections.read(lambda c: c.execute(query).fetchone())
-        return Server(*(row or ("", "", 0.0)))
+        return self.connections.read(about)
 
     def reachable(self, *, wait_s: float = WAIT_S) -> bool:
         """Return whether the server answers; if it was lost, after trying for up to `wait_s`."""
@@ -202,13 +188,7 @@ class PostgresStore:
 
         def work(connection: Connection) -> tuple[int, int]:
             last = table.lock(connection)
-            ours = sql.SQL("true" if tenant is None else "tenant = %s")
-            which = () if tenant is None else (tenant,)
-            for name in ("notes", "damaged", "tenants"):
-                statement = sql.SQL("DELETE FROM {} WHERE {}").format(sql.Identifier(name), ours)
-                connection.execute(statement, which)
-            statement = sql.SQL("DELETE FROM records WHERE {} RETURNING tenant, id").format(ours)
-            gone = sorted(connection.execute(statement, which).fetchall())
+            gone = table.wipe(connection, tenant)
             told: list[table.Told] = [(name, known, "remove") for name, known in gone]
             return len(gone), table.tell(connection, last, told, kept=self._kept_changes)
 
@@ -376,21 +356,16 @@ class PostgresStore:
     def lease(self, tenant: str, name: str, holder: str, *, ttl_s: float, now_s: float) -> bool:
         """Give `holder` the lease called `name` until `now_s + ttl_s`; return whether it has it."""
         check_text(tenant, name, holder)
-        statement = (
-            "INSERT INTO leases AS l (tenant, name, holder, until_s) VALUES (%s, %s, %s, %s)"
-            " ON CONFLICT (tenant, name) DO UPDATE"
-            " SET holder = excluded.holder, until_s = excluded.until_s"
-            " WHERE l.holder = excluded.holder OR l.until_s <= %s RETURNING true"
-        )
-        asked = (tenant, name, holder, now_s + ttl_s, now_s)
         if self._listener is not None:
             self._listener.doubt()  # who had the lease may have written what it was for
-        return self.connections.read(lambda c: c.execute(statement, asked).fetchone()) is not None
+        until_s = now_s + ttl_s
+        return self.connections.read(
+            lambda c: leases.take(c, tenant, name, holder, until_s=until_s, now_s=now_s)
+        )
 
     def release(self, tenant: str, name: str, holder: str) -> None:
         """Give the lease back; nothing happens if `holder` does not have it (any more)."""
-        statement = "DELETE FROM leases WHERE tenant = %s AND name = %s AND holder = %s"
-        self.connections.read(lambda c: c.execute(statement, (tenant, name, holder)))
+        self.connections.read(lambda c: leases.give_back(c, tenant, name, holder))
 
     # Roles ---------------------------------------------------------------------------------
 
@@ -401,19 +376,8 @@ class PostgresStore:
         must exist. Whoever opens the store with `role=`, or logs in as that role, is held to it by
         the server, whatever the client asks for.
         """
-
-        def work(connection: Connection) -> None:
-            ours, name = sql.Identifier(self.schema), sql.Identifier(role)
-            for statement in _GRANTS:
-                connection.execute(sql.SQL(statement).format(schema=ours, role=name))
-            connection.execute("DELETE FROM grants WHERE role = %s", (role,))
-            connection.execute(
-                "INSERT INTO grants (role, tenant) SELECT %s, t FROM unnest(%s::text[]) AS t",
-                (role, list(dict.fromkeys(tenants))),
-            )
-
-        _check_names(self.schema, role)
-        self.connections.write(work)
+        check_names(self.schema, role)
+        self.connections.write(lambda c: roles.grant(c, self.schema, role, tenants))
 
     def indexes(self, embedder: str) -> Callable[[str], PostgresIndex]:
         """Return what makes the index of a tenant that the server searches, for `embedder`."""
@@ -434,19 +398,3 @@ def _elsewhere(gone: Sequence[tuple[str, str]], tenant: str) -> dict[str, tuple[
     """Return what went by tenant, but for `tenant` itself."""
     others = dict.fromkeys(name for name, _ in gone if name != tenant)
     return {other: tuple(known for name, known in gone if name == other) for other in others}
-
-
-def _check_names(schema: str, role: str | None) -> None:
-    for what, name in (("schema", schema), ("role", role or "postgres")):
-        # 63 bytes are what PostgreSQL keeps of a name; it would cut off the rest without a word.
-        if not name.isprintable() or not 0 < len(name.encode(errors="replace")) <= 63:
-            raise InvalidSettings(f"{what} is {name!r}; expected printable text of 1 to 63 bytes")
-        if what == "schema" and name.startswith("pg_"):
-            raise InvalidSettings(f"schema is {name!r}; names that begin with pg_ are PostgreSQL's")
-
-
-_GRANTS = (
-    "GRANT USAGE ON SCHEMA {schema} TO {role}",
-    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
-    "REVOKE INSERT, UPDATE, DELETE ON {schema}.grants, {schema}.manifest FROM {role}",
-)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from psycopg import Connection
+from psycopg import Connection, sql
 
 from semcache.ports import Bounds, Record, Room, Use
 from semcache.stores.postgres_rows import COLUMNS, Row, checksum
@@ -164,6 +164,17 @@ def total(taken: Iterable[tuple[str, Room]]) -> Room:
     """Return what all tenants take together."""
     every = [known for _, known in taken]
     return Room(sum(known.entries for known in every), sum(known.bytes for known in every))
+
+
+def wipe(connection: Connection, tenant: str | None) -> list[tuple[str, str]]:
+    """Remove records and notes of the tenant, or of all (None); return whose records went."""
+    ours = sql.SQL("true" if tenant is None else "tenant = %s")
+    which = () if tenant is None else (tenant,)
+    for name in ("notes", "damaged", "tenants"):
+        statement = sql.SQL("DELETE FROM {} WHERE {}").format(sql.Identifier(name), ours)
+        connection.execute(statement, which)
+    statement = sql.SQL("DELETE FROM records WHERE {} RETURNING tenant, id").format(ours)
+    return sorted(connection.execute(statement, which).fetchall())
 
 
 def evict(connection: Connection, record: Record, bounds: Bounds) -> list[tuple[str, str]]:

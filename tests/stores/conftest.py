@@ -4,11 +4,15 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from semcache.stores.disk import DiskStore
 from semcache.testing import make_record
+
+if TYPE_CHECKING:
+    from tests.conftest import Postgres
 
 
 @pytest.fixture
@@ -46,3 +50,9 @@ def _flip(directory: Path, row: str, place: int) -> None:
         content[place] ^= 0x81  # the high bit too, so that it is no longer UTF-8
         update = "UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?"
         connection.execute(update, (bytes(content), row))
+
+
+@pytest.fixture
+def schema(postgres: "Postgres", tmp_path: Path) -> str:
+    """Where in the database the test may have its tables; not there yet."""
+    return postgres.schema(tmp_path)
