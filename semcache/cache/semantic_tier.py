@@ -86,6 +86,16 @@ def _least_risk(
     lookup: Lookup, weighed: Sequence[Weighed], asked: Asked, neighbors: Sequence[Neighbor]
 ) -> Hit | None:
     """Serve the family with the least risk for the prompt so read, if that is low enough."""
+    try:
+        return _first_that_may(lookup, weighed, asked, neighbors)
+    finally:
+        for family in weighed:
+            family.settle()
+
+
+def _first_that_may(
+    lookup: Lookup, weighed: Sequence[Weighed], asked: Asked, neighbors: Sequence[Neighbor]
+) -> Hit | None:
     for family in weighed[:KEPT]:
         for one in _members(lookup, family, asked, neighbors):
             if (entry := lookup.known(one.entry)) is None:

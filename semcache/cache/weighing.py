@@ -1,7 +1,8 @@
 """Weighing: what risk there is in serving each family of neighbors, and why one is refused."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from semcache.cache.asked import Asked
 from semcache.cache.evidence import Known
@@ -11,7 +12,7 @@ from semcache.matching.asking import Asking
 from semcache.matching.cautions import Doubt
 from semcache.matching.content import content
 from semcache.matching.features import NEIGHBORS, Featured, Near, featured
-from semcache.matching.gates import Gates, common
+from semcache.matching.gates import Gates, common, looked_at
 from semcache.matching.pair import Pair, Verdict
 from semcache.matching.proof import doubts, unproven, unproven_values
 from semcache.matching.risk import probability_wrong
@@ -20,21 +21,59 @@ from semcache.ports import Neighbor
 _LOW_RISK = Verdict("risk", passed=True)
 
 
-@dataclass(frozen=True, slots=True)
+class _Judged(NamedTuple):
+    verdict: Verdict
+    doubts: tuple[Doubt, ...] = ()
+
+
+class _Bar(NamedTuple):
+    """What families are judged by."""
+
+    asking: Asking
+    cutoff: float
+    """Lowest score that may be served."""
+
+
+_PASSED_OVER = _Judged(Verdict("risk", passed=False, reason="another family came before it"))
+
+
+@dataclass(slots=True)
 class Weighed:
     """A family of neighbors and what the risk model says of it."""
 
     featured: Featured
     score: float
     """Log odds that it has the prompt's plan."""
-    verdict: Verdict
-    doubts: tuple[Doubt, ...] = ()
-    """What of its difference only the record of its kind can clear."""
+    _bar: _Bar | None = field(repr=False)
+    _judged: _Judged | None = field(default=None, repr=False)
 
     @property
     def entry(self) -> str:
         """Id of the entry that would be served."""
         return self.featured.near.entry
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it may be served, and if not, why."""
+        return self.judge().verdict
+
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """What of its difference only the record of its kind can clear."""
+        return self.judge().doubts
+
+    def judge(self) -> _Judged:
+        """Return what is said of it, worked out when first asked."""
+        if self._judged is None:
+            if self._bar is None:
+                return _PASSED_OVER
+            self._judged = _judged(self.featured, self.score, self._bar)
+            self._bar = None
+        return self._judged
+
+    def settle(self) -> None:
+        """Let go of what it is judged by, once the lookup is over: families are kept for longer."""
+        self._bar = None
 
 
 def weigh(
@@ -56,34 +95,33 @@ def weigh(
     found = featured(asking, near)
     keys = [one.keys for one in found]
     scores = known.model.scores([one.values for one in found], keys)
-    weighed = [
-        _weighed(known, one, score, asking) for one, score in zip(found, scores, strict=True)
-    ]
+    bar = _Bar(asking, known.cutoff)
+    weighed = [Weighed(one, score, bar) for one, score in zip(found, scores, strict=True)]
     weighed.sort(key=lambda one: (-one.score, one.entry))
+    weighed[0].judge()  # the first is served or learned from; the others may never be asked about
     return tuple(weighed)
 
 
-def _weighed(known: Known, one: Featured, score: float, asking: Asking) -> Weighed:
-    supposed = unproven_values(asking)
+def _judged(one: Featured, score: float, bar: _Bar) -> _Judged:
+    supposed = unproven_values(bar.asking)
     if supposed:
         reason = f"not known to be values: {', '.join(map(repr, supposed))}"
-        return Weighed(one, score, Verdict("slots", passed=False, reason=reason))
-    doubted = doubts(one.difference, asking)
-    doubtful = unproven(doubted, known.evidence)
+        return _Judged(Verdict("slots", passed=False, reason=reason))
+    doubted = doubts(one.difference, bar.asking)
+    doubtful = unproven(doubted, bar.asking.evidence)
     if doubtful:
         reason = f"not known to be harmless: {', '.join(map(repr, doubtful))}"
-        verdict = Verdict("words", passed=False, reason=reason)
-        return Weighed(one, score, verdict, doubted)
-    if score >= known.cutoff:
-        return Weighed(one, score, _LOW_RISK, doubted)
+        return _Judged(Verdict("words", passed=False, reason=reason), doubted)
+    if score >= bar.cutoff:
+        return _Judged(_LOW_RISK, doubted)
     reason = (
         f"wrong with probability {probability_wrong(score):.3f}; "
-        f"served up to {probability_wrong(known.cutoff):.3f}"
+        f"served up to {probability_wrong(bar.cutoff):.3f}"
     )
     words = one.difference.words
     if words:
         reason += f" (differs in {', '.join(map(repr, words[:6]))})"
-    return Weighed(one, score, Verdict("risk", passed=False, reason=reason), doubted)
+    return _Judged(Verdict("risk", passed=False, reason=reason), doubted)
 
 
 def _comparable(
@@ -92,12 +130,19 @@ def _comparable(
     """Return the first neighbors that pass the gates that no evidence can argue with."""
     side, given = asked.side(), bool(asked.given)
     found: list[Near] = []
+    known: dict[tuple[object, ...] | None, bool] = {}
     for neighbor in neighbors:
         seen = view.entries.known(neighbor.id)
         if seen is None:
             continue
         pair = Pair(side, seen.facing(given=given), neighbor.similarity)
-        if gates.admit(pair):
+        looks = None if given else looked_at(pair.candidate)
+        admitted = known.get(looks)  # most candidates are alike in what the gates look at
+        if admitted is None:
+            admitted = gates.admit(pair)
+            if looks is not None:
+                known[looks] = admitted
+        if admitted:
             found.append(_near(seen, neighbor, pair, given=given))
             if len(found) == NEIGHBORS:
                 break
@@ -105,11 +150,6 @@ def _comparable(
 
 
 def _near(seen: Seen, neighbor: Neighbor, pair: Pair, *, given: bool) -> Near:
-    template = common(pair).candidate.template
-    return Near(
-        entry=neighbor.id,
-        score=neighbor.similarity,
-        words=content(template.text),
-        slots=template.slots,
-        family=seen.family(given=given),
-    )
+    template = common(pair).candidate.template if given else pair.candidate.template
+    words, family = content(template.text), seen.family(given=given)
+    return Near(neighbor.id, neighbor.similarity, words, template.slots, family)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from semcache.matching.pair import Pair, Verdict
+from semcache.matching.pair import Pair, Side, Verdict
 from semcache.prompts.parameter import name_key
 from semcache.prompts.template import SLOT, TemplateText
 
@@ -172,6 +172,11 @@ def _list(kinds: Iterable[str]) -> str:
 def risk_gates() -> Gates:
     """Return the gates that a candidate must pass whatever its risk is."""
     return Gates((catalog, grounding, parameters, slots))
+
+
+def looked_at(candidate: Side) -> tuple[object, ...]:
+    """Return what `risk_gates` look at in a candidate for a prompt that comes without values."""
+    return candidate.catalog, candidate.grounding, candidate.template.signature
 
 
 def exact_gates() -> Gates:

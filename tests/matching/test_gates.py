@@ -8,6 +8,7 @@ from semcache.matching.gates import (
     catalog,
     exact_gates,
     grounding,
+    looked_at,
     parameters,
     risk_gates,
     slots,
@@ -117,3 +118,21 @@ def test_gates_admit_a_pair_if_no_verdict_refuses(query: Side, candidate: Side) 
     asked = Pair(query, candidate, 1.0)
     for gates in (risk_gates(), risk_gates() + threshold(1.0), exact_gates()):
         assert gates.admit(asked) == all(verdict.passed for verdict in gates(asked))
+
+
+SIDES = st.builds(
+    side,
+    st.sampled_from(["sales in 2024", "tax in 2024", "2024 and 2023", "sales", 'sales of "a b"']),
+    catalog=st.sampled_from(["", "a"]),
+    grounding=st.sampled_from(["", "g"]),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(SIDES, SIDES, SIDES)
+def test_candidates_that_look_alike_to_the_gates_are_admitted_alike(
+    query: Side, one: Side, other: Side
+) -> None:
+    if looked_at(one) == looked_at(other):
+        gates = risk_gates()
+        assert gates.admit(pair(query, one)) == gates.admit(pair(query, other))
