@@ -10,7 +10,6 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -112,11 +111,27 @@ class Bulk:
         rng = random.Random(self._work.count)  # noqa: S311 - a sample, not a secret
         for _ in range(SAMPLE):
             number = rng.randrange(self._work.count)
-            bulk = self.record(number)
             real = made(self._work.prompt(number, 2024, 5), self._work.plan(number, 2024, 5))
-            same = replace(bulk, vector=None, change=0) == replace(real, vector=None, change=0)
-            if not same or not np.array_equal(bulk.vector, real.vector):
+            if not same(self.record(number), real):
                 raise SystemExit(f"the record of template {number} is not what the cache makes")
+
+    def check_stored(self, store: DiskStore, count: int) -> None:
+        """End the run unless the first `count` templates are stored as this version makes them."""
+        rng = random.Random(count)  # noqa: S311 - a sample, not a secret
+        for _ in range(SAMPLE if count else 0):
+            record = self.record(rng.randrange(count))
+            stored = store.get(TENANT, record.id)
+            if stored is None or not same(stored, record):
+                raise SystemExit(
+                    f"{str(store.directory)!r} was filled by another version or with another "
+                    f"seed: entry {record.id} is not what this one makes; remove the directory"
+                )
+
+
+def same(one: Record, other: Record) -> bool:
+    """Return whether two records differ in nothing but the change that wrote them."""
+    alike = replace(one, vector=None, change=0) == replace(other, vector=None, change=0)
+    return alike and np.array_equal(one.vector, other.vector)
 
 
 def made(prompt: str, plan: dict[str, object]) -> Record:
@@ -137,29 +152,30 @@ def made(prompt: str, plan: dict[str, object]) -> Record:
     return record
 
 
-def fill(directory: Path, work: Workload, tenants: int, each: int) -> None:
-    """Write all of `work` to one tenant, and `each` entries to each of `tenants` small ones."""
+def fill(directory: Path, work: Workload, tenants: int, each: int) -> Iterator[int]:
+    """Write all of `work` to one tenant, and `each` entries to each of `tenants` small ones.
+
+    Yields how many entries are there after each batch, which is one transaction. Those that an
+    earlier call wrote are left as they are: it may have been stopped at any moment.
+    """
     bulk = Bulk(work)
 
-    def records() -> Iterator[Record]:
-        for number in range(work.count):
-            yield bulk.record(number)
-        for tenant in range(tenants):
-            for n in range(each):
-                yield replace(bulk.record((tenant + n) % work.count), tenant=f"small{tenant}")
+    def record(number: int) -> Record:
+        if number < work.count:
+            return bulk.record(number)
+        tenant, n = divmod(number - work.count, each)
+        return replace(bulk.record((tenant + n) % work.count), tenant=f"small{tenant}")
 
     total = work.count + tenants * each
     store = DiskStore.open(directory)
     try:
-        for batch in batches(iter(tqdm(records(), total=total, file=sys.stderr, mininterval=5))):
+        start = store.room().entries
+        bulk.check_stored(store, min(start, work.count))
+        for first in tqdm(range(start, total, BATCH), file=sys.stderr, mininterval=60):
+            batch = range(first, min(first + BATCH, total))
             with store._opened.writing():  # noqa: SLF001 - one transaction for many
-                for record in batch:
-                    store.put(record)
+                for number in batch:
+                    store.put(record(number))
+            yield batch.stop
     finally:
         store.close()
-
-
-def batches(records: Iterator[Record]) -> Iterator[list[Record]]:
-    """Yield lists of records."""
-    while batch := list(islice(records, BATCH)):
-        yield batch

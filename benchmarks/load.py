@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -191,7 +192,7 @@ def measure(
     found: list[Measured] = []
     with place(given.directory) as folder:
         directory = folder / "cache"
-        bulk.fill(directory, work, 0, 0)
+        deque(bulk.fill(directory, work, 0, 0), maxlen=0)
         with opened(directory, Timed()) as cache:
             cache.lookup(work.prompt(0, 2000, 7))  # leaves a snapshot, as one that ran before does
         for _ in range(given.rounds):

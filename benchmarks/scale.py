@@ -1,7 +1,8 @@
 """What grows with the number of entries: latency by tier, memory, open time, room on disk.
 
-    python benchmarks/scale.py [--sizes 1000 10000 100000] [--tenants N] [--keep DIR [--fill-only]]
-                               [--json OUT] [--picture OUT.png] [--seed N] [--directory DIR]
+    python benchmarks/scale.py [--sizes 1000 10000 100000] [--tenants N]
+                               [--keep DIR [--fill-only | --anew]] [--json OUT]
+                               [--picture OUT.png] [--seed N] [--directory DIR]
 
 One tenant of each size, and `--tenants` tenants of ten entries beside one huge one, which has as
 many as the largest size up to `--beside`. Directories are filled by `bulk.py`. Everything is
@@ -13,8 +14,10 @@ the process has at most, less what it has before it opens the cache.
 `open_s` is with the snapshot that a cache leaves when it is closed; `derive_s` are seconds of
 processor time where there is none, as after the first open of a filled database on a new machine.
 
-Sizes up to 1,000,000 work; that one takes 15 minutes of a processor to fill and derive, so that
-`--keep DIR` keeps what was filled for another run, and `--fill-only` measures nothing.
+Sizes up to 1,000,000 work. That one takes long to fill: `--keep DIR` keeps what was filled for
+another run, or what a run that was stopped had filled so far, and `--fill-only` measures nothing.
+What is there is compared, by a sample, with what this version makes; a directory that differs ends
+the run. `--anew` derives a kept directory once more: another version may take another time.
 """
 
 import argparse
@@ -28,6 +31,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import bulk
@@ -36,6 +40,7 @@ from curves import Workload, draw, options, write_json
 from load import place
 
 from semcache import Hit, PlanCache
+from semcache.stores.shelf import VIEWS
 
 CALLS = 400
 POLITE = "please show me: "
@@ -67,15 +72,16 @@ class Measured:
     fill_s: float
     """Seconds of processor time to write all records, in bulk."""
     derive_s: float
+    """Seconds of processor time from opening without a snapshot to the first hit."""
+    derive_memory_mb: float
+    """The most that the process has meanwhile."""
 
 
 def examined(directory: Path, work: Workload, tenants: int, seed: int) -> dict[str, Any]:
     """Open the cache as a new process does, and return its figures."""
     rng = random.Random(seed)  # noqa: S311 - a workload, not a secret
     embedder = Timed()
-    embedder.embed(["so that numpy is there"])
-    for heavy in ("diskcache", "faiss", "semcache.wiring"):  # importing them is no part of opening
-        import_module(heavy)
+    imported(embedder)
     before = memory_mb()
     start = time.perf_counter()
     cache = opened(directory, embedder)
@@ -108,6 +114,13 @@ def examined(directory: Path, work: Workload, tenants: int, seed: int) -> dict[s
     }
     cache.close()
     return found
+
+
+def imported(embedder: Timed) -> None:
+    """Import what takes its time, which is no part of opening a cache."""
+    embedder.embed(["so that numpy is there"])
+    for heavy in ("diskcache", "faiss", "semcache.wiring"):
+        import_module(heavy)
 
 
 def stored(work: Workload, tenant: str, rng: random.Random) -> list[int]:
@@ -156,19 +169,44 @@ def memory_mb() -> float:
 
 
 def filled(folder: Path, work: Workload, tenants: int) -> dict[str, float]:
-    """Fill the cache in `folder` unless it is; return what that took."""
+    """Fill the cache in `folder`, or what is missing of it; return what that took in all."""
     told = folder / "filled.json"
-    if not told.exists():
-        start = time.process_time()
-        bulk.fill(folder / "cache", work, tenants, SMALL)
-        took = {"fill_s": round(time.process_time() - start, 1)}
-        start = time.process_time()
-        with opened(folder / "cache", Timed()) as cache:
-            expect(cache.lookup(work.prompt(0, 2000, 7)), "template")
-            took["derive_s"] = round(time.process_time() - start, 2)
-        told.write_text(json.dumps(took), encoding="utf-8")
+    before = json.loads(told.read_text(encoding="utf-8"))["fill_s"] if told.exists() else 0.0
+    start = time.process_time()
+    for entries in bulk.fill(folder / "cache", work, tenants, SMALL):
+        took = before + time.process_time() - start
+        told.write_text(json.dumps({"entries": entries, "fill_s": took}), encoding="utf-8")
+    return {"fill_s": round(json.loads(told.read_text(encoding="utf-8"))["fill_s"], 1)}
+
+
+def derived(folder: Path, work: Workload, given: argparse.Namespace) -> dict[str, float]:
+    """Let another process open the cache in `folder` without a snapshot; return what that took."""
+    told = folder / "derived.json"
+    if given.anew or not told.exists():
+        rmtree(folder / "cache" / VIEWS, ignore_errors=True)
+        told.write_text(worker(folder, work.count, given, "--derive"), encoding="utf-8")
     figures: dict[str, float] = json.loads(told.read_text(encoding="utf-8"))
     return figures
+
+
+def deriving(directory: Path, work: Workload) -> dict[str, float]:
+    """Open a cache that has no snapshot, which leaves one; return what that took."""
+    embedder = Timed()
+    imported(embedder)
+    before, start = memory_mb(), time.process_time()
+    with opened(directory, embedder) as cache:
+        expect(cache.lookup(work.prompt(0, 2000, 7)), "template")
+        took = time.process_time() - start
+    return {"derive_s": round(took, 2), "derive_memory_mb": round(memory_mb() - before, 1)}
+
+
+def worker(folder: Path, size: int, given: argparse.Namespace, *more: str) -> str:
+    """Return what another process of this script prints that measures the cache in `folder`."""
+    command = [sys.executable, __file__, "--worker", str(folder / "cache"), "--sizes", str(size)]
+    command += ["--seed", str(given.seed), *more]
+    return subprocess.run(  # noqa: S603 - this script itself
+        command, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
 
 
 @contextmanager
@@ -186,23 +224,11 @@ def measure(size: int, tenants: int, given: argparse.Namespace) -> Measured | No
         took = filled(folder, work, tenants)
         if given.fill_only:
             return None
+        took |= derived(folder, work, given)
         files = [path for path in (folder / "cache").rglob("*") if path.is_file()]
         disk = sum(path.stat().st_size for path in files)
-        command = [
-            sys.executable,
-            __file__,
-            "--worker",
-            str(folder / "cache"),
-            "--sizes",
-            str(size),
-        ]
-        command += ["--tenants", str(tenants), "--seed", str(given.seed)]
-        said = [
-            subprocess.run(  # noqa: S603 - this script itself
-                command, stdout=subprocess.PIPE, text=True, check=True
-            ).stdout
-            for _ in range(given.rounds)
-        ]
+        more = ("--tenants", str(tenants))
+        said = [worker(folder, size, given, *more) for _ in range(given.rounds)]
         rounds = [json.loads(text) for text in said]
     return Measured(
         entries=size + tenants * SMALL,
@@ -232,10 +258,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--beside", type=int, default=10_000, help="entries of the huge one")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what is filled, or reuse it")
     parser.add_argument("--fill-only", action="store_true", help="with --keep: measure nothing")
+    parser.add_argument("--anew", action="store_true", help="with --keep: derive it once more")
+    parser.add_argument("--derive", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--picture", type=Path, metavar="OUT")
     given = parser.parse_args(arguments)
     if given.worker:
         work = Workload(given.sizes[0], given.seed)
+        if given.derive:
+            print(json.dumps(deriving(given.worker, work)))
+            return 0
         print(json.dumps(examined(given.worker, work, given.tenants, given.seed)))
         return 0
     runs: list[tuple[int, int]] = [(size, 0) for size in given.sizes]

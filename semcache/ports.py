@@ -1,6 +1,6 @@
 """Every Protocol on one page: what semcache needs from the world, and the values that cross."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -213,6 +213,8 @@ class Bounds:
 
 
 UNBOUNDED = Bounds()
+PAGE = 1_000
+"""Records that are read at once where all are read in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +318,13 @@ class PlanStore(Protocol):
 
     def scan(self, tenant: str) -> Sequence[Record]:
         """Return every readable record of the tenant, oldest change first. Cost: all of them."""
+
+    def pages(self, tenant: str, *, size: int = PAGE) -> Iterator[Sequence[Record]]:
+        """Yield what `scan` returns, at most `size` records at a time, so that few are held.
+
+        What is written or removed meanwhile may be among them as it was, as it is, twice or not at
+        all; `changes` since the first page tell of it.
+        """
 
     def labelled(self, tenant: str, label: str) -> Sequence[str]:
         """Return the ids of the records that carry `label`, sorted."""

@@ -578,7 +578,7 @@ class BrokenStore(MemoryStore):
     def _broken(self, *_: object, **__: object) -> Any:
         raise StoreUnavailable("the disk is full")
 
-    put = get = find = remove = scan = labelled = count = last_change = changes = _broken
+    put = get = find = remove = scan = pages = labelled = count = last_change = changes = _broken
     get_note = put_note = update_note = clear = _broken
     use = uses = room = lease = release = _broken
 

@@ -111,8 +111,9 @@ class Views(Forked):
         if view is not None:
             return view
         view = View(index=self._make_index(tenant))
-        for record in self._store.scan(tenant):
-            view.put(record, self._embedder)
+        for page in self._store.pages(tenant):
+            for record in page:
+                view.put(record, self._embedder)
         if self._keep and self._snapshots is not None and len(view.entries) >= WORTHWHILE:
             # It took ten times as long to derive as this takes, and who is killed never closes.
             try:

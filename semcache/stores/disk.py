@@ -15,13 +15,13 @@ and the rows of `ledger`: n, t, o, u, f. `disk_records` reads and writes the rec
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.errors import InvalidInput, StoreCorrupt
-from semcache.ports import UNBOUNDED, Bounds, Change, Put, Record, Room, Use
+from semcache.ports import PAGE, UNBOUNDED, Bounds, Change, Put, Record, Room, Use
 from semcache.stores import ledger
 from semcache.stores.codec import check_record, check_text, seal, unseal
 from semcache.stores.disk_changes import DiskChanges
@@ -166,6 +166,10 @@ class DiskStore:
     def scan(self, tenant: str) -> Sequence[Record]:
         """Return every readable record of the tenant, oldest change first. Cost: all of them."""
         return self._records.scan(tenant)
+
+    def pages(self, tenant: str, *, size: int = PAGE) -> Iterator[Sequence[Record]]:
+        """Yield what `scan` returns, at most `size` records at a time; see `ports.PlanStore`."""
+        return self._records.pages(tenant, size)
 
     def set_aside_count(self, tenant: str) -> int:
         """Return how many records and notes of the tenant were found damaged since `clear`."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from semcache.errors import StoreCorrupt, StoreError
 from semcache.ports import Record, Use
 from semcache.stores import ledger
-from semcache.stores.codec import Decoder, decode, encode
+from semcache.stores.codec import CHANGE_AT, Decoder, change_of, decode, encode
 from semcache.stores.disk_changes import DiskChanges
 from semcache.stores.opened import Opened
 from semcache.stores.places import last_part, prefix, row
@@ -71,6 +71,21 @@ class DiskRecords:
             rows = self._opened.db().under(prefix("r", tenant))
             # Not by the decoder: all records at once would push out the ones in use.
             return sorted(self._readable(tenant, rows, decode), key=lambda record: record.change)
+
+    def pages(self, tenant: str, size: int) -> Iterator[list[Record]]:
+        """Yield what `scan` returns, at most `size` records at a time."""
+        with self._opened.failing:
+            heads = self._opened.db().slices(prefix("r", tenant), *CHANGE_AT)
+            # Rows stand by id. Those that nobody can read come first, and are set aside then.
+            places = [place for _, place in sorted((change_of(head), key) for key, head in heads)]
+        for start in range(0, len(places), size):
+            some = places[start : start + size]
+            with self._opened.failing:
+                sealed = self._opened.db().contents(some)
+            rows = [(place, sealed[place]) for place in some if place in sealed]
+            page = [*self._readable(tenant, rows, decode)]
+            if page:
+                yield page
 
     def _readable(
         self,

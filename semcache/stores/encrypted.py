@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from semcache.canonical import Json, dumps, loads
 from semcache.errors import InvalidJson, StoreCorrupt, WrongKey
-from semcache.ports import UNBOUNDED, Bounds, Change, PlanStore, Put, Record, Room, Use
+from semcache.ports import PAGE, UNBOUNDED, Bounds, Change, PlanStore, Put, Record, Room, Use
 from semcache.stores.cipher import Cipher
 from semcache.stores.codec import check_record, check_text, decode, encode
 
@@ -143,6 +143,11 @@ class EncryptedStore:
     def scan(self, tenant: str) -> Sequence[Record]:
         """Return every readable record of the tenant, oldest change first. Cost: all of them."""
         return list(self._readable(tenant, self._store.scan(self._tenant(tenant))))
+
+    def pages(self, tenant: str, *, size: int = PAGE) -> Iterator[Sequence[Record]]:
+        """Yield what `scan` returns, at most `size` records at a time; see `ports.PlanStore`."""
+        for page in self._store.pages(self._tenant(tenant), size=size):
+            yield list(self._readable(tenant, page))
 
     def labelled(self, tenant: str, label: str) -> Sequence[str]:
         """Return the ids of the records that carry `label`, sorted."""

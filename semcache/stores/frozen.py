@@ -1,10 +1,10 @@
 """A frozen store: it serves what is there, and nothing that happens reaches it."""
 # ruff: noqa: ARG002 - what is refused takes the arguments of the port
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from semcache.errors import StoreUnavailable
-from semcache.ports import UNBOUNDED, Bounds, Change, PlanStore, Put, Record, Room, Use
+from semcache.ports import PAGE, UNBOUNDED, Bounds, Change, PlanStore, Put, Record, Room, Use
 from semcache.stores.memory import MemoryStore
 
 FROZEN = "the cache is frozen: it serves and keeps nothing; open it without `frozen` to change it"
@@ -77,6 +77,10 @@ class FrozenStore:
     def scan(self, tenant: str) -> Sequence[Record]:
         """Return every readable record of the tenant."""
         return self.beneath.scan(tenant)
+
+    def pages(self, tenant: str, *, size: int = PAGE) -> Iterator[Sequence[Record]]:
+        """Yield what `scan` returns, at most `size` records at a time."""
+        return self.beneath.pages(tenant, size=size)
 
     def labelled(self, tenant: str, label: str) -> Sequence[str]:
         """Return the ids of the records that carry `label`, sorted."""

@@ -3,7 +3,7 @@
 import heapq
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from semcache.errors import StoreUnavailable
 from semcache.forks import Forked, follow_forks
 from semcache.ports import (
+    PAGE,
     UNBOUNDED,
     Bounds,
     Change,
@@ -250,6 +251,11 @@ class MemoryStore(Forked):
         with self._lock:
             records = list(self._read(tenant).records.values())
         return sorted(records, key=lambda record: record.change)
+
+    def pages(self, tenant: str, *, size: int = PAGE) -> Iterator[Sequence[Record]]:
+        """Yield what `scan` returns, at most `size` records at a time."""
+        records = self.scan(tenant)
+        return (records[start : start + size] for start in range(0, len(records), size))
 
     def labelled(self, tenant: str, label: str) -> Sequence[str]:
         """Return the ids of the records that carry `label`, sorted."""

@@ -2,14 +2,15 @@
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from psycopg import Connection
 
 from semcache.errors import StoreCorrupt, StoreError
-from semcache.ports import UNBOUNDED, Bounds, Change, Put, Record, Room, Use
+from semcache.ports import PAGE, UNBOUNDED, Bounds, Change, Put, Record, Room, Use
 from semcache.stores import postgres_leases as leases
 from semcache.stores import postgres_notes as notes
 from semcache.stores import postgres_records as table
@@ -231,6 +232,15 @@ class PostgresStore:
     def scan(self, tenant: str) -> Sequence[Record]:
         """Return every readable record of the tenant, oldest change first. Cost: all of them."""
         return self._readable(self.connections.read(lambda c: table.by_tenant(c, tenant)))
+
+    def pages(self, tenant: str, *, size: int = PAGE) -> Iterator[Sequence[Record]]:
+        """Yield what `scan` returns, at most `size` records at a time; see `ports.PlanStore`."""
+        last = 0
+        while rows := self.connections.read(
+            partial(table.after, tenant=tenant, change=last, limit=size)
+        ):
+            last = rows[-1].change
+            yield self._readable(rows)
 
     def _readable(self, rows: Iterable[Row]) -> list[Record]:
         found = []

@@ -259,4 +259,14 @@ def by_tenant(connection: Connection, tenant: str) -> list[Row]:
         return [Row(*row) for row in cursor.execute(query, (tenant,))]
 
 
+def after(connection: Connection, *, tenant: str, change: int, limit: int) -> list[Row]:
+    """Return the first `limit` rows of a tenant with a later change than `change`, in order."""
+    query = (
+        f"SELECT {COLUMNS} {_JOINED} WHERE r.tenant = %s AND r.change > %s"
+        " ORDER BY r.change LIMIT %s"
+    )
+    with connection.cursor(binary=True) as cursor:
+        return [Row(*row) for row in cursor.execute(query, (tenant, change, limit))]
+
+
 _JOINED = "FROM records r LEFT JOIN vectors v USING (tenant, id)"

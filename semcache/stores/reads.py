@@ -54,6 +54,18 @@ class Reads:
         for key, value in self._sql(select, (*bounds(prefix), limit)):
             yield key.decode(errors="replace"), value
 
+    def slices(self, prefix: str, start: int, size: int) -> list[tuple[str, bytes]]:
+        """Return key and a part of the value of the rows under `prefix`, by key.
+
+        The part is the `size` bytes from `start` on. Keys are as in `under`.
+        """
+        select = (
+            "SELECT CAST(key AS BLOB), substr(CAST(value AS BLOB), ?, ?) FROM Cache"
+            " WHERE key > ? AND key < ? AND raw = 1 ORDER BY key"
+        )
+        rows = self._sql(select, (start + 1, size, *bounds(prefix)))
+        return [(key.decode(errors="replace"), value) for key, value in rows]
+
     def keys(self, prefix: str) -> list[str]:
         """Return the keys under `prefix`, sorted, without a look at their values."""
         select = (

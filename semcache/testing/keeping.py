@@ -84,6 +84,28 @@ class KeepsRecords(Made):
                 store.put(make_record(name))
             assert [r.id for r in store.scan("acme")] == ["a", "c", "b"]
 
+    def test_pages_give_what_a_scan_gives_a_few_at_a_time(self, tmp_path: Path) -> None:
+        with closing(self.make(tmp_path)) as store:
+            for name in ("b", "a", "e", "c", "d", "b"):
+                store.put(make_record(name))
+            store.put(make_record("x", tenant="other"))
+            pages = [[r.id for r in page] for page in store.pages("acme", size=2)]
+            assert pages == [["a", "e"], ["c", "d"], ["b"]]
+            assert list(store.pages("never")) == []
+
+    def test_what_is_written_and_removed_between_two_pages_stops_no_reader(
+        self, tmp_path: Path
+    ) -> None:
+        with closing(self.make(tmp_path)) as store:
+            for name in "abcd":
+                store.put(make_record(name))
+            pages = store.pages("acme", size=2)
+            found = {record.id for record in next(pages)}
+            store.remove("acme", ["c"])
+            store.put(make_record("a"))
+            found |= {record.id for page in pages for record in page}
+            assert {"a", "b", "d"} <= found
+
     def test_tenants_never_see_each_other_whatever_they_are_called(self, tmp_path: Path) -> None:
         names = ["a", "a/b", "a%2Fb", "A", "a/", "é", "a b", "", "a:b", "a\n", "%"]
         with closing(self.make(tmp_path)) as store:

@@ -591,7 +591,7 @@ class FailingStore(MemoryStore):
         return super().__getattribute__(name)
 
 
-READING = ("last_change", "changes", "scan", "get", "find", "get_note")
+READING = ("last_change", "changes", "scan", "pages", "get", "find", "get_note")
 WRITING = ("put", "put_note", "update_note", "remove", "clear")
 
 

@@ -46,13 +46,13 @@ def fill(cache: PlanCache) -> None:
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that grows with every tenant whose records are all read."""
     asked: list[str] = []
-    scan = DiskStore.scan
+    pages = DiskStore.pages
 
     def counted(store: DiskStore, tenant: str) -> object:
         asked.append(tenant)
-        return scan(store, tenant)
+        return pages(store, tenant)
 
-    monkeypatch.setattr(DiskStore, "scan", counted)
+    monkeypatch.setattr(DiskStore, "pages", counted)
     return asked
 
 

@@ -40,6 +40,17 @@ def test_finding_and_scanning_pass_over_a_damaged_record_with_a_warning(
     assert caplog.text.count("is not what was written") == 2
 
 
+@pytest.mark.parametrize("place", [0, 66, 77, 100, -1])
+def test_reading_page_by_page_passes_over_a_damaged_record_with_a_warning(
+    stored: Path, place: int, caplog: pytest.LogCaptureFixture, flip: Flip
+) -> None:
+    flip(stored, "r/acme/b", place)
+    with closing(DiskStore.open(stored)) as store:
+        assert [[r.id for r in page] for page in store.pages("acme", size=1)] == [["a"], ["c"]]
+        assert (store.count("acme"), store.set_aside_count("acme")) == (2, 1)
+    assert caplog.text.count("is not what was written") == 1
+
+
 def test_a_damaged_record_is_replaced_and_removed_as_any_other(stored: Path, flip: Flip) -> None:
     for name in ("a", "b"):
         flip(stored, f"r/acme/{name}", 100)
