@@ -6,6 +6,7 @@ the containers on the way to a bound place are copied and everything else is sha
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 from semcache.binding.pieces import Binding, Pin
@@ -81,7 +82,9 @@ class Recipe:
         return cast(JsonObject, _put(plan, self.way, values)) if self.way else plan
 
 
-def _way(places: Sequence[Pointer]) -> Way:
+# Plans of one shape have their values in the same places, and a cache has thousands of them.
+@lru_cache(maxsize=1_000)
+def _way(places: tuple[Pointer, ...]) -> Way:
     tree: dict[str | int, object] = {}
     for number, place in enumerate(places):
         node = tree

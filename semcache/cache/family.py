@@ -15,8 +15,24 @@ def family(plan: PlanTemplate, *, given: bool) -> str:
     `given`: all values count as such, as they do where the caller gives them; else only those that
     words of the prompt carry: of "sales this year" the year is part of what the plan is.
     """
+    return _named(plan, {} if given else _unsaid(plan))
+
+
+def families(plan: PlanTemplate) -> tuple[str, str]:
+    """Return the family of `plan` for prompts without given values, and for those with them."""
+    unsaid = _unsaid(plan)
+    given = _named(plan, {})
+    return (_named(plan, unsaid) if unsaid else given), given
+
+
+def _unsaid(plan: PlanTemplate) -> dict[str, Json]:
+    """Return the values that no words of the prompt carry, by the names of their parameters."""
     said = {*plan.carriers, *plan.follows}
-    values = {p.name: p.value for p in plan.params if not given and p.name not in said}
+    return {p.name: p.value for p in plan.params if p.name not in said}
+
+
+def _named(plan: PlanTemplate, values: dict[str, Json]) -> str:
+    """Return the name of `plan` with `values` in it, and nothing for the others."""
     recipe = plan.recipe
     filled = [_blanked(place, values) for place in recipe.places]
     return digest(recipe.put(plan.plan, filled))[:20]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from semcache.cache.entry import Entry, from_record
-from semcache.cache.family import family
+from semcache.cache.family import families, family
 from semcache.cache.kindred import Kindred
 from semcache.cache.seen import Seen, SeenEntries, pack_examples
 from semcache.errors import InvalidVector, StoreCorrupt
@@ -194,14 +194,15 @@ def _place(template: TemplateText, fixed: tuple[int, ...]) -> Place:
 
 
 def _seen(entry: Entry, change: int) -> Seen:
+    said, given = families(entry.plan)
     return Seen(
         side=entry.side,
         label=entry.label,
         examples=pack_examples(entry.examples),
         fixed=entry.fixed_slots,
         change=change,
-        said=family(entry.plan, given=False),
-        given=family(entry.plan, given=True),
+        said=said,
+        given=given,
         without_given=entry.without_given,
     )
 

@@ -113,10 +113,21 @@ def content(text: str) -> tuple[str, ...]:
     begun = len(kept)
     i = 0
     while i < len(words):
-        folded, i = _folded(words, i, leading=len(kept) == begun)
+        folded, after = _alone(words[i]), i + 1
+        if folded is None:
+            folded, after = _folded(words, i, leading=len(kept) == begun)
         if folded:
-            kept.append(intern(folded))  # thousands of templates have a few hundred words
+            kept.append(folded)
+        i = after
     return tuple(_arranged(kept))
+
+
+@lru_cache(maxsize=10_000)
+def _alone(word: str) -> str | None:
+    """Return what stands for a word whatever is said around it; None if that matters."""
+    if word in _FOLDING or word in _SHIFTY or word in _LOOSE:
+        return None
+    return intern(_kept(word, ""))  # thousands of templates have a few hundred words
 
 
 def _folded(words: Sequence[str], at: int, *, leading: bool) -> tuple[str, int]:
@@ -191,8 +202,9 @@ def _arranged(words: Sequence[str]) -> list[str]:
         elif run and _is_slot(word):
             run[-1].append(word)
         else:
-            arranged += _in_order(run)
-            run = []
+            if run:
+                arranged += _in_order(run)
+                run = []
             arranged.append(word)
     return arranged + _in_order(run)
 
