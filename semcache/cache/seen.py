@@ -156,6 +156,16 @@ class SeenEntries(MutableMapping[str, Seen]):
     def __len__(self) -> int:
         return len(self._rows)
 
+    def pack(self, ids: Iterable[str]) -> None:
+        """Pack the rows of those of `ids` that are there: a third of the room of unpacked ones."""
+        for entry_id in ids:
+            row = self._rows.get(entry_id)
+            if isinstance(row, Seen):
+                packed = row.pack()
+                with self._lock:
+                    if self._rows.get(entry_id) is row:
+                        self._rows[entry_id] = packed
+
     def packed(self) -> Iterator[tuple[str, bytes]]:
         """Yield each id with its packed row; what is still packed costs nothing."""
         for entry_id, row in self._rows.items():

@@ -114,6 +114,7 @@ class Views(Forked):
         for page in self._store.pages(tenant):
             for record in page:
                 view.put(record, self._embedder)
+            view.entries.pack([record.id for record in page])
         if self._keep and self._snapshots is not None and len(view.entries) >= WORTHWHILE:
             # It took ten times as long to derive as this takes, and who is killed never closes.
             try:

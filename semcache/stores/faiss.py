@@ -34,6 +34,10 @@ class FaissIndex(Rows):
         self._leading: Leading | None = None
         self._choosing = threading.Lock()
 
+    def bound(self, leading: Leading | None) -> None:
+        """Go on with the bounds of a snapshot; without them the first search works them out."""
+        self._leading = leading
+
     def wrote(self, place: int, row: Vector) -> None:
         """Keep the bounds in step."""
         if self._leading is not None:
@@ -41,11 +45,11 @@ class FaissIndex(Rows):
 
     def near(self, rows: Vectors, query: Vector, count: int) -> NDArray[np.int64]:
         """Return the places of the best rows; see `Rows`."""
-        leading = self._bounding(rows)
+        leading = self.bounding(rows)
         places = None if leading is None else _among(leading, rows, query, count)
         return _of_all(rows, query, count) if places is None else places
 
-    def _bounding(self, rows: Vectors) -> Leading | None:
+    def bounding(self, rows: Vectors) -> Leading | None:
         """Return what bounds the rows; None if they are few, or another thread works it out."""
         if len(rows) < self.many or rows.shape[1] < _HIGH:
             return None
@@ -56,7 +60,7 @@ class FaissIndex(Rows):
         if not self._choosing.acquire(blocking=False):
             return found
         try:
-            self._leading = Leading(rows)
+            self._leading = Leading.of(rows)
         finally:
             self._choosing.release()
         return self._leading

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def write_aside(path: Path, parts: Sequence[bytes]) -> None:
+def write_aside(path: Path, parts: Sequence[bytes | memoryview]) -> None:
     """Write `parts` to a file beside `path` (mode 0600), sync it, and rename it to `path`.
 
     Raises:

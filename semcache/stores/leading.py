@@ -9,6 +9,8 @@ directions are few. So one pass over short rows says which rows can be among the
 those are compared. Prompts of one tenant are alike: their vectors lie close to few directions.
 """
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,18 +31,30 @@ _BLOCK = 16_384
 class Leading:
     """The short rows of a growing matrix. Not safe from several threads while one changes it."""
 
-    def __init__(self, rows: Vectors) -> None:
-        """Shorten `rows` along the directions in which they extend most."""
-        self.chosen = len(rows)
+    def __init__(self, directions: NDArray[np.float32], short: Vectors, chosen: int) -> None:
+        """Go on with what another one had."""
+        self.directions = directions
+        """Orthonormal columns, of the dimension of the rows."""
+        self.chosen = chosen
         """How many rows there were when the directions were chosen."""
+        self._short = short
+
+    @classmethod
+    def of(cls, rows: Vectors) -> Self:
+        """Return `rows`, shortened along the directions in which they extend most."""
         sample = rows[:: max(1, len(rows) // _SAMPLE)]
         _, directions = np.linalg.eigh((sample.T @ sample).astype(np.float64))
         count = max(1, rows.shape[1] // SHARE)
-        self._directions: NDArray[np.float32] = directions[:, -count:].astype(np.float32)
-        self._short: Vectors = np.empty((len(rows), count + 1), np.float32)
+        short = np.empty((len(rows), count + 1), np.float32)
+        leading = cls(np.ascontiguousarray(directions[:, -count:], np.float32), short, len(rows))
         for start in range(0, len(rows), _BLOCK):
             block = slice(start, start + _BLOCK)
-            self._short[block] = self._shortened(rows[block])
+            short[block] = leading._shortened(rows[block])
+        return leading
+
+    def short(self, count: int) -> Vectors:
+        """Return the first `count` short rows, one number longer than there are directions."""
+        return self._short[:count]
 
     def write(self, place: int, row: Vector) -> None:
         """Take in that `row` is at `place` now, which is at most one behind the last."""
@@ -48,6 +62,8 @@ class Leading:
             grown = np.empty((place + place // 4 + 1, self._short.shape[1]), np.float32)
             grown[:place] = self._short
             self._short = grown
+        elif not self._short.flags.writeable:  # the bytes of a snapshot
+            self._short = self._short.copy()
         self._short[place] = self._shortened(row[None])[0]
 
     def bounds(self, query: Vector, count: int) -> NDArray[np.float32]:
@@ -55,8 +71,8 @@ class Leading:
         return products(self._short[:count], self._shortened(query[None])[0])
 
     def _shortened(self, rows: Vectors) -> Vectors:
-        short = np.empty((len(rows), self._directions.shape[1] + 1), np.float32)
-        along = np.matmul(rows, self._directions, out=short[:, :-1])
+        short = np.empty((len(rows), self.directions.shape[1] + 1), np.float32)
+        along = np.matmul(rows, self.directions, out=short[:, :-1])
         squares = np.einsum("ij,ij->i", rows, rows)
         left = np.maximum(squares - np.einsum("ij,ij->i", along, along), 0)
         short[:, -1] = np.sqrt(left + ROUNDED * squares)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.ports import Neighbor, Vector, Vectors
+from semcache.stores.leading import Leading
 from semcache.stores.lock import SharedLock
 from semcache.stores.snapshot import Snapshot, read_snapshot, write_snapshot
 from semcache.stores.vectors import checked_vector, ranked
@@ -38,6 +39,7 @@ class Rows:
         rows._places = {known: place for place, known in enumerate(rows._ids)}
         # The bytes that were read, not writable: most that open a large index only search it.
         rows._matrix = np.asarray(snapshot.vectors, np.float32)
+        rows.bound(snapshot.leading)
         return rows
 
     @classmethod
@@ -57,7 +59,9 @@ class Rows:
             StoreUnavailable: the file cannot be written.
         """
         with self._lock.reading():
-            write_snapshot(Path(path), self._ids, self._matrix[: len(self._ids)], change=change)
+            rows = self._matrix[: len(self._ids)]
+            bounds = self.bounding(rows)
+            write_snapshot(Path(path), self._ids, rows, change=change, leading=bounds)
 
     def add(self, id: str, vector: Vector) -> None:  # noqa: A002 - the word of the record
         """Keep `vector` under `id`, replacing what was there; the first one sets the dimension.
@@ -108,6 +112,13 @@ class Rows:
 
     def wrote(self, place: int, row: Vector) -> None:
         """Take notice that `row` is at `place` now; nobody else is inside meanwhile."""
+
+    def bound(self, leading: Leading | None) -> None:
+        """Take over what bounds the rows of a snapshot; nothing, where nobody keeps bounds."""
+
+    def bounding(self, rows: Vectors) -> Leading | None:  # noqa: ARG002 - for who keeps bounds
+        """Return what bounds the likeness of `rows`, all there are; None if nothing does."""
+        return None
 
     def near(self, rows: Vectors, query: Vector, count: int) -> NDArray[np.int64]:
         """Return the places of the best `count` rows and of every row that ties with the last.

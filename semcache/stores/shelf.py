@@ -78,8 +78,9 @@ class Shelf:
 
 
 def _checked(path: Path, checksum: str) -> bytes:
-    start, _, content = path.read_bytes().partition(b"\n")
-    if start != _MAGIC + checksum.encode():
+    with path.open("rb") as file:
+        start, content = file.readline(), file.read()
+    if start != _MAGIC + checksum.encode() + b"\n":
         raise IndexCorrupt(f"the snapshot {str(path)!r} is not the one that the store names")
     if hashlib.sha256(content).hexdigest() != checksum:
         raise IndexCorrupt(f"the snapshot {str(path)!r} is not what was written")

@@ -1,5 +1,6 @@
 """An index of many rows answers as one that compares with all of them."""
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache.errors import IndexCorrupt
 from semcache.ports import Vector, VectorIndex, Vectors
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.leading import Leading
@@ -83,7 +85,7 @@ def test_bounds_never_change_an_answer_whatever_is_added_replaced_and_removed(
 def test_no_product_is_above_its_bound(seed: int, rank: int, spread: float, scale: float) -> None:
     random = np.random.default_rng(seed)
     rows = np.float32(scale) * vectors(random, 120, rank=rank, spread=spread)
-    bounds = Leading(rows[:100])
+    bounds = Leading.of(rows[:100])
     for place in range(100, 120):
         bounds.write(place, rows[place])
     for query in rows[:10]:
@@ -107,6 +109,61 @@ def test_of_many_rows_near_few_directions_only_some_are_compared(
     monkeypatch.setattr("faiss.knn", compared_with_all)
     for query in rows[::100]:
         assert list(index.search(query, 5)) == list(expected.search(query, 5))
+
+
+def bounded(count: int) -> tuple[FaissIndex, Vectors]:
+    """Return an index of rows that bounds part well, and its rows."""
+    rows = vectors(np.random.default_rng(8), count, rank=8, spread=0.01)
+    index = FaissIndex(many=100)
+    for number, row in enumerate(rows):
+        index.add(f"{number:04}", row)
+    return index, rows
+
+
+def test_a_snapshot_keeps_the_bounds_so_that_nobody_works_them_out_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, rows = bounded(400)
+    index.save(str(tmp_path / "snapshot"), change=1)
+    again, _ = FaissIndex.load(str(tmp_path / "snapshot"))
+    again.many = 100
+
+    def worked_out(*_: object) -> None:
+        raise AssertionError("the bounds were worked out again")
+
+    monkeypatch.setattr("numpy.linalg.eigh", worked_out)
+    monkeypatch.setattr("faiss.knn", worked_out)
+    for query in rows[::40]:
+        assert list(again.search(query, 5)) == list(index.search(query, 5))
+
+
+def test_an_index_with_the_bounds_of_its_snapshot_goes_on_as_any_other(tmp_path: Path) -> None:
+    index, rows = bounded(200)
+    index.save(str(tmp_path / "snapshot"), change=1)
+    again, _ = FaissIndex.load(str(tmp_path / "snapshot"))
+    again.many = 100
+    expected = MemoryIndex()
+    for number, row in enumerate(rows):
+        expected.add(f"{number:04}", row)
+    for either in (again, expected):
+        either.add("0007", rows[3])
+        either.add("new", -rows[5])
+        assert either.remove("0100")
+    for query in (rows[3], -rows[5], rows[100], rows[199]):
+        assert list(again.search(query, 9)) == list(expected.search(query, 9))
+
+
+def test_a_snapshot_with_bounds_that_do_not_fit_its_rows_is_found_out(tmp_path: Path) -> None:
+    index, _ = bounded(120)
+    path = tmp_path / "snapshot"
+    index.save(str(path), change=1)
+    head, _, body = path.read_bytes().partition(b"\n")
+    for wrong in (b'"directions":15', b'"directions":-1', b'"directions":"1"'):
+        changed = body.replace(b'"directions":16', wrong, 1)
+        check = hashlib.sha256(changed).hexdigest().encode()
+        path.write_bytes(head[: head.rindex(b" ") + 1] + check + b"\n" + changed)
+        with pytest.raises(IndexCorrupt, match="rebuilt from the store"):
+            FaissIndex.load(str(path))
 
 
 def test_rows_in_all_directions_are_compared_one_and_all() -> None:
