@@ -98,10 +98,10 @@ def test_stats_count_hits_and_misses_over_processes(run: Run) -> None:
 
 
 def test_list_shows_id_key_and_prompt(run: Run) -> None:
-    assert run("list") == (0, "", "")
     run("ask", SALES_2024)
     (entry,) = _json(run, "list")
     out = run("list")[1]
+    assert run("list", "--tenant", "acme") == (0, "", "")
     assert out.startswith(entry["id"])
     assert entry["key"] in out
     assert repr(SALES_2024) in out
@@ -401,7 +401,7 @@ def test_clear_forgets_what_models_answered_too(run: Run, openai_server: Any) ->
         (("ask",), "semcache ask --help"),
         (("ask", SALES_2024, "--api-key", "x"), "--api-key"),
         (("demo", "--functions", "own:catalog"), "--functions"),
-        (("remove", "nothing"), "semcache list"),
+        (("remove", "nothing"), "no cache at 'indexes/default'"),
         (("import", "absent.json"), "absent.json"),
         (("list", "--directory", "foreign"), "foreign"),
         (("dance",), "semcache --help"),
@@ -418,6 +418,22 @@ def test_an_error_is_one_line_and_status_2(
     assert err.startswith("semcache: ")
     assert err.count("\n") == 1
     assert says in err
+
+
+def test_what_is_removed_must_be_there(run: Run) -> None:
+    run("ask", SALES_2024)
+    status, _, err = run("remove", "nothing")
+    assert (status, "semcache list" in err) == (2, True)
+
+
+def test_the_environment_names_the_directory_where_no_option_does(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ask", SALES_2024)
+    run("ask", SALES_2023, "--directory", "other", "--tenant", "acme")
+    monkeypatch.setenv("SEMCACHE_DIRECTORY", "other")
+    assert len(_json(run, "list", "--tenant", "acme")) == 1
+    assert len(_json(run, "list", "--directory", "indexes/default")) == 1
 
 
 @pytest.fixture

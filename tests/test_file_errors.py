@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from semcache.cache.plan_cache import PlanCache
 from semcache.cli import main
 from semcache.testing import HashEmbedder
 
@@ -49,7 +50,10 @@ def _hashes(*_: object, **__: object) -> HashEmbedder:
 
 
 def _refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    status = main(arguments)
+    try:
+        status = main(arguments)
+    except SystemExit as stopped:  # what argparse refuses
+        status = int(stopped.code or 0)
     out, err = capsys.readouterr()
     assert status in {1, 2}
     assert "Traceback" not in err
@@ -129,17 +133,44 @@ def test_evidence_of_another_version_is_refused_with_a_way_out(
 def test_a_file_that_cannot_be_written_is_named_with_a_way_out(
     capsys: pytest.CaptureFixture[str], command: tuple[str, ...], file: str, says: str
 ) -> None:
-    assert main(("list",)) == 0  # makes the cache that is exported
+    PlanCache.open("indexes/default", embedder=HashEmbedder()).close()
     assert says in _refused(capsys, *command, file)
 
 
-@pytest.mark.parametrize("command", [("verify",), ("compact",), ("export", "plans")])
+LOOKING = [
+    ("list",), ("stats",), ("clear",), ("remove", "x"), ("evidence",), ("export", "plans"),
+    ("verify",), ("compact",),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", LOOKING)
 def test_a_cache_that_is_not_there_is_not_made_by_looking_for_it(
     capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
 ) -> None:
     said = _refused(capsys, *command, "--directory", "typo")
     assert "there is no cache at 'typo'" in said
     assert not Path("typo").exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("cachs", "there is no such directory (there is one at 'cache'); name the directory of"),
+        ("void", "it is empty"),
+        (".", "it has no 'manifest.json' (there is one at 'cache')"),
+        ("paper", "it is a file"),
+        ("n" * 300, "cannot be looked into"),
+        ("~nobody-at-all/x", "in no user's home"),
+    ],
+)
+def test_it_is_said_what_is_where_a_cache_was_looked_for_and_which_was_meant(
+    capsys: pytest.CaptureFixture[str], place: str, says: str
+) -> None:
+    PlanCache.open("cache", embedder=HashEmbedder()).close()
+    Path("void").mkdir()
+    Path("paper").write_text("", encoding="utf-8")
+    assert says in _refused(capsys, "list", "--directory", place)
+    assert not [*Path("void").iterdir()]
 
 
 def test_plans_do_not_move_from_a_place_that_is_not_there(

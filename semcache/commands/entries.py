@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from semcache.cache.responses import Responses
 from semcache.canonical import Json, JsonObject
-from semcache.commands.opening import cache_of, encryption_key, existing, in_database
+from semcache.commands.opening import cache_of, encryption_key, existing_cache_of
 from semcache.commands.options import add_command, add_common
 from semcache.commands.output import print_json, print_pairs
 from semcache.errors import InvalidInput
@@ -48,7 +48,7 @@ def add(commands: "Commands") -> None:
 
 
 def _stats(options: argparse.Namespace) -> int:
-    with cache_of(options) as cache:
+    with existing_cache_of(options) as cache:
         counted = cache.stats(tenant=options.tenant)
     shown = {**asdict(counted), "hit_rate": round(counted.hit_rate, 4)}
     print_pairs(shown, as_json=options.json)
@@ -56,7 +56,7 @@ def _stats(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    with cache_of(options) as cache:
+    with existing_cache_of(options) as cache:
         entries = cache.entries(tenant=options.tenant)
     if options.json:
         print_json([{"id": entry.id, **entry.to_json()} for entry in entries])
@@ -67,7 +67,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _remove(options: argparse.Namespace) -> int:
-    with cache_of(options) as cache:
+    with existing_cache_of(options) as cache:
         entries = cache.entries(tenant=options.tenant)
         ids = [entry.id for entry in entries if options.entry in {entry.id, entry.label}]
         if not ids:
@@ -78,7 +78,7 @@ def _remove(options: argparse.Namespace) -> int:
 
 
 def _clear(options: argparse.Namespace) -> int:
-    with cache_of(options) as cache:
+    with existing_cache_of(options) as cache:
         removed = cache.clear(tenant=options.tenant)
     # A plan that was cleared because it was wrong must not come back from what a model once said.
     answered = options.directory / RESPONSES
@@ -90,7 +90,8 @@ def _clear(options: argparse.Namespace) -> int:
 
 
 def _evidence(options: argparse.Namespace) -> int:
-    with cache_of(options) as cache:
+    # Evidence may be the first thing that a new cache is given.
+    with (cache_of if options.taken else existing_cache_of)(options) as cache:
         if options.taken:
             cache.import_evidence(options.taken, tenant=options.tenant)
         if options.export:
@@ -114,9 +115,7 @@ def _evidence(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    if not in_database(options):
-        existing(options.directory)
-    with cache_of(options) as cache:
+    with existing_cache_of(options) as cache:
         count = cache.export(options.file, tenant=options.tenant)
     print_pairs({"exported": count}, as_json=options.json)
     return 0

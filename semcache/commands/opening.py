@@ -12,13 +12,14 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.catalog.builtin import Question
 from semcache.catalog.catalog import Catalog
 from semcache.demo import operations, sales
-from semcache.errors import ForeignDirectory, InvalidInput
+from semcache.errors import InvalidInput
 from semcache.semcache import SemCache
 from semcache.settings import PREFIX, Settings
 from semcache.sources.auth import Auth
 from semcache.sources.functions import load
 from semcache.sources.mcp import McpServer, McpServers
 from semcache.sources.openapi import OpenApiService
+from semcache.stores.directory import existing
 
 
 @contextmanager
@@ -95,23 +96,20 @@ def cache_of(options: argparse.Namespace) -> PlanCache:
     )
 
 
+def existing_cache_of(options: argparse.Namespace) -> PlanCache:
+    """Return the cache that the options name, for a command of no use on one that it would make.
+
+    Raises:
+        ForeignDirectory: there is none.
+    """
+    if not in_database(options):
+        existing(options.directory)
+    return cache_of(options)
+
+
 def in_database(options: argparse.Namespace) -> str | None:
     """Return the URL of the database that keeps the cache; None: a directory does."""
     return options.database or os.environ.get(f"{PREFIX}DATABASE")
-
-
-def existing(directory: Path) -> Path:
-    """Return `directory`, for a command that is of no use on a cache that it has just made.
-
-    Raises:
-        ForeignDirectory: nothing is there: it is rather a slip of the pen.
-    """
-    if not directory.exists():
-        raise ForeignDirectory(
-            f"there is no cache at {str(directory)!r}; name its directory (the first plan that is "
-            "stored makes one)"
-        )
-    return directory
 
 
 def encryption_key() -> str:

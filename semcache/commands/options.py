@@ -1,14 +1,17 @@
 """Options that several commands share."""
 
 import argparse
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semcache.settings import PREFIX
+
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - has no public name
 
-DIRECTORY = Path("indexes/default")
+DIRECTORY = "indexes/default"
 """Where a checkout keeps its cache."""
 
 
@@ -23,16 +26,31 @@ def add_command(
 
 def add_common(options: argparse.ArgumentParser, *, demo: bool = False) -> None:
     """Add where the cache is, whose it is, and how to print; `demo` keeps nothing by default."""
-    kept = "a temporary directory" if demo else str(DIRECTORY)
-    options.add_argument(
-        "--directory",
-        type=Path,
-        default=None if demo else DIRECTORY,
-        help=f"where the cache is kept (default: {kept})",
-    )
+    if demo:
+        said = "where the cache is kept (default: a temporary directory)"
+        options.add_argument("--directory", type=Path, help=said)
+    else:
+        add_directory(options)
     add_database(options)
     options.add_argument("--tenant", default="default", help="whose plans (default: default)")
     options.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_directory(options: argparse.ArgumentParser) -> None:
+    """Add which directory keeps the cache."""
+    options.add_argument(
+        "--directory",
+        type=_path,
+        default=os.environ.get(f"{PREFIX}DIRECTORY") or DIRECTORY,
+        help=f"where the cache is kept (default: {PREFIX}DIRECTORY, else {DIRECTORY})",
+    )
+
+
+def _path(given: str) -> Path:
+    try:
+        return Path(given).expanduser()
+    except RuntimeError as error:  # "~nobody/x" names the home of a user that there is not
+        raise argparse.ArgumentTypeError(f"{given!r} is in no user's home") from error
 
 
 def add_database(options: argparse.ArgumentParser) -> None:

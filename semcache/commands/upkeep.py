@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.canonical import Json, plain
-from semcache.commands.opening import cache_of, encryption_key, existing
-from semcache.commands.options import DIRECTORY, add_command, add_common, add_database
+from semcache.commands.opening import cache_of, encryption_key
+from semcache.commands.options import add_command, add_common, add_database, add_directory
 from semcache.commands.output import WRONG, print_json, print_pairs
 from semcache.settings import Settings
+from semcache.stores.directory import existing
 from semcache.stores.faiss import FaissIndex
 from semcache.stores.shelf import VIEWS, Shelf
 from semcache.upkeep.check import sound
@@ -60,12 +61,7 @@ def add(commands: "Commands") -> None:
 
 
 def _add_place(options: argparse.ArgumentParser) -> None:
-    options.add_argument(
-        "--directory",
-        type=Path,
-        default=DIRECTORY,
-        help=f"where the cache is kept (default: {DIRECTORY})",
-    )
+    add_directory(options)
     options.add_argument("--json", action="store_true", help="print JSON")
 
 

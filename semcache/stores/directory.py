@@ -3,6 +3,7 @@
 import contextlib
 import os
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 
 from semcache.canonical import Json, dumps, loads
@@ -58,6 +59,43 @@ def _begin(database: Path) -> None:
     """
     with contextlib.suppress(FileExistsError):
         os.close(os.open(database, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def existing(directory: Path) -> Path:
+    """Return `directory`, if a cache is kept in it; nothing is made.
+
+    For what is of no use on a cache that it has just made.
+
+    Raises:
+        ForeignDirectory: nothing of semcache is there: it is rather a slip of the pen.
+        StoreUnavailable: it cannot be looked into.
+    """
+    try:
+        if (directory / MANIFEST).is_file():
+            return directory
+        inside = list(directory.iterdir())
+        what = f"it has no {MANIFEST!r}" if inside else "it is empty"
+    except FileNotFoundError:
+        what, inside = "there is no such directory", []
+    except NotADirectoryError:
+        what, inside = "it is a file", []
+    except OSError as error:
+        raise StoreUnavailable(f"{str(directory)!r} cannot be looked into: {error}") from error
+    raise ForeignDirectory(
+        f"there is no cache at {str(directory)!r}: {what}{_beside(directory, inside)}; name the "
+        "directory of one (the first plan that is stored makes it)"
+    )
+
+
+def _beside(directory: Path, inside: list[Path]) -> str:
+    """Return, for an error, which cache in or beside `directory` may have been meant."""
+    try:
+        places = {*directory.parent.iterdir(), *inside}
+        names = sorted(str(place) for place in places if (place / MANIFEST).is_file())
+    except OSError:
+        return ""
+    near = get_close_matches(str(directory), names, n=1) or (names if len(names) == 1 else [])
+    return f" (there is one at {near[0]!r})" if near else ""
 
 
 def require(directory: Path) -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semcache.cache.views import NOTE
-from semcache.errors import ForeignDirectory
 from semcache.ports import Clock, PlanStore
+from semcache.stores.directory import existing
 from semcache.stores.disk import DiskStore
 from semcache.stores.encrypted import unlocked
 from semcache.stores.shelf import VIEWS, Shelf
@@ -35,9 +35,7 @@ def compact(directory: str | Path, *, clock: Clock, encryption_key: str = "") ->
         ForeignDirectory: there is no cache at `directory`.
         StoreUnavailable, StoreCorrupt, WrongKey: it cannot be opened or written.
     """
-    directory = Path(directory)
-    if not directory.is_dir():
-        raise ForeignDirectory(f"there is no cache at {str(directory)!r}")
+    directory = existing(Path(directory))
     before = room(directory)
     plain = DiskStore.open(directory)
     with closing(unlocked(plain, encryption_key, what=repr(str(directory)))) as store:

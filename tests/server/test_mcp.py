@@ -40,14 +40,14 @@ def address(calls: Calls) -> Iterator[str]:
     host, port = server.servers[0].sockets[0].getsockname()
     yield f"http://{host}:{port}/mcp"
     server.should_exit = True
-    thread.join(10)
+    thread.join()
 
 
 def over_http(address: str, token: str, work: Session) -> Any:
     async def main() -> Any:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
+            httpx2.AsyncClient(headers=headers, timeout=None, trust_env=False) as http,
             Client(streamable_http_client(address, http_client=http)) as client,
         ):
             return await work(client)
@@ -83,7 +83,7 @@ def test_over_http_nobody_is_served_without_a_token_that_is_known(address: str) 
     for token in ("", "Bearer nobody-0123456789", f"Basic {ACME}", f"Bearer {ACME}x"):
         headers = {"Accept": "application/json, text/event-stream"}
         headers |= {"Authorization": token} if token else {}
-        reply = httpx2.post(address, json=body, headers=headers)
+        reply = httpx2.post(address, json=body, headers=headers, timeout=None)
         assert reply.status_code == 401
         assert "entries" not in reply.text
 
@@ -97,7 +97,7 @@ def test_over_http_a_session_cannot_be_entered_with_another_tenants_token(addres
         },
     }  # fmt: skip
     headers = {"Accept": "application/json, text/event-stream"}
-    with httpx2.Client(trust_env=False) as http:
+    with httpx2.Client(timeout=None, trust_env=False) as http:
         ours = http.post(
             address, json=start, headers={**headers, "Authorization": f"Bearer {ACME}"}
         )
@@ -210,7 +210,7 @@ def test_the_command_serves_http_until_it_is_told_to_end(tmp_path: Path) -> None
             while not _listens(port):
                 assert process.poll() is None
                 time.sleep(0.05)
-            assert httpx2.post(address, json={}).status_code == 401
+            assert httpx2.post(address, json={}, timeout=None).status_code == 401
             assert over_http(address, ACME, work)["entries"] == 0
         finally:
             process.terminate()

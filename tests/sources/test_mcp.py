@@ -24,11 +24,23 @@ from semcache.semcache import SemCache
 from semcache.sources.mcp import McpServer, McpServers, server_at
 from semcache.testing import FakeClock, HashEmbedder
 
+PATIENT_S = 3600.0
+"""Seconds to wait where something is sure to happen: a loaded machine takes its time."""
+
+
+def opened(servers: Any, *, timeout_s: float = PATIENT_S, **more: Any) -> McpServers:
+    return McpServers.open(servers, timeout_s=timeout_s, **more)
+
 
 def call(servers: McpServers, name: str, **values: Json) -> Any:
     found = servers.catalog().get(name).call
     assert found is not None
     return found(values)
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("semcache.sources.connection.CLOSING_S", PATIENT_S)
 
 
 @pytest.fixture
@@ -41,13 +53,13 @@ def lasting(tmp_path_factory: pytest.TempPathFactory, weather_script: str) -> It
     """One server for all tests that leave it alive: starting one takes a second."""
     script = tmp_path_factory.mktemp("mcp") / "weather.py"
     script.write_text(weather_script, encoding="utf-8")
-    with McpServers.open({"weather": f"{sys.executable} {script}"}) as servers:
+    with opened({"weather": f"{sys.executable} {script}"}) as servers:
         yield servers
 
 
 @pytest.fixture
 def servers(weather: str, clock: FakeClock) -> Iterator[McpServers]:
-    with McpServers.open({"weather": weather}, ttl_s=60, clock=clock) as servers:
+    with opened({"weather": weather}, ttl_s=60, clock=clock) as servers:
         yield servers
 
 
@@ -60,7 +72,7 @@ def test_a_tool_that_takes_a_key_is_tried_again_with_the_same_one(
             {"id": "task1", "service": "w.book", "input": {"seat": "4A"}},
         ]
     }
-    with McpServers.open({"w": weather}, idempotency_keys={"w.book": "request"}) as servers:
+    with opened({"w": weather}, idempotency_keys={"w.book": "request"}) as servers:
         properties = servers.catalog().get("w.book").input_schema["properties"]
         with SemCache.open(
             catalog=servers.catalog(), embedder=HashEmbedder(), clock=clock
@@ -90,16 +102,16 @@ def test_tools_are_named_for_their_server_and_write_unless_they_say_otherwise(
 
 
 def test_two_servers_may_have_tools_of_one_name(weather: str) -> None:
-    with McpServers.open({"north": weather, "south": weather}) as servers:
+    with opened({"north": weather, "south": weather}) as servers:
         pids = {call(servers, f"{name}.get_weather", city="Oslo")["pid"] for name in servers.names}
         assert len(pids) == 2
 
 
 def test_the_caller_may_know_the_effect_of_a_tool_better(weather: str) -> None:
-    with McpServers.open({"w": weather}, effects={"w.set_alarm": "read"}) as servers:
+    with opened({"w": weather}, effects={"w.set_alarm": "read"}) as servers:
         assert servers.catalog().get("w.set_alarm").effect == "read"
     with pytest.raises(InvalidSettings, match=r"'w\.dance'"):
-        McpServers.open({"w": weather}, effects={"w.dance": "read"})
+        opened({"w": weather}, effects={"w.dance": "read"})
 
 
 def test_a_list_of_tools_is_asked_for_again_when_it_is_old(
@@ -140,7 +152,7 @@ def test_a_call_that_only_reads_is_repeated_once(servers: McpServers, tmp_path: 
 
 def test_a_server_that_dies_again_and_again_is_given_up(weather: str) -> None:
     with (
-        McpServers.open({"w": weather}, effects={"w.die": "read"}) as servers,
+        opened({"w": weather}, effects={"w.die": "read"}) as servers,
         pytest.raises(SourceUnavailable, match="died again"),
     ):
         call(servers, "w.die", code=1)
@@ -188,21 +200,23 @@ PRINTS = f"{sys.executable} -u -c \"print('not json\\n' * 1000, flush=True); inp
     ],
     ids=["garbage", "exits", "silent", "absent", "no port"],
 )
-def test_what_does_not_speak_mcp_is_a_typed_error_in_bounded_time(command: str, says: str) -> None:
+def test_what_does_not_speak_mcp_is_a_typed_error_as_soon_as_that_shows(
+    command: str, says: str
+) -> None:
     with pytest.raises(SourceUnavailable, match=says):
-        McpServers.open({"w": command}, timeout_s=1.0)
+        opened({"w": command})
 
 
 def test_a_server_that_prints_without_end_is_given_up(tmp_path: Path) -> None:
     script = tmp_path / "flood.py"
     script.write_text("import sys\nwhile True: sys.stdout.write('x' * 65536)", encoding="utf-8")
     with pytest.raises(SourceUnavailable, match="hello"):
-        McpServers.open({"w": f"{sys.executable} {script}"}, timeout_s=0.5)
+        opened({"w": f"{sys.executable} {script}"}, timeout_s=0.5)
 
 
 def test_a_failing_server_does_not_leave_the_others_running(weather: str) -> None:
     with pytest.raises(SourceUnavailable):
-        McpServers.open({"good": weather, "bad": "/no/such/program"})
+        opened({"good": weather, "bad": "/no/such/program"})
     assert [one.name for one in threading.enumerate() if one.name.endswith("-good")] == []
 
 
@@ -218,7 +232,7 @@ def test_a_failing_server_does_not_leave_the_others_running(weather: str) -> Non
 )
 def test_settings_that_cannot_be_used_are_refused(servers: Any, says: str) -> None:
     with pytest.raises(InvalidSettings, match=says):
-        McpServers.open(servers)
+        opened(servers)
 
 
 def test_secrets_of_a_server_are_not_shown() -> None:
@@ -251,7 +265,7 @@ def weather_at(weather: str) -> Iterator[Callable[[int], subprocess.Popen[bytes]
 
 def _listens(port: int) -> bool:
     # Asked in HTTP: a bare connect to a free port may reach its own other end.
-    asking = HTTPConnection("127.0.0.1", port, timeout=5)
+    asking = HTTPConnection("127.0.0.1", port, timeout=PATIENT_S)
     try:
         asking.request("GET", "/")
         return asking.getresponse().status == 404
@@ -272,7 +286,7 @@ def test_a_server_over_http_may_be_restarted_between_calls(
     weather_at: Callable[[int], subprocess.Popen[bytes]], port: int
 ) -> None:
     process = weather_at(port)
-    with McpServers.open({"w": f"http://127.0.0.1:{port}/mcp"}) as servers:
+    with opened({"w": f"http://127.0.0.1:{port}/mcp"}) as servers:
         first = call(servers, "w.get_weather", city="Oslo")
         process.kill()
         process.wait()
