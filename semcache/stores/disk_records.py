@@ -21,7 +21,7 @@ from semcache.stores.worth import replaced, unused
 if TYPE_CHECKING:
     from semcache.stores.database import Database
 
-KEPT_RECORDS = 1_000  # decoded records kept in memory; who serves them keeps what it made of them
+KEPT_RECORDS = 100  # decoded records kept in memory; who serves them keeps what it made of them
 
 _log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from semcache.ports import Vector, Vectors
 from semcache.stores.leading import SHARE, Leading, products
 from semcache.stores.rows import TIE, Rows
 
-MANY = 20_000
-"""Rows from which on bounds are worth their room; fewer are compared in a millisecond."""
+MANY = 5_000
+"""Rows from which on bounds are worth their room: fewer are compared as quickly without."""
 _HIGH = 16 * SHARE
 """Dimensions under which a row is hardly longer than what would bound it."""
 _SEEDS = 4

@@ -140,7 +140,7 @@ class Rows:
             if count <= 0:
                 return []
             places = self.near(rows, query, count)
-            return ranked([self._ids[i] for i in places], rows[places], query, count)
+            return ranked([self._ids[i] for i in places.tolist()], rows[places], query, count)
 
     def __len__(self) -> int:
         """Return how many vectors are kept."""

@@ -42,6 +42,8 @@ def ranked(
     Scores are computed again, row by row in float64: a matrix product rounds a row differently by
     where it stands, so equal vectors would come out unequal and ties would not be ties.
     """
-    scores = (rows * vector.astype(np.float64)).sum(axis=1).clip(-1.0, 1.0).tolist()
-    order = sorted(zip([-score for score in scores], ids, strict=True))
-    return [Neighbor(known, -behind) for behind, known in order[:count]]
+    scores = (rows * vector.astype(np.float64)).sum(axis=1)
+    # Two plain passes: `clip` takes ten times as long for so few.
+    behind = (-np.minimum(np.maximum(scores, -1.0), 1.0)).tolist()
+    order = sorted(zip(behind, ids, strict=True))
+    return [Neighbor(known, -far) for far, known in order[:count]]
