@@ -38,11 +38,11 @@ def labels(schemas: Iterable[JsonObject]) -> Mapping[str, Mapping[str, Value]]:
     taken: set[str] = set()
     for schema in schemas:
         for field, part in _parts(schema):
-            taken.update(_key(value) for value in _listed(part) if isinstance(value, str))
-            for words, value in _labeled(part):
-                known = found.setdefault(_key(words), Label(field, words, value))
+            taken.update(label_key(value) for value in _listed(part) if isinstance(value, str))
+            for words, value in labeled(part):
+                known = found.setdefault(label_key(words), Label(field, words, value))
                 if (type(known.value), known.value) != (type(value), value):
-                    taken.add(_key(words))
+                    taken.add(label_key(words))
     tables: dict[str, dict[str, Value]] = {}
     for key, label in found.items():
         if key not in taken:
@@ -57,7 +57,8 @@ def _parts(schema: JsonObject) -> Iterator[tuple[str, JsonObject]]:
             yield from ((field, part) for part in alternatives(described, schema))
 
 
-def _key(words: str) -> str:
+def label_key(words: str) -> str:
+    """Return what words of a label are compared by."""
     return " ".join(words.casefold().split())
 
 
@@ -66,8 +67,8 @@ def _listed(part: JsonObject) -> list[Json]:
     return [*(listed if isinstance(listed, list) else ()), part.get("const")]
 
 
-def _labeled(part: JsonObject) -> Iterator[tuple[str, Value]]:
-    """Yield words and value of each label that a field, or one of its alternatives, has."""
+def labeled(part: JsonObject) -> Iterator[tuple[str, Value]]:
+    """Yield words and value of each label that a field, or one of its alternatives, has itself."""
     listed = part.get("enum")
     told = [pair for name in NAMES for pair in _beside(part.get(name), listed)]
     told += _microsoft(part.get("x-ms-enum"))

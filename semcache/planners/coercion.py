@@ -1,8 +1,9 @@
 """Coercion: a value as a schema wants it, if nothing is lost on the way; else an error with why.
 
 "10" becomes 10 where a whole number is wanted, and stays text where text is; "01234" is never a
-number; "open" becomes `OPEN` where the schema lists that; one value becomes a list of one. What a
-schema bounds otherwise (lengths, patterns, ranges) is told by `Catalog.violations`.
+number; "open" becomes `OPEN` where the schema lists that, and "California" becomes `CA` where it
+calls that so; one value becomes a list of one. What a schema bounds otherwise (lengths, patterns,
+ranges) is told by `Catalog.violations`.
 """
 
 import json
@@ -13,6 +14,7 @@ from functools import partial
 from semcache.binding.codecs import integer, number, text
 from semcache.binding.types import choices, types
 from semcache.canonical import Json, JsonObject, as_object, plain, same
+from semcache.catalog.labels import label_key, labeled
 from semcache.errors import BindingError, InvalidJson, InvalidParameter
 from semcache.prompts.parameter import name_key
 from semcache.prompts.recognizers import DEFAULT
@@ -65,7 +67,7 @@ def _coerced(value: Json, schema: Json, root: JsonObject, depth: int) -> Json:
     parts = choices(schema, root)
     listed = [one for part in parts for one in _listed(part)]
     if listed and not isinstance(value, list):
-        return _one_of(value, listed, open_="string" in _free_types(parts))
+        return _one_of(value, listed, parts)
     wanted = types(schema, root)
     if not wanted or depth > MAX_DEPTH:
         return value
@@ -87,19 +89,49 @@ def _free_types(parts: Iterable[JsonObject]) -> set[Json]:
     return found
 
 
-def _one_of(value: Json, listed: list[Json], *, open_: bool) -> Json:
-    """Return the listed value that `value` is, but for case, spelling and text for a number."""
+def _one_of(value: Json, listed: list[Json], parts: list[JsonObject]) -> Json:
+    """Return the listed value that `value` is, but for case, spelling and text for a number.
+
+    What it is not, it may be called: the schema may have words for its values.
+    """
     for alike in (same, _same_case, _same_words, _same_text):
         found = [one for one in listed if alike(one, value)]
         if len(found) == 1 or (found and alike is same):
             return found[0]
         if found:
-            names = ", ".join(map(repr, found))
-            raise _Lossy(f"it could be any of {names}; spell it as one of them")
-    if open_:
+            raise _Lossy(_any_of(found))
+    if "string" in _free_types(parts):
         return value
+    called = _called(value, parts)
+    if len(called) == 1:
+        return called[0]
+    if called:
+        raise _Lossy(_any_of(called))
     names = ", ".join(map(repr, listed[:20])) + (", …" if len(listed) > 20 else "")
     raise _Lossy(f"expected one of {names}")
+
+
+def _any_of(found: Iterable[Json]) -> str:
+    return f"it could be any of {', '.join(map(repr, found))}; spell it as one of them"
+
+
+def _called(value: Json, parts: Iterable[JsonObject]) -> list[Json]:
+    """Return the different values that the schema labels with the words of `value`."""
+    if not isinstance(value, str):
+        return []
+    found = (one for part in parts for said, one in labeled(part) if _same_label(said, value))
+    different: list[Json] = []
+    for one in found:
+        if not any(same(one, other) for other in different):
+            different.append(one)
+    return different
+
+
+def _same_label(said: str, value: str) -> bool:
+    if label_key(said) == label_key(value):
+        return True
+    # Keys of names leave out what is no Latin letter or digit.
+    return said.isascii() and value.isascii() and name_key(said) == name_key(value)
 
 
 def _same_case(one: Json, value: Json) -> bool:

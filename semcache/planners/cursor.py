@@ -134,7 +134,7 @@ class Cursor:
         unit = self.unit(at)
         if unit is None:
             return None
-        closed: dict[str, Json] = {sense.field: sense.value for sense in unit.values()}
+        closed: dict[str, Json] = {sense.field: sense.meant for sense in unit.values()}
         mention = unit.mention
         if mention is None:
             return Term(unit, "closed", closed) if closed else None

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from semcache.binding.types import choices
 from semcache.canonical import Json, JsonObject
+from semcache.catalog.labels import Value, labeled
 from semcache.planners.intents import SubIntent
 from semcache.planners.operation_index import Known
 from semcache.planners.places import Place, places
@@ -13,6 +15,7 @@ from semcache.planners.proper import proper_names
 from semcache.planners.resolution import Asked, Wire
 from semcache.planners.synonyms import GENERAL, Synonyms, words
 from semcache.planners.wires import wired
+from semcache.prompts.closed import ClosedValues
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers import DEFAULT
@@ -122,25 +125,39 @@ def _is_relative(param: Parameter) -> bool:
     return any(one.relative and one.value == param.value for one in DEFAULT.find(said))
 
 
-def _closed(into: Sequence[Place], root: JsonObject) -> dict[str, list[str]]:
+def _closed(into: Sequence[Place], root: JsonObject) -> ClosedValues:
     found: dict[str, list[str]] = {}
+    labels: dict[str, dict[str, Value]] = {}
     left = MAX_CLOSED
     for place in into:
         texts = list(_texts(place.schema, root))[:left]
         if texts:
             found[place.name] = texts
             left -= len(texts)
-    return found
+        called = dict(islice(_called(place.schema, root), max(left, 0)))
+        if called:
+            labels[place.name] = called
+            left -= len(called)
+    return ClosedValues(found, labels=labels)
+
+
+def _parts(schema: JsonObject, root: JsonObject) -> Iterator[JsonObject]:
+    for part in choices(schema, root):
+        yield part
+        yield from choices(part.get("items"), root)
 
 
 def _texts(schema: JsonObject, root: JsonObject) -> Iterator[str]:
-    for part in choices(schema, root):
-        inner = choices(part.get("items"), root)
-        for one in (part, *inner):
-            listed = one.get("enum")
-            yield from (
-                v for v in (listed if isinstance(listed, list) else ()) if isinstance(v, str)
-            )
+    for part in _parts(schema, root):
+        listed = part.get("enum")
+        values = [*(listed if isinstance(listed, list) else ()), part.get("const")]
+        yield from (value for value in values if isinstance(value, str))
+
+
+def _called(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, Value]]:
+    """Yield the words that the schema has for its values."""
+    for part in _parts(schema, root):
+        yield from labeled(part)
 
 
 def _doubt(found: Placing, optional: set[str], known: Known) -> Unfit | None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.shape import Input, Shape, shape, snake
-from semcache.planners.lexicon import Sense, longest
+from semcache.planners.lexicon import PHRASES, Sense, longest
 from semcache.prompts.mentions import Mention
 from semcache.prompts.operators import aggregate_name
 from semcache.prompts.vocabulary import GETS, READS, Vocabulary, entity, query_fields
-from semcache.prompts.words import singular, tokens
+from semcache.prompts.words import CLOSED_CLASS, singular, tokens
 
 # Last word of a field's name → kinds of mention that are values of it without being told so.
 NAMES_OF_KINDS: dict[str, frozenset[str]] = {
@@ -206,7 +206,7 @@ def _frame(one: Shape, vocabulary: Vocabulary, typed: Iterable[str]) -> Frame:
     domains = {name: closed[name] for name in fields if name in closed}
     measure = snake(_default(one))
     words: dict[Words, tuple[Sense, ...]] = {}
-    for phrase, sense in _senses(one, noun, fields, domains, vocabulary.synonyms):
+    for phrase, sense in _senses(one, noun, fields, domains, vocabulary):
         if not phrase:  # a name or value of signs alone
             continue
         known = words.get(phrase, ())
@@ -236,7 +236,7 @@ def _senses(
     noun: str,
     fields: Iterable[str],
     domains: Mapping[str, Iterable[str]],
-    synonyms: Mapping[str, str],
+    vocabulary: Vocabulary,
 ) -> Iterator[tuple[Words, Sense]]:
     yield phrase_of(noun), Sense("entity", "literal")
     if one.query is None and one.verb not in READS:
@@ -248,9 +248,35 @@ def _senses(
         for value in values:
             canonical.setdefault(phrase_of(value), []).append((name, value))
             yield phrase_of(value), Sense("value", value, name)
+    yield from _synonyms(one, noun, fields, canonical, vocabulary.synonyms)
+    known = canonical.keys() | {phrase_of(word) for word in vocabulary.synonyms}
+    for phrase, sense in _labels(fields, vocabulary):
+        if phrase not in known:
+            yield phrase, sense
+
+
+def _synonyms(
+    one: Shape,
+    noun: str,
+    fields: Iterable[str],
+    canonical: Mapping[Words, list[tuple[str, str]]],
+    synonyms: Mapping[str, str],
+) -> Iterator[tuple[Words, Sense]]:
     for word, target in synonyms.items():
         for sense in _meant(phrase_of(target), one, noun, fields, canonical):
             yield phrase_of(word), sense
+
+
+def _labels(fields: Iterable[str], vocabulary: Vocabulary) -> Iterator[tuple[Words, Sense]]:
+    """Yield the words that schemas have for values of the fields."""
+    tables = {snake(name): table for name, table in vocabulary.labels.items()}
+    for name in fields:
+        for words, value in tables.get(name, {}).items():
+            # A word of general English ("all", "latest") keeps its own part in a request.
+            if tuple(tokens(words)) in PHRASES or words.casefold() in CLOSED_CLASS:
+                continue
+            typed = None if isinstance(value, str) else value
+            yield phrase_of(words), Sense("value", str(value), name, typed)
 
 
 def _meant(

@@ -19,6 +19,13 @@ class Sense(NamedTuple):
     """What it stands for: an operator, an aggregate, a direction, a field, a value."""
     field: str = ""
     """The field of a `value`."""
+    typed: int | float | bool | None = None
+    """What a `value` is where it is no text."""
+
+    @property
+    def meant(self) -> str | int | float | bool:
+        """What the phrase stands for, of its own type."""
+        return self.value if self.typed is None else self.typed
 
 
 # kind → value → phrases, separated by `|`.

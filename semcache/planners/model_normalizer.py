@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain, islice
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
@@ -119,7 +120,8 @@ def _words(vocabulary: Vocabulary) -> JsonObject:
     values: JsonObject = {
         field: list(domain[:MAX_VALUES]) for field, domain in vocabulary.closed.items()
     }
-    synonyms: JsonObject = dict(vocabulary.synonyms)
+    labels = (islice(table.items(), MAX_VALUES) for table in vocabulary.labels.values())
+    synonyms: JsonObject = {**dict(chain.from_iterable(labels)), **vocabulary.synonyms}
     return words | {"values": values, "synonyms": synonyms}
 
 

@@ -6,6 +6,7 @@ from typing import Self
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.labels import Value
 from semcache.catalog.shape import Shape, shape, snake
 from semcache.prompts.operators import (
     AGGREGATES,
@@ -45,6 +46,8 @@ class Vocabulary:
     """Word or phrase of a prompt → the action, entity, field or value that it stands for."""
     closed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Field → the only values that it can have."""
+    labels: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    """Field → words → the value that they stand for; values and synonyms go before these."""
 
     @classmethod
     def from_catalog(cls, catalog: Catalog) -> Self:
@@ -56,6 +59,7 @@ class Vocabulary:
             fields=_sorted(name for one in shapes for name in _fields(one)),
             synonyms=dict(catalog.synonyms),
             closed={name: tuple(values) for name, values in catalog.closed.items()},
+            labels={name: dict(table) for name, table in catalog.labels.items()},
         )
 
     def extended(
@@ -66,8 +70,12 @@ class Vocabulary:
         fields: Sequence[str] = (),
         synonyms: Mapping[str, str] | None = None,
         closed: Mapping[str, Sequence[str]] | None = None,
+        labels: Mapping[str, Mapping[str, Value]] | None = None,
     ) -> "Vocabulary":
-        """Return a vocabulary with these words too; a synonym or domain given again is replaced."""
+        """Return a vocabulary with these words too.
+
+        A synonym, and the domain or the labels of a field, are replaced where they are given again.
+        """
         domains = {name: tuple(values) for name, values in (closed or {}).items()}
         return replace(
             self,
@@ -76,6 +84,7 @@ class Vocabulary:
             fields=_sorted((*self.fields, *fields)),
             synonyms={**self.synonyms, **(synonyms or {})},
             closed={**self.closed, **domains},
+            labels={**self.labels, **(labels or {})},
         )
 
     def validate(self, schema: PromptSchema) -> tuple[str, ...]:

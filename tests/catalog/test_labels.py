@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from semcache import Miss, Parameter, PlanCache
+from semcache import Miss, Parameter, PlanCache, SemCache
 from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
@@ -174,3 +174,18 @@ def test_every_label_is_served_with_its_own_value_and_other_words_never(
         for words, mine in rest:
             assert served(asked, f"list trucks at {words}") == {"depot": mine}
         assert isinstance(asked.lookup(f"list trucks at {other}"), Miss)
+
+
+def test_another_wording_with_a_label_has_the_same_schema() -> None:
+    asked: list[JsonObject] = []
+
+    def query(values: JsonObject) -> JsonObject:
+        asked.append(values)
+        return {"count": len(asked)}
+
+    schema: JsonObject = {"type": "object", "properties": {"state": STATE}}
+    listing = Operation("list_orders", "List orders.", schema, effect="read", call=query)
+    with SemCache.open(catalog=Catalog([listing]), embedder=HashEmbedder()) as semcache:
+        semcache.run("list orders in California")
+        found = semcache.run("Could you please display the New York orders?")
+    assert (found.tier, asked) == ("schema", [{"state": "CA"}, {"state": "NY"}])

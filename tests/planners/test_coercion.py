@@ -11,6 +11,10 @@ from semcache.planners.coercion import coerced, fits
 
 INTEGER: JsonObject = {"type": "integer"}
 STATE: JsonObject = {"type": "string", "enum": ["OPEN", "CLOSED", "IN_PROGRESS"]}
+PLACE: JsonObject = {
+    "oneOf": [{"const": "CA", "title": "California"}, {"const": "NY", "title": "New York"}]
+}
+URGENCY: JsonObject = {"enum": [1, 2, 3], "x-enum-varnames": ["Later", "Soon", "AtOnce"]}
 DAY: JsonObject = {"type": "string", "format": "date"}
 
 
@@ -43,6 +47,12 @@ DAY: JsonObject = {"type": "string", "format": "date"}
         ('{"n": "3"}', {"type": "object", "properties": {"n": INTEGER}}, {"n": 3}),
         ({"n": "3", "m": 1}, {"type": "object", "properties": {"n": INTEGER}}, {"n": 3, "m": 1}),
         ("anything", {}, "anything"),
+        ("new  york", PLACE, "NY"),
+        ("California and NY", {"type": "array", "items": PLACE}, ["CA", "NY"]),
+        ("at once", URGENCY, 3),
+        ("AtOnce", URGENCY, 3),
+        ("Later", {"anyOf": [URGENCY, {"type": "string"}]}, "Later"),
+        ("Öl", {"enum": ["o", "a"], "enumNames": ["Öl", "Äl"]}, "o"),
     ],
 )
 def test_a_value_becomes_what_the_schema_wants(
@@ -57,6 +67,9 @@ def test_a_value_becomes_what_the_schema_wants(
     [
         ("01234", INTEGER, "a whole number"),
         ("2.5", INTEGER, "a whole number"),
+        ("Ontario", PLACE, "expected one of 'CA', 'NY'"),
+        ("Soon", {"enum": [1, 2], "enumNames": ["soon", "Soon"]}, "could be any of 1, 2"),
+        (4, URGENCY, "expected one of 1, 2, 3"),
         ("many", {"type": "number"}, "a number"),
         ("maybe", {"type": "boolean"}, "true or false"),
         (1, {"type": "boolean"}, "true or false"),

@@ -148,6 +148,15 @@ def test_the_model_sees_the_vocabulary_the_given_values_and_the_prompt_as_data()
     assert '"CA"' in user.content
 
 
+def test_the_model_sees_the_words_that_schemas_have_for_values() -> None:
+    model = ScriptedModel([workflow(BY_CATEGORY)])
+    words = WORDS.extended(labels={"state": {"California": "CA"}, "urgency": {"at once": 3}})
+    ModelNormalizer(model, vocabulary=words).normalize("sales in 2024", catalog=Catalog())
+    asked = model.calls[0][-1].content
+    assert '"California":"CA"' in asked.replace(": ", ":")
+    assert '"at once":3' in asked.replace(": ", ":")
+
+
 def test_the_vocabulary_comes_from_the_catalog() -> None:
     schema: JsonObject = {"type": "object", "properties": {"order_id": {"type": "string"}}}
     catalog = Catalog([Operation("get_order", "Return one order.", schema, effect="read")])

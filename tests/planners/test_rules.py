@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
 from semcache.errors import InvalidPrompt, NormalizationError
 from semcache.planners.rules import MAX_CATALOGS, MAX_TOKENS, RuleNormalizer
 from semcache.prompts.parameter import Parameter
@@ -301,3 +303,35 @@ def test_many_catalogs_do_not_pile_up(sales: Catalog) -> None:
     for i in range(MAX_CATALOGS + 3):
         rules.normalize("sales", catalog=Catalog([*sales], synonyms={f"word{i}": "sale"}))
     assert len(rules._known) == MAX_CATALOGS
+
+
+def depot(**fields: JsonObject) -> Catalog:
+    schema: JsonObject = {"type": "object", "properties": {**fields}}
+    return Catalog([Operation("list_orders", "List orders.", schema, effect="read")])
+
+
+def test_words_that_a_schema_has_for_a_value_are_read_as_that_value(
+    rules: RuleNormalizer,
+) -> None:
+    places: JsonObject = {
+        "oneOf": [{"const": "CA", "title": "California"}, {"const": "NY", "title": "New York"}]
+    }
+    urgency: JsonObject = {"enum": [1, 2], "x-enum-varnames": ["LATER", "AtOnce"]}
+    known = depot(state=places, urgency=urgency)
+    for prompt, params in [
+        ("list orders in New York", {"state": "NY"}),
+        ("show me the orders in NY", {"state": "NY"}),
+        ("orders in California with urgency at once", {"state": "CA", "urgency": 2}),
+    ]:
+        schema = rules.normalize(prompt, catalog=known)
+        assert (schema.params, schema.unexplained) == (params, ())
+
+
+def test_a_label_never_takes_a_word_of_english_or_one_that_is_declared_otherwise(
+    rules: RuleNormalizer,
+) -> None:
+    state: JsonObject = {"enum": ["*", "NY", "CA"], "enumNames": ["all", "Big Apple", "Coast"]}
+    catalog = Catalog(depot(state=state), synonyms={"coast": "NY"})
+    assert rules.normalize("list all orders", catalog=catalog).params == {}
+    assert rules.normalize("list orders in Big Apple", catalog=catalog).params == {"state": "NY"}
+    assert rules.normalize("list orders in coast", catalog=catalog).params == {"state": "NY"}

@@ -2,8 +2,9 @@ from typing import Literal
 
 import pytest
 
-from semcache.canonical import Json
+from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.vocabulary import Vocabulary
 from semcache.sources.functions import catalog_from
@@ -29,6 +30,15 @@ def cancel_order(*, order_id: str) -> None:
 @pytest.fixture
 def catalog() -> Catalog:
     return catalog_from(list_pull_requests, cancel_order, synonyms={"PR": "pull_request"})
+
+
+def test_labels_of_values_belong_to_it() -> None:
+    state: JsonObject = {"enum": ["CA", "NY"], "enumNames": ["California", "New York"]}
+    schema: JsonObject = {"type": "object", "properties": {"state": state}}
+    words = Vocabulary.from_catalog(Catalog([Operation("list_orders", "", schema, effect="read")]))
+    assert words.labels == {"state": {"California": "CA", "New York": "NY"}}
+    more = words.extended(labels={"state": {"Golden State": "CA"}})
+    assert more.labels == {"state": {"Golden State": "CA"}}
 
 
 def test_the_words_of_a_catalog_come_from_its_names_and_schemas(catalog: Catalog) -> None:
