@@ -36,6 +36,18 @@ def test_an_equal_template_is_served_without_embedding(
     assert embedder.texts == []
 
 
+# specs: C-14
+@pytest.mark.parametrize(
+    "prompt",
+    ["SALES IN 2023 BY CATEGORY", "  sales in 2023 by category!!", "Sales in 2023 by category."],
+)
+def test_case_and_closing_signs_of_a_goal_do_not_matter(cache: PlanCache, prompt: str) -> None:
+    cache.store("Sales in 2024 by category?", plan(year="2024"), params=[YEAR])
+    found = cache.lookup(prompt)
+    assert given_input(found) == {"year": "2023"}
+    assert found.trace.tiers == (("template", "hit"),)
+
+
 def test_an_unseen_value_is_found_where_a_template_has_its_slot(cache: PlanCache) -> None:
     city = {"city": "Springfield"}
     cache.store("monthly visitor report for Springfield", plan(**city), params=city)

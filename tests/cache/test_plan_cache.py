@@ -74,7 +74,7 @@ def test_what_is_embedded_names_no_value(cache: PlanCache, embedder: HashEmbedde
     assert "<city>" in said
 
 
-# specs: D-1
+# specs: C-14, D-1
 @pytest.mark.parametrize(
     "changed",
     [catalog("Sales of a given year."), catalog(year={"type": "string"})],
@@ -92,6 +92,8 @@ def test_a_changed_operation_makes_every_entry_of_before_a_miss(
         found = after.lookup("sales in 2023")
         assert isinstance(found, Miss)
         assert found.reason == "catalog"
+        assert found.nearest is not None
+        assert found.nearest.template == "sales in <year>"
         after.store("sales in 2024", plan(year="2024"), params=[YEAR])
         assert after.lookup("sales in 2023")
     with PlanCache.open(
@@ -155,6 +157,19 @@ def test_what_one_tenant_taught_is_no_value_for_another(cache: PlanCache) -> Non
     assert cache.lookup("visits to Springfield", tenant="umbrella").trace.template == (
         "visits to springfield"
     )
+
+
+# specs: C-14
+@pytest.mark.parametrize("language", ["ja", ""])
+def test_a_plan_for_another_language_is_a_reference_and_never_served(
+    cache: PlanCache, language: str
+) -> None:
+    stored = cache.store("sales in 2024", plan(year="2024"), params=[YEAR], grounding="en")
+    found = cache.lookup("Sales in 2023", grounding=language)
+    assert isinstance(found, Miss)
+    assert found.nearest is not None
+    assert (found.reason, found.nearest.entry) == ("grounding", stored.id)
+    assert cache.lookup("Sales in 2023", grounding="en")
 
 
 # specs: D-3
