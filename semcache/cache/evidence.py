@@ -1,7 +1,8 @@
 """Evidence of all tenants: kept in the store's notes, each tenant's apart."""
 
+import itertools
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from semcache.canonical import dumps, loads
@@ -18,6 +19,9 @@ EVERY = 64
 """Labels of a tenant between two writes of its evidence; what a crash loses."""
 
 
+_VERSIONS = itertools.count()
+
+
 @dataclass(slots=True)
 class Known:
     """A tenant's evidence, and what of it is not written yet."""
@@ -28,6 +32,8 @@ class Known:
     beliefs: Beliefs
     cutoff: float
     """Lowest score that may be served."""
+    version: int = field(default_factory=_VERSIONS.__next__)
+    """Another number whenever the evidence changed, and of no two tenants the same."""
 
 
 class EvidenceNotes:
@@ -133,3 +139,4 @@ class EvidenceNotes:
         known.model = Model(self._prior, known.evidence)
         known.beliefs = Beliefs(known.evidence)
         known.cutoff = raised(self._lowest, self._max_wrong, known.evidence.record)
+        known.version = next(_VERSIONS)

@@ -3,12 +3,14 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from semcache.cache.asked import Asked
 from semcache.cache.evidence import EvidenceNotes, Known
 from semcache.cache.view import View
 from semcache.cache.weighing import Weighed, weigh
+from semcache.cache.weighings import Weighings
 from semcache.matching.cautions import NEARLY, learn
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import Gates
@@ -46,6 +48,7 @@ class Labels:
     def __init__(self, store: PlanStore, prior: Prior, *, max_wrong: float, gates: Gates) -> None:
         self._notes = EvidenceNotes(store, prior, max_wrong=max_wrong)
         self._gates = gates
+        self._weighings = Weighings()
         self._asked: _Remembered = OrderedDict()
         self._answered: _Remembered = OrderedDict()
         """Those whose prompts were planned since: a hit among them may still be judged."""
@@ -58,7 +61,9 @@ class Labels:
             StoreUnavailable: the evidence cannot be read.
         """
         with self._lock:
-            weighed = self._weighed(view, asked, neighbors)
+            known = self._notes.of(asked.tenant)
+            anew = partial(weigh, known, view, asked, neighbors, self._gates)
+            weighed = self._weighings.of(known, view, asked, neighbors, anew)
             key = (asked.tenant, asked.shown)
             plain = self._asked.get(key, ())[:1] if asked.supposed else ()
             _remember(self._asked, key, (*plain, _Read(weighed, asked.supposed)))
@@ -81,7 +86,7 @@ class Labels:
         """
         left = [neighbor for neighbor in neighbors if neighbor.id not in without]
         with self._lock:
-            found = self._weighed(view, asked, left)
+            found = weigh(self._notes.of(asked.tenant), view, asked, left, self._gates)
             other = next((one for one in found if one.featured.near.family == family), None)
             key = (asked.tenant, asked.shown)
             if other is not None and key in self._asked:
@@ -89,11 +94,6 @@ class Labels:
                 last = last._replace(others=(*last.others, other))
                 self._asked[key] = (*before, last)
             return other
-
-    def _weighed(
-        self, view: View, asked: Asked, neighbors: Sequence[Neighbor]
-    ) -> tuple[Weighed, ...]:
-        return weigh(self._notes.of(asked.tenant), view, asked, neighbors, self._gates)
 
     # Learning ------------------------------------------------------------------------------
 
@@ -168,6 +168,7 @@ class Labels:
         """Drop what is in memory of the tenant, or of all (None)."""
         with self._lock:
             self._notes.forget(tenant)
+            self._weighings.forget(tenant)
             for remembered in (self._asked, self._answered):
                 for key in [key for key in remembered if tenant in {None, key[0]}]:
                     del remembered[key]

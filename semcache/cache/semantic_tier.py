@@ -71,15 +71,22 @@ def _neighbors(lookup: Lookup, asked: Asked) -> Sequence[Neighbor] | None:
     """Return what is near in meaning, nearest first; None if the embedder failed."""
     # Families are told apart by their members, so that risk is weighed over more of them.
     wanted = lookup.parts.neighbors * WIDER
+    text, view = embedded_text(asked.template), lookup.view
+    version = view.version  # before the search, which may see what comes with the next one
+    known = view.nearby.get(text, version)
+    if known is not None:
+        return known
     try:
         with lookup.timed("embed"):
-            vector = lookup.parts.embedder.embed([embedded_text(asked.template)])[0]
+            vector = lookup.parts.embedder.embed([text])[0]
         with lookup.timed("search"):
-            return lookup.view.index.search(vector, wanted)
+            found = view.index.search(vector, wanted)
     except (EmbeddingError, InvalidVector) as error:
         lookup.parts.failed(asked.tenant, "embedder", error)
         lookup.trouble = "embedder_failed"
         return None
+    view.nearby.put(text, version, found)
+    return found
 
 
 def _least_risk(

@@ -26,7 +26,7 @@ class _Judged(NamedTuple):
     doubts: tuple[Doubt, ...] = ()
 
 
-class _Bar(NamedTuple):
+class Bar(NamedTuple):
     """What families are judged by."""
 
     asking: Asking
@@ -44,7 +44,7 @@ class Weighed:
     featured: Featured
     score: float
     """Log odds that it has the prompt's plan."""
-    _bar: _Bar | None = field(repr=False)
+    _bar: Bar | None = field(repr=False)
     _judged: _Judged | None = field(default=None, repr=False)
 
     @property
@@ -71,6 +71,10 @@ class Weighed:
             self._bar = None
         return self._judged
 
+    def judged_by(self, bar: Bar | None) -> "Weighed":
+        """Return the same family to be judged by `bar` where it was not judged yet."""
+        return Weighed(self.featured, self.score, bar, self._judged)
+
     def settle(self) -> None:
         """Let go of what it is judged by, once the lookup is over: families are kept for longer."""
         self._bar = None
@@ -83,6 +87,25 @@ def weigh(
     near = _comparable(view, asked, neighbors, gates)
     if not near:
         return ()
+    bar = _bar(known, view, asked)
+    found = featured(bar.asking, near)
+    keys = [one.keys for one in found]
+    scores = known.model.scores([one.values for one in found], keys)
+    weighed = [Weighed(one, score, bar) for one, score in zip(found, scores, strict=True)]
+    weighed.sort(key=lambda one: (-one.score, one.entry))
+    weighed[0].judge()  # the first is served or learned from; the others may never be asked about
+    return tuple(weighed)
+
+
+def weighed_alike(
+    known: Known, view: View, asked: Asked, weighed: Sequence[Weighed]
+) -> tuple[Weighed, ...]:
+    """Return families weighed for a prompt that differs from `asked` in nothing but values."""
+    bar = _bar(known, view, asked)
+    return tuple([one.judged_by(bar) for one in weighed])
+
+
+def _bar(known: Known, view: View, asked: Asked) -> Bar:
     asking = Asking(
         words=content(asked.given_template.text),
         slots=asked.given_template.slots,
@@ -92,17 +115,10 @@ def weigh(
         known=known.beliefs,
         supposed=asked.supposed,
     )
-    found = featured(asking, near)
-    keys = [one.keys for one in found]
-    scores = known.model.scores([one.values for one in found], keys)
-    bar = _Bar(asking, known.cutoff)
-    weighed = [Weighed(one, score, bar) for one, score in zip(found, scores, strict=True)]
-    weighed.sort(key=lambda one: (-one.score, one.entry))
-    weighed[0].judge()  # the first is served or learned from; the others may never be asked about
-    return tuple(weighed)
+    return Bar(asking, known.cutoff)
 
 
-def _judged(one: Featured, score: float, bar: _Bar) -> _Judged:
+def _judged(one: Featured, score: float, bar: Bar) -> _Judged:
     supposed = unproven_values(bar.asking)
     if supposed:
         reason = f"not known to be values: {', '.join(map(repr, supposed))}"
