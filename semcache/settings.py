@@ -147,6 +147,8 @@ class Settings:
     def __post_init__(self) -> None:
         for name in _RANGES:
             _check_range(name, getattr(self, name))
+        for one in fields(self):
+            _check_kind(one.name, getattr(self, one.name), one.default)
         if self.directory is not None and "\0" in str(self.directory):
             raise InvalidSettings(f"directory is {str(self.directory)!r}; a path holds no NUL")
         if self.ttl_slides not in SLIDES:
@@ -156,7 +158,7 @@ class Settings:
             raise InvalidSettings(
                 f"database_search is {self.database_search!r}; expected {' or '.join(_SEARCHES)}"
             )
-        if self.max_wrong is not None and not 0 < self.max_wrong < 1:
+        if self.max_wrong is not None and not _is_share(self.max_wrong):
             raise InvalidSettings(
                 f"max_wrong is {self.max_wrong!r}; expected a share between 0 and 1, or None"
             )
@@ -276,6 +278,20 @@ def _check_range(name: str, value: object) -> None:
         raise InvalidSettings(f"{name} is {value!r}; expected {wanted}")
     if not low <= value <= high:
         raise InvalidSettings(f"{name} is {value!r}; expected {low:g} to {high:g}")
+
+
+def _check_kind(name: str, value: object, default: object) -> None:
+    """Refuse what is no text, no path or neither true nor false where that is wanted."""
+    for kind, expected in ((bool, "True or False"), (str, "text")):
+        if isinstance(default, kind) and not isinstance(value, kind):
+            found = f"of type {type(value).__name__}" if name in _SECRET else repr(value)
+            raise InvalidSettings(f"{name} is {found}; expected {expected}")
+    if name == "directory" and not isinstance(value, Path | None):
+        raise InvalidSettings(f"directory is {value!r}; expected a Path, or None for memory")
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and 0 < value < 1
 
 
 def _known(chosen: Mapping[str, object], hints: Mapping[str, object]) -> None:

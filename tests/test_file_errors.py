@@ -173,6 +173,13 @@ def test_it_is_said_what_is_where_a_cache_was_looked_for_and_which_was_meant(
     assert not [*Path("void").iterdir()]
 
 
+@pytest.mark.parametrize("target", ["cache", "./cache", "cache/../cache", "linked"])
+def test_a_cache_is_not_copied_onto_itself(capsys: pytest.CaptureFixture[str], target: str) -> None:
+    PlanCache.open("cache", embedder=HashEmbedder()).close()
+    Path("linked").symlink_to("cache")
+    assert "FROM and TO at once" in _refused(capsys, "migrate", "cache", target)
+
+
 def test_plans_do_not_move_from_a_place_that_is_not_there(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

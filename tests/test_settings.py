@@ -97,11 +97,27 @@ def test_a_setting_that_cannot_be_used_is_named(name: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("threshold", "0.9"), ("neighbors", 1.5), ("max_entries", 0), ("max_steps", True)],
+    [
+        ("threshold", "0.9"),
+        ("neighbors", 1.5),
+        ("max_entries", 0),
+        ("max_steps", True),
+        ("max_wrong", "0.01"),
+        ("frozen", "no"),
+        ("model", 7),
+        ("directory", "plans"),
+    ],
 )
 def test_settings_made_by_hand_are_checked_too(name: str, value: Any) -> None:
     with pytest.raises(InvalidSettings, match=name):
         Settings(**{name: value})
+
+
+def test_a_secret_of_another_type_is_not_shown() -> None:
+    secret: Any = b"s3cret"
+    with pytest.raises(InvalidSettings, match="encryption_key is of type bytes") as told:
+        Settings(encryption_key=secret)
+    assert "s3cret" not in str(told.value)
 
 
 @pytest.mark.parametrize("content", [b"threshold = ", b"\xff\xfe", b"[table]\nx = 1"])

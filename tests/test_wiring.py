@@ -34,6 +34,26 @@ def test_the_machines_clock_tells_time_and_never_runs_backwards() -> None:
     assert clock.monotonic() >= before
 
 
+@pytest.mark.parametrize(
+    ("name", "part", "says"),
+    [
+        ("catalog", {"operations": []}, "expected a Catalog"),
+        ("embedder", "all-MiniLM-L6-v2", "expected an Embedder such as"),
+        ("observer", 5, "something to call"),
+        ("redact", "[email]", "a function from text to text"),
+        ("verifier", print, "expected a Verifier"),
+    ],
+)
+def test_a_part_of_another_kind_is_named_with_what_was_expected(
+    name: str, part: Any, says: str
+) -> None:
+    given: dict[str, Any] = {"embedder": HashEmbedder(), name: part}
+    with pytest.raises(InvalidSettings, match=f"{name} is .*{says}"):
+        PlanCache.open(**given)
+    with pytest.raises(InvalidSettings, match=f"{name} is .*{says}"):
+        SemCache.open(**{"catalog": CATALOG, **given})
+
+
 def test_a_reporter_passes_events_on() -> None:
     seen: list[Event] = []
     Reporter(seen.append)(EVENT)

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from semcache.cache.asked import Asked, ask
+from semcache.cache.checks import check_tenant
 from semcache.cache.recent import Recent
 from semcache.cache.view import View
 from semcache.catalog.catalog import Catalog
-from semcache.errors import InvalidInput, InvalidPrompt, ModelError, NormalizationError
+from semcache.errors import InvalidPrompt, ModelError, NormalizationError
 from semcache.ports import Clock, Normalizer
 from semcache.prompts.closed import ClosedValues
 from semcache.prompts.mentions import Mention, find_mentions
@@ -123,9 +124,3 @@ class Asking:
         given = by_name(params) if isinstance(params, Mapping) else ()
         _, _, secrets = hide(prompt, (), plain=(), redact=self.redact, given=given)
         return secrets.clean(text)
-
-
-def check_tenant(tenant: object) -> None:
-    """Raise `InvalidInput` unless `tenant` can name one."""
-    if not isinstance(tenant, str) or not tenant or not tenant.isprintable() or len(tenant) > 256:
-        raise InvalidInput(f"tenant is {tenant!r}; expected printable text of 1 to 256 characters")

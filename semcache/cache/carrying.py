@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from semcache.cache.asking import check_tenant
+from semcache.cache.checks import check_tenant
 from semcache.cache.entry import Entry, from_record
 from semcache.cache.evidence_file import read_evidence, write_evidence
 from semcache.cache.keeping import Keeping
@@ -26,6 +26,7 @@ class Carrying:
         Raises:
             StoreUnavailable: the store cannot be read.
         """
+        check_tenant(tenant)
         found = []
         for record in self._shared.store.scan(tenant):
             try:
@@ -50,6 +51,7 @@ class Carrying:
 
     def export_evidence(self, path: Path, tenant: str) -> int:
         """Write the tenant's evidence to a file; return from how many labels it is."""
+        check_tenant(tenant)
         evidence = self._labels.evidence(tenant)
         write_evidence(path, evidence)
         return evidence.labels

@@ -1,12 +1,12 @@
 """Judging: what a caller, or a plan made anew, says of a hit is taken to heart."""
 
+from semcache.cache.checks import check_right, hit_of
 from semcache.cache.found import Found, Hit
 from semcache.cache.joining import Joining
 from semcache.cache.labels import Labels
 from semcache.cache.shared import Shared
 from semcache.cache.vetoes import Vetoes
 from semcache.canonical import same
-from semcache.errors import InvalidInput
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.template import TemplateText
 
@@ -22,16 +22,14 @@ class Judging:
 
     def feedback(self, found: Found, *, right: bool) -> None:
         """Take a caller's word; see `PlanCache.feedback`."""
-        if not isinstance(found, Hit):
-            raise InvalidInput(
-                "feedback is about a hit; a miss served nothing that could be judged"
-            )
-        self._shared.reports.count(found.trace.tenant, "right" if right else "wrong")
-        self.judged(found, right=right)
+        hit = hit_of(found)
+        check_right(right)
+        self._shared.reports.count(hit.trace.tenant, "right" if right else "wrong")
+        self.judged(hit, right=right)
         if right:
-            self._joining.right(found)
+            self._joining.right(hit)
         else:
-            self._take_back(found)
+            self._take_back(hit)
 
     def _take_back(self, hit: Hit) -> None:
         tenant = hit.trace.tenant
@@ -46,7 +44,7 @@ class Judging:
 
     def audit(self, hit: Hit, plan: ExecutionPlan) -> bool:
         """Compare a hit with the plan that was made all the same; see `PlanCache.audit`."""
-        tenant = hit.trace.tenant
+        tenant = hit_of(hit).trace.tenant
         agrees = same(hit.plan.to_dict(), plan.to_dict())
         self._shared.reports.count(tenant, "explored")
         if not agrees:
@@ -56,7 +54,8 @@ class Judging:
 
     def judged(self, hit: Hit, *, right: bool, explored: bool = False) -> None:
         """Let the risk model know how a hit turned out; nothing is vetoed or removed."""
-        if hit.tier == "semantic":
+        check_right(right)
+        if hit_of(hit).tier == "semantic":
             with self._shared.trouble.guarded(hit.trace.tenant):
                 tenant, prompt = hit.trace.tenant, hit.trace.prompt
                 self._labels.judged(tenant, prompt, hit.entry, right=right, explored=explored)

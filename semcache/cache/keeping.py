@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from semcache.cache.admission import admit, readable
 from semcache.cache.asked import Asked
+from semcache.cache.checks import check_schema, check_tags, check_word
 from semcache.cache.entry import Entry, from_record
 from semcache.cache.family import family
 from semcache.cache.labels import Labels
@@ -108,6 +109,10 @@ class Keeping:
         schema: PromptSchema | None = None,
     ) -> "_Made":
         text, given = self._shared.asking.checked(prompt, tenant, params)
+        check_tags(tags)
+        check_schema(schema)
+        check_word("grounding", grounding)
+        check_word("planner", planner)
         catalog = self._shared.asking.catalog
         decoded = readable(plan, catalog)
         view = self._view(tenant)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from semcache.cache.checks import check_schema, check_word
 from semcache.cache.found import Found, Miss, Trace
 from semcache.cache.looking import Lookup, Parts
 from semcache.cache.semantic_tier import grey
@@ -41,6 +42,8 @@ class Lookups:
     ) -> Found:
         """Return a hit or a miss; see `PlanCache.lookup`."""
         text, given = self._shared.asking.checked(prompt, tenant, params)
+        check_schema(schema)
+        check_word("grounding", grounding)
         above = self._stricter(threshold)
         parts = self.parts if above is None else replace(self.parts, above=above)
         start = parts.clock.monotonic()

@@ -7,6 +7,7 @@ from typing import Literal
 
 from semcache.cache.asking import Asking
 from semcache.cache.carrying import Carrying
+from semcache.cache.checks import check_tenant
 from semcache.cache.entry import Decoded, Entry
 from semcache.cache.found import Found, Hit
 from semcache.cache.joining import Joining
@@ -419,6 +420,7 @@ class PlanCache(Closing):
         Raises:
             StoreUnavailable: the store cannot be read.
         """
+        check_tenant(tenant)
         return statistics(self._counters.read(tenant), self._store.count(tenant))
 
     def evidence(self, *, tenant: str = "default") -> Evidence:
@@ -427,6 +429,7 @@ class PlanCache(Closing):
         Raises:
             StoreUnavailable: the store cannot be read.
         """
+        check_tenant(tenant)
         return self._labels.evidence(tenant)
 
     def export_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
@@ -453,6 +456,7 @@ class PlanCache(Closing):
         Raises:
             StoreUnavailable: the store cannot be read.
         """
+        check_tenant(tenant)
         return self._views.current(tenant).learned
 
     def export(self, path: str | Path, *, tenant: str = "default") -> int:

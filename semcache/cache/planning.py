@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from semcache.cache.checks import check_found
 from semcache.cache.flight import Flights
 from semcache.cache.found import Found
 from semcache.cache.trouble import Trouble
@@ -54,6 +55,7 @@ class Planning:
     @contextmanager
     def once(self, found: Found) -> Iterator[bool]:
         """Plan alone for what was looked up; give whether to look it up again."""
+        check_found(found)
         trace = found.trace
         with self.alone(trace.tenant, trace.template or trace.prompt) as waited:
             yield waited or self._changed(trace.tenant, trace.change)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from semcache.cache.checks import check_tenant, check_word
 from semcache.cache.shared import Shared
 from semcache.errors import InvalidInput
 
@@ -26,10 +27,14 @@ class Removal:
         key: str | None,
     ) -> int:
         """Remove what any of these names; return how many entries. See `PlanCache.invalidate`."""
+        check_tenant(tenant)
         labels = {"tag": tag, "operation": operation, "key": key}
         wanted = [f"{name}:{value}" for name, value in labels.items() if value is not None]
         if not wanted and entry is None:
             raise InvalidInput("name an id, a tag, an operation or a key; `clear` removes all")
+        for name, value in {**labels, "id": entry}.items():
+            if value is not None:
+                check_word(name, value)
         removed = 0
         with self._trouble.guarded(tenant):
             ids = {entry} if entry is not None else set()
@@ -42,6 +47,7 @@ class Removal:
 
     def expired(self, tenant: str) -> int:
         """Remove what has expired by now; return how many entries."""
+        check_tenant(tenant)
         removed = 0
         with self._trouble.guarded(tenant):
             now = self._clock.now()
@@ -53,6 +59,8 @@ class Removal:
 
     def everything(self, tenant: str | None) -> int:
         """Remove and forget everything of the tenant, or of all (None); return how many entries."""
+        if tenant is not None:
+            check_tenant(tenant)
         removed = 0
         with self._trouble.guarded(tenant or ""):
             removed = self._store.clear(tenant)

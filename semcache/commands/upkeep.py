@@ -11,6 +11,7 @@ from semcache.canonical import Json, plain
 from semcache.commands.opening import cache_of, encryption_key
 from semcache.commands.options import add_command, add_common, add_database, add_directory
 from semcache.commands.output import WRONG, print_json, print_pairs
+from semcache.errors import InvalidInput
 from semcache.settings import Settings
 from semcache.stores.directory import existing
 from semcache.stores.faiss import FaissIndex
@@ -122,6 +123,7 @@ def _compact(options: argparse.Namespace) -> int:
 
 
 def _migrate(options: argparse.Namespace) -> int:
+    _refuse_same(options.source, options.target)
     with ExitStack() as stack:
         source, target = (
             stack.enter_context(closing(open_store(settings)))
@@ -133,6 +135,19 @@ def _migrate(options: argparse.Namespace) -> int:
         done = migrate(source, target)
     print_pairs({**asdict(done), "passed_over": list(done.passed_over)}, as_json=options.json)
     return WRONG if done.passed_over else 0
+
+
+def _refuse_same(source: str, target: str) -> None:
+    """Refuse to copy a cache onto itself.
+
+    Raises:
+        InvalidInput: both name one place.
+    """
+    same = source == target
+    if not same and Path(source).is_dir() and Path(target).is_dir():
+        same = Path(source).samefile(target)
+    if same:
+        raise InvalidInput(f"{target!r} is FROM and TO at once; name another place to copy to")
 
 
 def _settings(place: str, variable: str, *, there: bool) -> Settings:

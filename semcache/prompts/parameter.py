@@ -59,10 +59,12 @@ def by_name(params: Mapping[str, object] | Iterable[Parameter] | None) -> tuple[
     """Return `params` as parameters, whether they came as name → value or as parameters.
 
     Raises:
-        InvalidParameter: a value is not JSON, or two names differ only in spelling.
+        InvalidParameter: there are no names, a value is not JSON, or two names differ only in
+            spelling.
     """
     if params is None:
         return ()
+    _check_given(params)
     if isinstance(params, Mapping):
         given = tuple(Parameter(name, _json(name, value)) for name, value in params.items())
     else:
@@ -80,6 +82,13 @@ def by_name(params: Mapping[str, object] | Iterable[Parameter] | None) -> tuple[
             )
         seen[key] = parameter.name
     return given
+
+
+def _check_given(params: object) -> None:
+    if isinstance(params, str | bytes) or not isinstance(params, Iterable):
+        raise InvalidParameter(
+            f"params is {params!r}; expected a mapping of names to values, or Parameters"
+        )
 
 
 def _json(name: str, value: object) -> Json:

@@ -21,6 +21,7 @@ from semcache.stores.disk_responses import DiskResponses
 from semcache.stores.responses import MemoryResponses
 from semcache.wiring.clock import SystemClock
 from semcache.wiring.models import open_embedder
+from semcache.wiring.parts import check_parts
 from semcache.wiring.reporter import Reporter
 from semcache.wiring.stores import open_snapshots, open_store, searching, snapshot_note
 
@@ -39,6 +40,9 @@ def open_plan_cache(
     verifier: Verifier | None,
 ) -> PlanCache:
     """Return a plan cache for these settings; see `PlanCache.open`."""
+    check_parts(
+        catalog=catalog, embedder=embedder, observer=observer, redact=redact, verifier=verifier
+    )
     return plan_cache(
         settings,
         store=open_store(settings),

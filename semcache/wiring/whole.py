@@ -40,6 +40,7 @@ from semcache.stores.memory import MemoryStore
 from semcache.wiring.caches import model_responses, plan_cache
 from semcache.wiring.clock import SystemClock
 from semcache.wiring.models import open_embedder, open_model
+from semcache.wiring.parts import check_parts
 from semcache.wiring.planners import normalizers, planners, resolver
 from semcache.wiring.reporter import Reporter
 from semcache.wiring.stores import open_store
@@ -61,6 +62,9 @@ def open_semcache(
     verifier: Verifier | None = None,
 ) -> SemCache:
     """Return a SemCache for these settings; see `SemCache.open`."""
+    check_parts(
+        catalog=catalog, embedder=embedder, observer=observer, redact=redact, verifier=verifier
+    )
     if directory is not None:
         settings = replace(settings, directory=directory)
     catalog = catalog.with_builtins([ask_user(), PARTING, *TRANSFORMS])
