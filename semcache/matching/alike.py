@@ -2,57 +2,12 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from semcache.matching.content import ADJUNCTS, MARKS
+from semcache.matching.content import ADJUNCTS
 from semcache.matching.forms import is_mistyped, is_other_thing, stem
-from semcache.prompts.words import (
-    AGGREGATION,
-    COMPARISON,
-    CONJUNCTIONS,
-    DIRECTION,
-    FUNCTION_WORDS,
-    NEGATION,
-    ORDER,
-    POLITENESS,
-    QUANTIFIERS,
-    REQUESTS,
-    ROLES,
-    SCOPE,
-)
-
-WordClass: TypeAlias = Literal["slot", "meaning", "role", "light", "digit", "open"]
-"""`meaning`: closed-class words that steer a plan (not, over, first, sum…). `role`: other
-prepositions. `light`: articles, pronouns, courtesy. `digit`: a bare number. `open`: the rest."""
-
-_MEANING = (
-    NEGATION
-    | COMPARISON
-    | DIRECTION
-    | AGGREGATION
-    | ORDER
-    | SCOPE
-    | CONJUNCTIONS
-    | QUANTIFIERS
-    | MARKS
-    | {"count"}
-)
-_ROLE = ROLES - _MEANING
-_LIGHT = (FUNCTION_WORDS | POLITENESS | REQUESTS) - _MEANING - _ROLE
-
-
-@lru_cache(maxsize=20_000)
-def word_class(word: str) -> WordClass:
-    """Return the class of a content word."""
-    if word.startswith("<") and word not in MARKS:
-        return "slot"
-    if word in _MEANING:
-        return "meaning"
-    if word in _ROLE:
-        return "role"
-    if word in _LIGHT:
-        return "light"
-    return "digit" if word.isdigit() else "open"
+from semcache.matching.heads import switches
+from semcache.matching.word_class import word_class
 
 
 @lru_cache(maxsize=50_000)
@@ -86,6 +41,9 @@ class Difference(NamedTuple):  # made for every neighbor: a third of the time of
     turned: bool = False
     """Whether another order joins other words: "depots of each truck" for "trucks of each depot",
     and not just a phrase that stands elsewhere."""
+    switched: tuple[str, ...] = ()
+    """Words that steer a plan and stand before one another's words: "the first dose of the last
+    visit" for "the last dose of the first visit"."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -117,8 +75,11 @@ def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
         shared, theirs = _settled(shared), _settled(theirs)
     moved = 0 if shared == theirs else len(shared) - len(pairs) - _longest_common(shared, theirs)
     turned = moved > 0 and (len(shared) != len(theirs) or _is_turned(shared, theirs))
+    switched = switches(mine, its) if moved > 0 else ()
     if not pairs:
-        return Difference(tuple(extra), tuple(missing), 0, max(0, moved), turned=turned)
+        return Difference(
+            tuple(extra), tuple(missing), 0, max(0, moved), turned=turned, switched=switched
+        )
     return Difference(
         tuple(extra),
         tuple(missing),
@@ -131,6 +92,7 @@ def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
             if stem(word) == stem(other) and is_other_thing(word, other)
         ),
         turned=turned,
+        switched=switched,
     )
 
 

@@ -2,8 +2,8 @@
 
 import math
 
-from semcache.matching.alike import word_class
 from semcache.matching.evidence import Evidence, kind
+from semcache.matching.word_class import word_class
 
 WEIGHTS = {"open": 1.0, "meaning": 1.2, "digit": 1.5, "slot": 1.5, "role": 0.4, "light": 0.3}
 """What a word that differs costs, by its class."""

@@ -9,9 +9,10 @@ it after a few. What turns a sentence into its opposite is cleared by no other w
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from semcache.matching.alike import Difference, word_class
+from semcache.matching.alike import Difference
 from semcache.matching.content import MARKS
 from semcache.matching.evidence import MOVED, TURNED, Evidence
+from semcache.matching.word_class import word_class
 from semcache.prompts.words import (
     AGGREGATION,
     COMPARISON,
@@ -25,6 +26,9 @@ from semcache.prompts.words import (
 
 CLEARED = 0.2
 """Share of other plans up to which differences of a kind are harmless."""
+CLEARED_AT_LARGE = 0.15
+"""The same of steering words of all kinds, to speak for one of them: after five labels that said so
+and none against."""
 NEARLY = 1.0
 """Log odds below the lowest score served from which a label counts: the risk was low."""
 _STANDS_FOR = 2.0
@@ -56,14 +60,18 @@ _PARTING = frozenset({"moved", "turned", "conjunction", "role", "role for role"}
 _SORT_OF = {word: sort for sort, words in reversed(_SORTS.items()) for word in words}
 """Of a word that is of several sorts, the first."""
 
-_NEVER = frozenset({"unheard", "party"})
+_NEVER = frozenset({"unheard", "party", "switched"})
 """Kinds that no record clears: a word that no entry uses is a value or a condition, whatever others
-like it were; and which of two values is which is another question each time."""
+like it were; which of two values is which is another question each time, and so is which of two
+things is the first and which the last."""
 _APART = frozenset({"negation", "exchanged", "other"})
 """Kinds of which each word has only its own record: negations, and one steering word in place of
 another."""
-_WIDE = frozenset({"moved", "form", "role"})
-"""Kinds that speak for one another; of the rest each only for itself."""
+_LIGHT = frozenset({"moved", "form", "role"})
+"""Kinds that speak for one another. The others, which steer a plan, do so with more labels: who
+chats with a service says "so", "there" and "should" of anything."""
+_ANY, _STEERING = "any", "steering at large"
+"""Keys of what these came to together."""
 
 
 class Doubt(NamedTuple):
@@ -82,6 +90,7 @@ class Cautions:
         self,
         difference: Difference,
         *,
+        switched: frozenset[str],
         unheard: frozenset[str],
         formed: frozenset[str],
         exchanged: frozenset[str],
@@ -89,7 +98,12 @@ class Cautions:
         parties: bool,
     ) -> None:
         """Take what words are already known as; `parties`: several values of one type are said."""
-        self._named = (("unheard", unheard), ("form", formed), ("exchanged", exchanged))
+        self._named = (
+            ("switched", switched),
+            ("unheard", unheard),
+            ("form", formed),
+            ("exchanged", exchanged),
+        )
         self._repeated = repeated
         self._parties = parties
         self._both = set(map(_sort, difference.extra)) & set(map(_sort, difference.missing))
@@ -118,21 +132,23 @@ def keys(doubt: Doubt) -> tuple[str, ...]:
     own = f"{doubt.caution} {doubt.word}"
     if doubt.caution in _APART:
         return (own,)
-    return ("any", doubt.caution, own) if doubt.caution in _WIDE else (doubt.caution, own)
+    return (_ANY if doubt.caution in _LIGHT else _STEERING, doubt.caution, own)
 
 
 def is_cleared(doubt: Doubt, evidence: Evidence) -> bool:
     """Return whether differences of its kind turned out harmless where the risk was low.
 
-    Of all kinds, of its own, and of its word: each stands in for the next until that has counts of
-    its own.
+    Of all kinds like it, of its own, and of its word: each stands in for the next until that has
+    counts of its own.
     """
     if doubt.caution in _NEVER:
         return False
     share = _UNKNOWN
     for key in keys(doubt):
         same, other = evidence.doubted.of(key)
-        share = (other + _STANDS_FOR * share) / (same + other + _STANDS_FOR)
+        of_key = (other + _STANDS_FOR * share) / (same + other + _STANDS_FOR)
+        # What steers a plan in another way speaks for a word only where nearly all of it was idle.
+        share = _UNKNOWN if key == _STEERING and of_key > CLEARED_AT_LARGE else of_key
     return share <= CLEARED
 
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
-from semcache.matching.alike import Difference, compare, word_class
+from semcache.matching.alike import Difference, compare
 from semcache.matching.asking import Asking
 from semcache.matching.beliefs import WEIGHTS, Beliefs
 from semcache.matching.evidence import leanings, swap
+from semcache.matching.word_class import word_class
 from semcache.prompts.template import Slot
 
 

@@ -10,12 +10,13 @@ condition that no plan knows, unless the caller gave the values.
 import math
 from collections.abc import Sequence
 
-from semcache.matching.alike import Difference, word_class
+from semcache.matching.alike import Difference
 from semcache.matching.asking import Asking
 from semcache.matching.beliefs import Beliefs, upper_share
 from semcache.matching.cautions import STEERING, Cautions, Doubt, is_cleared
 from semcache.matching.evidence import MOVED, TURNED, Evidence, kind, order
 from semcache.matching.families import Families
+from semcache.matching.word_class import word_class
 from semcache.prompts.words import PRONOUNS
 
 PROVEN = 0.45
@@ -43,6 +44,8 @@ def doubts(difference: Difference, asking: Asking) -> tuple[Doubt, ...]:
     typed = [word for word in difference.typed if asking.families.using(word)]
     words = [*dict.fromkeys((*difference.words, *difference.formed, *typed))]
     words += [order(difference)] if difference.moved else []
+    switched = frozenset(difference.switched)
+    words += difference.switched
     if not words:
         return ()
     formed = frozenset((*difference.formed, *typed))
@@ -54,13 +57,15 @@ def doubts(difference: Difference, asking: Asking) -> tuple[Doubt, ...]:
     doubtful = [
         word
         for word in words
-        if (_must_be_proven(word) or word in must) and beliefs.upper(word) > PROVEN
+        if word in switched
+        or ((_must_be_proven(word) or word in must) and beliefs.upper(word) > PROVEN)
     ]
     if not doubtful:
         return ()
     habits = _habits(difference)
     cautions = Cautions(
         difference,
+        switched=switched,
         unheard=unheard,
         formed=formed,
         exchanged=exchanged,
@@ -70,7 +75,7 @@ def doubts(difference: Difference, asking: Asking) -> tuple[Doubt, ...]:
     return tuple(
         cautions.doubt(word)
         for word in doubtful
-        if not (kind(word) in habits and _is_habit(word, beliefs))
+        if word in switched or not (kind(word) in habits and _is_habit(word, beliefs))
     )
 
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.matching.alike import compare, is_alike, word_class
+from semcache.matching.alike import compare, is_alike
+from semcache.matching.word_class import word_class
 
 WORDS = st.lists(
     st.sampled_from("order orders paid unpaid over under state city <year> not".split()), max_size=8

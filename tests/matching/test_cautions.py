@@ -51,6 +51,32 @@ def test_a_difference_is_named_after_its_kind(mine: str, its: str, caution: str)
     assert set(cautions(mine, its)) == {caution}
 
 
+@pytest.mark.parametrize(
+    ("mine", "its"),
+    [
+        ("first dose last visit", "last dose first visit"),
+        ("maximum price minimum stock", "minimum price maximum stock"),
+        ("paid not shipped", "shipped not paid"),
+    ],
+)
+def test_steering_words_before_one_anothers_heads_are_a_kind_of_their_own(
+    mine: str, its: str
+) -> None:
+    assert "switched" in cautions(mine, its)
+
+
+@pytest.mark.parametrize(
+    ("mine", "its"),
+    [
+        ("last visit first dose", "first dose last visit"),
+        ("not paid order last month", "order last month not paid"),
+        ("over <number_0> under <number_1>", "under <number_0> over <number_1>"),
+    ],
+)
+def test_steering_words_that_move_with_their_heads_are_not_switched(mine: str, its: str) -> None:
+    assert "switched" not in cautions(mine, its)
+
+
 def test_what_tells_two_values_of_one_type_apart_is_a_kind_of_its_own() -> None:
     two = (Slot("name", "", "from", "Ada", "Ada"), Slot("name", "", "to", "Bo", "Bo"))
     mine, its = "mail forward from <name>", "forward mail to <name>"
@@ -83,7 +109,27 @@ def test_the_nearer_the_kind_the_fewer_labels_clear_it_and_one_against_takes_it_
     assert not is_cleared(asked, evidence)
 
 
-def test_light_kinds_speak_for_one_another_and_steering_kinds_only_for_themselves() -> None:
+def test_many_idle_steering_words_of_all_kinds_speak_for_one_another_until_one_steers() -> None:
+    evidence, asked = Evidence(), Doubt("when", "steering")
+    for word in ("first", "so", "all", "and"):
+        learn(evidence, [Doubt(word, word)], same=True)
+        assert not is_cleared(asked, evidence)
+    learn(evidence, [Doubt("should", "should")], same=True)
+    assert is_cleared(asked, evidence)
+    learn(evidence, [Doubt("before", "direction")], same=False)
+    assert not is_cleared(asked, evidence)
+    assert not is_cleared(Doubt("before", "direction"), evidence)
+
+
+@pytest.mark.parametrize("caution", ["negation", "exchanged", "other"])
+def test_what_turns_a_sentence_into_its_opposite_is_cleared_by_nothing_else(caution: str) -> None:
+    evidence = Evidence()
+    for _ in range(50):
+        learn(evidence, [Doubt("first", "order"), Doubt("no", caution)], same=True)
+    assert not is_cleared(Doubt("not", caution), evidence)
+
+
+def test_light_kinds_speak_for_no_steering_kind() -> None:
     evidence = Evidence()
     for _ in range(20):
         learn(evidence, [Doubt(MOVED, "moved"), Doubt("at", "role")], same=True)
@@ -115,7 +161,7 @@ def test_a_negation_is_cleared_by_no_other_negation() -> None:
     assert not is_cleared(Doubt("not", "negation"), evidence)
 
 
-@given(st.lists(st.booleans(), max_size=40), st.sampled_from(["unheard", "party"]))
+@given(st.lists(st.booleans(), max_size=40), st.sampled_from(["unheard", "party", "switched"]))
 def test_a_word_nobody_used_and_what_parts_two_values_are_cleared_by_nothing(
     labels: list[bool], caution: str
 ) -> None:

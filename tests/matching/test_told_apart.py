@@ -50,6 +50,11 @@ APART = [
     ("all orders of the current month", "only orders of the current month"),
     ("the current price of the product", "the previous price of the product"),
     ("the capital of the largest state", "the largest capital of the state"),
+    (
+        "What was the first invoice of the last customer?",
+        "What was the last invoice of the first customer?",
+    ),
+    ("orders that were paid but not shipped", "orders that were shipped but not paid"),
     ("are all the invoices paid", "list all the paid invoices"),
     ("does the store sell red shoes", "which red shoes does the store sell"),
     ("Is the warehouse open on Sunday?", "when is the warehouse open on Sunday"),
