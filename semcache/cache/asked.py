@@ -1,10 +1,10 @@
 """A prompt as the tiers see it: its text, mentions, template text, and what the caller gave."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 
-from semcache.matching.pair import Side
+from semcache.matching.pair import Side, held
 from semcache.prompts.given import given_template
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention, find_mentions
@@ -54,6 +54,7 @@ class Asked:
             names=frozenset(self.given),
             catalog=self.catalog,
             grounding=self.grounding,
+            said=frozenset() if self.given else said(self.mentions),
         )
 
     def aligned(self, mentions: Sequence[Mention]) -> "Asked":
@@ -65,6 +66,11 @@ class Asked:
     def supposing(self, reading: Reading) -> "Asked":
         """Return the same prompt with what was supposed."""
         return replace(self.aligned(reading.mentions), supposed=reading.supposed)
+
+
+def said(mentions: Iterable[Mention]) -> frozenset[str]:
+    """Return the words of `mentions` and their values, case aside."""
+    return frozenset(each for mention in mentions for each in held(mention.text, mention.value))
 
 
 def ask(

@@ -11,13 +11,15 @@ from semcache.cache.reading import Reading
 from semcache.canonical import Json, JsonObject, digest, dumps, loads, spelled
 from semcache.errors import BindingError, StoreCorrupt
 from semcache.forks import Lock
-from semcache.matching.pair import Side
+from semcache.matching.pair import Held, Side, held
 from semcache.ports import Record, Vector
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.template import Slot, TemplateText
 
 FORMAT = 2
 """Version of the JSON of an entry; a reader refuses others."""
+_OF_PARTS = frozenset({"echo", "shape"})
+"""Pins that other words than the source's may satisfy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +93,16 @@ class Entry:
         side = self._side
         if side is None:
             names = frozenset(name_key(name) for name in self.named)
-            side = Side(self.template, names, self.catalog, self.grounding)
+            side = Side(self.template, names, self.catalog, self.grounding, held=self._held())
             object.__setattr__(self, "_side", side)
         return side
+
+    def _held(self) -> tuple[Held, ...]:
+        """Return the words that every prompt must say which comes without values."""
+        pinned = {p.param for p in self.plan.pinned if p.why not in _OF_PARTS and not p.path}
+        slots = self.template.slots
+        kept = [slots[i] for i, name in enumerate(self.plan.carriers) if name in pinned]
+        return tuple(held(s.mention_text, s.value) for s in kept if not s.relative)
 
     @property
     def given(self) -> TemplateText:

@@ -9,7 +9,7 @@ from sys import intern
 from typing import Any, Self
 
 from semcache.canonical import Json
-from semcache.matching.pair import Side
+from semcache.matching.pair import Held, Side
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import Slot, TemplateText
 
@@ -51,10 +51,11 @@ class Seen:
 
     def pack(self) -> bytes:
         """Return it as one line of JSON."""
-        template, names, catalog, grounding = self.side
+        template, names, catalog, grounding, _, held = self.side
         row: list[Json] = [*_packed(template), [*sorted(names)], catalog, grounding]
         row += [self.label, self.examples, [*self.fixed], self.change, self.said, self.given]
         row.append(_packed(self.without_given) if self.without_given is not None else None)
+        row.append([[*each] for each in held])
         return json.dumps(row, separators=(",", ":"), allow_nan=False).encode()
 
     @classmethod
@@ -74,9 +75,16 @@ class Seen:
             said,
             given,
             bare,
+            held,
         ) = row
         return cls(
-            Side(_unpacked(text, slots), _names(tuple(names)), intern(catalog), intern(grounding)),
+            Side(
+                _unpacked(text, slots),
+                _names(tuple(names)),
+                intern(catalog),
+                intern(grounding),
+                held=tuple([Held(*each) for each in held]),
+            ),
             text if label == text else label,
             examples,
             tuple(fixed),

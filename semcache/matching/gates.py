@@ -61,6 +61,7 @@ _SAME_CATALOG = Verdict("catalog", passed=True)
 _SAME_GROUNDING = Verdict("grounding", passed=True)
 _SAME_PARAMETERS = Verdict("parameters", passed=True)
 _SAME_SLOTS = Verdict("slots", passed=True)
+_SAME_HELD = Verdict("pinned", passed=True)
 
 
 def catalog(pair: Pair) -> Verdict:
@@ -118,6 +119,23 @@ def _other_slots(mine: tuple[str, ...], its: tuple[str, ...]) -> Verdict:
     return Verdict("slots", passed=False, reason=f"{_list(mine)} against {_list(its)}")
 
 
+def held(pair: Pair) -> Verdict:
+    """Pass if a prompt that comes without values says what the candidate's plan holds on to.
+
+    Binding would refuse it too; here it does not crowd out those that can be bound, nor count
+    against them.
+    """
+    candidate = pair.candidate
+    if not candidate.held or pair.query.names:
+        return _SAME_HELD
+    said = pair.query.said
+    for each in candidate.held:
+        if each.words not in said and each.value not in said:
+            reason = f"the plan was made for {each.words!r}, which is not said here"
+            return Verdict("pinned", passed=False, reason=reason)
+    return _SAME_HELD
+
+
 def _own_agree(pair: Pair) -> bool:
     mine, its = pair.query.template, pair.candidate.template
     kinds, others = _own_kinds(mine), _own_kinds(its)
@@ -171,12 +189,12 @@ def _list(kinds: Iterable[str]) -> str:
 
 def risk_gates() -> Gates:
     """Return the gates that a candidate must pass whatever its risk is."""
-    return Gates((catalog, grounding, parameters, slots))
+    return Gates((catalog, grounding, parameters, slots, held))
 
 
 def looked_at(candidate: Side) -> tuple[object, ...]:
     """Return what `risk_gates` look at in a candidate for a prompt that comes without values."""
-    return candidate.catalog, candidate.grounding, candidate.template.signature
+    return candidate.catalog, candidate.grounding, candidate.template.signature, candidate.held
 
 
 def exact_gates() -> Gates:

@@ -3,7 +3,21 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from semcache.canonical import Json
 from semcache.prompts.template import TemplateText
+
+
+class Held(NamedTuple):
+    """Words of an entry's prompt that its plan holds on to, case aside."""
+
+    words: str
+    value: str
+    """The value that they carried, as text."""
+
+
+def held(words: str, value: Json) -> Held:
+    """Return words of a prompt and the value that they carry, as two prompts are compared."""
+    return Held(" ".join(words.casefold().split()), str(value).casefold())
 
 
 class Side(NamedTuple):  # as `Pair`
@@ -17,6 +31,11 @@ class Side(NamedTuple):  # as `Pair`
     """Fingerprint of the catalog in force; empty without one."""
     grounding: str = ""
     """Which grounding is in force; empty for none."""
+    said: frozenset[str] = frozenset()
+    """Of a prompt that comes without values: the words of its mentions, and their values, case
+    aside."""
+    held: tuple[Held, ...] = ()
+    """Of an entry: what it was made for that a prompt without values must say too."""
 
 
 class Pair(NamedTuple):  # made for every candidate: half the time of a frozen dataclass

@@ -14,13 +14,15 @@ from semcache.matching.gates import (
     slots,
     threshold,
 )
-from semcache.matching.pair import Pair, Side, Verdict
+from semcache.matching.gates import held as held_words
+from semcache.matching.pair import Pair, Side, Verdict, held
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import mask
 
 
-def side(text: str = "sales in 2024", *names: str, **more: str) -> Side:
-    return Side(template=mask(text, find_mentions(text)), names=frozenset(names), **more)
+def side(text: str = "sales in 2024", *names: str, catalog: str = "", grounding: str = "") -> Side:
+    template = mask(text, find_mentions(text))
+    return Side(template, frozenset(names), catalog, grounding)
 
 
 def pair(query: Side | None = None, candidate: Side | None = None, score: float = 1.0) -> Pair:
@@ -76,6 +78,17 @@ def test_other_slots_are_refused_by_their_names() -> None:
     assert verdict == Verdict("slots", passed=False, reason="<money> against none")
 
 
+def test_what_a_plan_holds_on_to_must_be_said_unless_the_values_are_given() -> None:
+    candidate = side("sales in 2024")._replace(held=(held("Reno ", "NV"), held("2024", 2024)))
+    query = side("sales in 2024")
+    assert not held_words(pair(query, candidate)).passed
+    for words in ("RENO", "nv"):
+        said = query._replace(said=frozenset({words.casefold(), "2024"}))
+        assert held_words(pair(said, candidate)).passed
+    assert held_words(pair(side("sales in 2024", "city"), candidate)).passed
+    assert held_words(pair(query, query)).passed
+
+
 def test_gates_are_asked_in_order_until_one_refuses() -> None:
     gates = risk_gates() + threshold(0.95)
     verdicts = gates(pair(side("sales in 2023"), side("returns in 2024"), 0.9))
@@ -84,9 +97,10 @@ def test_gates_are_asked_in_order_until_one_refuses() -> None:
         "grounding",
         "parameters",
         "slots",
+        "pinned",
         "threshold",
     ]
-    assert [v.passed for v in verdicts] == [True] * 4 + [False]
+    assert [v.passed for v in verdicts] == [True] * 5 + [False]
     other = gates(pair(side("sales", catalog="a"), side("returns"), 0.5))
     assert [v.gate for v in other] == ["catalog"]
 
