@@ -303,8 +303,8 @@ def handicapped(prior: Prior, by: float) -> Prior:
 def table(hits: Hits) -> tuple[Step, ...]:
     """Return what was served at each score or over, highest score first."""
     steps = []
-    for quarter in range(48, int(SERVED_FROM * 8) - 1, -1):
-        score = quarter / 8
+    for sixteenth in range(96, int(SERVED_FROM * 16) - 1, -1):
+        score = sixteenth / 16
         over = [right for z, right in hits if z >= score]
         steps.append(Step(score, len(over), len(over) - sum(over)))
     return tuple(steps)
