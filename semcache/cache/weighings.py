@@ -40,7 +40,7 @@ class Weighings:
         """
         if asked.supposed:
             return weigh()
-        key = _but_for_values(asked)
+        key = _but_for_values(asked, view)
         kept = self._kept.get(key)
         if kept is not None and kept.neighbors is neighbors and kept.version == known.version:
             return weighed_alike(known, view, asked, kept.weighed)
@@ -69,9 +69,11 @@ class _Key(NamedTuple):
     given: frozenset[str]
     catalog: str
     grounding: str
+    said: frozenset[str]
+    """Its values too where an entry holds on to some; empty where none does."""
 
 
-def _but_for_values(asked: Asked) -> _Key:
+def _but_for_values(asked: Asked, view: View) -> _Key:
     template = asked.given_template
     return _Key(
         asked.tenant,
@@ -80,4 +82,5 @@ def _but_for_values(asked: Asked) -> _Key:
         frozenset(asked.given),
         asked.catalog,
         asked.grounding,
+        asked.side().said if view.fixed else frozenset(),
     )

@@ -39,6 +39,19 @@ def test_a_paraphrase_asked_again_with_other_values_is_not_embedded_again(clock:
         assert len(embedder.texts) == count
 
 
+def test_what_plans_were_made_for_is_looked_for_in_each_prompt_anew(clock: FakeClock) -> None:
+    with PlanCache.open(
+        embedder=HashEmbedder(), clock=clock, threshold=0.1, max_wrong=0.5
+    ) as cache:
+        for year in (2023, 2024):
+            cache.store(f"sales in {year}", plan(f"view {year % 7}"), params={"year": year})
+        for year in (2023, 2024, 2023):
+            found = cache.lookup(f"please show me the sales in {year} report")
+            assert isinstance(found, Hit)
+            assert found.plan.to_dict() == plan(f"view {year % 7}")
+        assert not cache.lookup("please show me the sales in 2025 report")
+
+
 PROMPTS = st.sampled_from(
     [
         "sales in 2024",
