@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.ports import Vector, Vectors
-from semcache.stores.leading import SHARE, Leading, products
+from semcache.stores.leading import LEAST, Leading, alone, products
 from semcache.stores.rows import TIE, Rows
 
 MANY = 5_000
 """Rows from which on bounds are worth their room: fewer are compared as quickly without."""
-_HIGH = 16 * SHARE
-"""Dimensions under which a row is hardly longer than what would bound it."""
-_SEEDS = 4
+_SEEDS = 2
 """Times as many rows as asked for are compared first, to know what the others must reach."""
+_SLACK = 4
+"""A search asks for as many rows as those before needed, and for one more of so many."""
 _FEW = 8
 """Bounds help if less than one row in so many is left to compare: those stand apart in memory."""
 
@@ -40,8 +40,8 @@ class FaissIndex(Rows):
 
     def wrote(self, place: int, row: Vector) -> None:
         """Keep the bounds in step."""
-        if self._leading is not None:
-            self._leading.write(place, row)
+        if self._leading is not None and not self._leading.write(place, row):
+            self._leading = None  # a row longer than all before: the next search begins anew
 
     def near(self, rows: Vectors, query: Vector, count: int) -> NDArray[np.int64]:
         """Return the places of the best rows; see `Rows`."""
@@ -51,11 +51,11 @@ class FaissIndex(Rows):
 
     def bounding(self, rows: Vectors) -> Leading | None:
         """Return what bounds the rows; None if they are few, or another thread works it out."""
-        if len(rows) < self.many or rows.shape[1] < _HIGH:
+        if len(rows) < self.many or rows.shape[1] < LEAST:
             return None
         # What was chosen for fewer rows bounds the others too, but maybe not well.
         found = self._leading
-        if found is not None and len(rows) < 2 * found.chosen:
+        if found is not None and len(rows) < 2 * found.choice.rows:
             return found
         if not self._choosing.acquire(blocking=False):
             return found
@@ -69,29 +69,28 @@ class FaissIndex(Rows):
 def _among(leading: Leading, rows: Vectors, query: Vector, count: int) -> NDArray[np.int64] | None:
     """Compare only rows that may be among the best; None if those are too many."""
     seeds = _SEEDS * count
-    if seeds >= len(rows):
-        return None
-    bounds = leading.bounds(query, len(rows))
-    first = np.argpartition(bounds, len(rows) - seeds)[len(rows) - seeds :]
-    # Of the rows compared so far `count` reach this, so the last of the best does.
-    least = np.partition(products(rows[first], query), seeds - count)[seeds - count]
-    places = np.flatnonzero(bounds >= least - TIE)
-    if len(places) > len(rows) // _FEW:
-        return None
-    scores = products(rows[places], query)
-    last = np.partition(scores, len(scores) - count)[len(scores) - count]
-    found: NDArray[np.int64] = places[scores >= last - TIE]
-    return found
+    wanted = max(seeds, leading.needed + leading.needed // _SLACK)
+    while wanted <= len(rows) // _FEW:
+        bounds, places = leading.nearest(query, wanted, len(rows))
+        scores = products(rows[places[:seeds]], query)
+        # Of the rows compared so far `count` reach this, so the last of the best does.
+        least = np.partition(scores, seeds - count)[seeds - count]
+        needed = int(np.count_nonzero(bounds >= least - TIE))
+        if needed < wanted:  # else there may be more of them
+            leading.needed = max(needed, leading.needed - leading.needed // _SLACK)
+            places = places[:needed]
+            scores = products(rows[places], query)
+            last = np.partition(scores, needed - count)[needed - count]
+            found: NDArray[np.int64] = places[scores >= last - TIE]
+            return found
+        wanted *= 4
+    return None
 
 
 def _of_all(rows: Vectors, query: Vector, count: int) -> NDArray[np.int64]:
     import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
 
-    # One query gains nothing from more threads, and where cores are busy it waits for them: 13 to
-    # 40 ms instead of 5 ms at 100,000 rows on 2 cores. The number is this thread's, so put it back.
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
+    with alone():
         # FAISS breaks ties as it likes, so ask on until the last one found is clearly behind.
         wanted = min(count + 8, len(rows))
         while True:
@@ -100,5 +99,3 @@ def _of_all(rows: Vectors, query: Vector, count: int) -> NDArray[np.int64]:
                 found: NDArray[np.int64] = places[0]
                 return found
             wanted = min(4 * wanted, len(rows))
-    finally:
-        faiss.omp_set_num_threads(threads)

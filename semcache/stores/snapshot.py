@@ -4,9 +4,9 @@
     {"change":…,"dimension":…,"ids":[…],"rows":…}
     rows * dimension little-endian float32
 
-With bounds (`"bounds":{"chosen":…,"directions":…}`, see `leading`) their numbers follow, of the
-same kind: dimension * directions, then rows * (directions + 1). Blanks behind the JSON let all of
-them begin at a multiple of 64 bytes.
+With bounds (`"bounds":{"chosen":…,"width":…}`, see `leading`) there follow, of the same kind,
+dimension * (width - 2) numbers, the directions, and 2 * width - 2 more, mean and steps; then
+rows * width bytes. Blanks behind the JSON let the first number begin at a multiple of 64 bytes.
 
 Not FAISS's own format: that one loads silently with a flipped byte, and says nothing of ids.
 """
@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from semcache.canonical import Json, JsonObject, dumps, loads
 from semcache.errors import IndexCorrupt, InvalidJson, StoreUnavailable
 from semcache.ports import Vectors
 from semcache.stores.files import write_aside
-from semcache.stores.leading import Leading
+from semcache.stores.leading import Choice, Leading
 
 _MAGIC = b"semcache-index 1 "
 _FIRST = len(_MAGIC) + 64 + 1  # bytes of the first line
@@ -62,15 +61,17 @@ def write_snapshot(
         "ids": list(ids),
         "rows": len(ids),
     }
-    numbers = [vectors]
+    numbers, codes = [vectors], np.zeros(0, np.uint8)
     if leading is not None:
-        directions = leading.directions
-        head["bounds"] = {"chosen": leading.chosen, "directions": directions.shape[1]}
-        numbers += [directions, leading.short(len(ids))]
+        choice = leading.choice
+        head["bounds"] = {"chosen": choice.rows, "width": len(choice.steps)}
+        numbers += [choice.directions, choice.mean, choice.steps]
+        codes = leading.codes(len(ids))
     said = dumps(head).encode()
     body = said + b" " * (-(_FIRST + len(said) + 1) % 64) + b"\n"
     parts = [memoryview(body)]
     parts += [memoryview(np.ascontiguousarray(rows, dtype="<f4").data) for rows in numbers]
+    parts.append(memoryview(codes.data))
     check = hashlib.sha256()
     for part in parts:
         check.update(part)
@@ -106,25 +107,30 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def _snapshot(head: Json, content: bytes, start: int) -> Snapshot:
-    numbers = np.frombuffer(content, dtype="<f4", offset=start)
     match head:
         case {"change": int(change), "dimension": int(dimension), "ids": list(ids), **more}:
-            size = len(ids) * dimension if "bounds" in more else len(numbers)
-            rows = numbers[:size].reshape(len(ids), dimension)
-            leading = _leading(more["bounds"], rows, numbers[size:]) if "bounds" in more else None
+            size = len(ids) * dimension
+            rows = np.frombuffer(content, "<f4", size, start).reshape(len(ids), dimension)
+            rest = memoryview(content)[start + 4 * size :]
+            leading = _leading(more["bounds"], rows, rest) if "bounds" in more else None
+            if leading is None and rest:
+                raise ValueError(f"there are {len(rest)} bytes behind the rows")
             return Snapshot(tuple(map(str, ids)), rows, change, leading)
         case _:
             raise ValueError("expected an object with `change`, `dimension` and `ids`")
 
 
-def _leading(bounds: object, rows: Vectors, numbers: NDArray[np.float32]) -> Leading:
+def _leading(bounds: object, rows: Vectors, content: memoryview) -> Leading | None:
     match bounds:
-        case {"chosen": int(chosen), "directions": int(count)}:
-            size = rows.shape[1] * count
-            directions = numbers[:size].reshape(rows.shape[1], count)
-            return Leading(directions, numbers[size:].reshape(len(rows), count + 1), chosen)
+        case {"chosen": int(chosen), "width": int(width)} if width > 2:
+            (count, dimension), some = rows.shape, width - 2
+            numbers = np.frombuffer(content, "<f4", dimension * some + some + width)
+            directions, mean, steps = np.split(numbers, (dimension * some, (dimension + 1) * some))
+            choice = Choice(directions.reshape(dimension, some), mean, steps, chosen)
+            codes = np.frombuffer(content, np.uint8, offset=4 * len(numbers))
+            return Leading(choice, codes.reshape(count, width))
         case _:
-            raise ValueError("expected `bounds` with `chosen` and `directions`")
+            raise ValueError("expected `bounds` with `chosen` and `width`")
 
 
 def _corrupt(path: Path, why: str) -> IndexCorrupt:
