@@ -68,9 +68,9 @@ class FaissIndex(Rows):
 
 def _among(leading: Leading, rows: Vectors, query: Vector, count: int) -> NDArray[np.int64] | None:
     """Compare only rows that may be among the best; None if those are too many."""
-    seeds = _SEEDS * count
-    wanted = max(seeds, leading.needed + leading.needed // _SLACK)
-    while wanted <= len(rows) // _FEW:
+    seeds, most = _SEEDS * count, len(rows) // _FEW
+    wanted = max(seeds, min(leading.needed + leading.needed // _SLACK, most))
+    while wanted <= most:
         bounds, places = leading.nearest(query, wanted, len(rows))
         scores = products(rows[places[:seeds]], query)
         # Of the rows compared so far `count` reach this, so the last of the best does.
