@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from semcache.closing import Closing
-from semcache.errors import MissingExtra
+from semcache.errors import InvalidSettings, MissingExtra
 from semcache.telemetry.otel import OtelObserver
 from semcache.telemetry.saved import Prices
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class PrometheusObserver(Closing):
-    """An observer whose counters are served as text over HTTP at `/metrics`, until it is closed."""
+    """An observer whose counters are served as text over HTTP at `/metrics`, until it is closed.
+
+    Beside its own it serves those of the process: memory, open files, garbage collected.
+    """
 
     def __init__(
         self,
@@ -26,20 +29,37 @@ class PrometheusObserver(Closing):
 
         Raises:
             MissingExtra: the extra `otel` is not installed.
-            OSError: the port is taken.
+            InvalidSettings: there can be no server at `host` and `port`, or another is there.
         """
         try:
             from opentelemetry.exporter.prometheus import (  # noqa: PLC0415 - an extra
                 PrometheusMetricReader,
             )
             from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415 - an extra
-            from prometheus_client import REGISTRY, start_http_server  # noqa: PLC0415 - an extra
+            from prometheus_client import (  # noqa: PLC0415 - an extra
+                CollectorRegistry,
+                GCCollector,
+                PlatformCollector,
+                ProcessCollector,
+                start_http_server,
+            )
         except ImportError as error:
             raise MissingExtra(
                 "Prometheus needs its exporter; pip install 'semcache[otel]'"
             ) from error
-        self._server, self._thread = start_http_server(port, addr=host, registry=REGISTRY)
-        self._meters = MeterProvider(metric_readers=[PrometheusMetricReader()])
+        # Of its own: what shares a registry is served by all, and twice where two count the same.
+        registry = CollectorRegistry()
+        for collector in (GCCollector, PlatformCollector, ProcessCollector):
+            collector(registry=registry)
+        try:
+            self._server, self._thread = start_http_server(port, addr=host, registry=registry)
+        except (OSError, OverflowError, TypeError) as error:
+            raise InvalidSettings(
+                f"metrics cannot be served at {host!r}, port {port!r}: {error}; name a port from 0 "
+                "(any) to 65535 that is free"
+            ) from error
+        self._meters = MeterProvider(metric_readers=[PrometheusMetricReader(registry=registry)])
+        self._open = True
         self._observe = OtelObserver(meters=self._meters, prices=prices, by_tenant=by_tenant)
         self.port = int(self._server.server_port)
         """Where it serves."""
@@ -49,7 +69,10 @@ class PrometheusObserver(Closing):
         self._observe(event)
 
     def close(self) -> None:
-        """Stop serving."""
+        """Stop serving; calling it twice is fine."""
+        if not self._open:
+            return
+        self._open = False
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from semcache import PlanCache, SemCache
-from semcache.errors import MissingExtra, PlanningError
+from semcache.errors import InvalidSettings, MissingExtra, PlanningError
 from semcache.events import EntriesRemoved, ModelCalled, NodeOpened, PhaseFinished, TierFailed
 from semcache.sources.functions import catalog_from, operation
 from semcache.telemetry.otel import OtelObserver
@@ -176,6 +176,38 @@ def test_prometheus_reads_the_counters_as_text() -> None:
     assert 'reason="empty"' in line
     assert line.endswith(" 1.0")
     assert "semcache_lookup_seconds_bucket{" in text
+
+
+def served(observer: PrometheusObserver) -> list[str]:
+    with urlopen(f"http://127.0.0.1:{observer.port}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    return [line for line in lines if line.startswith("semcache_lookups_total{")]
+
+
+def test_two_observers_of_one_process_count_for_themselves_alone() -> None:
+    with PrometheusObserver(port=0) as one, PrometheusObserver(port=0) as other:
+        for observer, times in ((one, 1), (other, 2)):
+            with PlanCache.open(embedder=HashEmbedder(), observer=observer) as cache:
+                for _ in range(times):
+                    cache.lookup("sales in 2024")
+        assert [line[-4:] for line in served(one)] == [" 1.0"]
+        assert [line[-4:] for line in served(other)] == [" 2.0"]
+
+
+def test_an_observer_that_was_closed_may_be_closed_again_and_its_port_is_free() -> None:
+    observer = PrometheusObserver(port=0)
+    with pytest.raises(InvalidSettings, match=f"port {observer.port}.*that is free"):
+        PrometheusObserver(port=observer.port)
+    observer.close()
+    observer.close()
+    with PrometheusObserver(port=observer.port) as again:
+        assert served(again) == []
+
+
+@pytest.mark.parametrize("port", [-1, 70_000, "metrics", None])
+def test_a_port_that_is_none_is_refused(port: Any) -> None:
+    with pytest.raises(InvalidSettings, match="port"):
+        PrometheusObserver(port=port)
 
 
 @pytest.mark.parametrize("make", [OtelObserver, PrometheusObserver])
