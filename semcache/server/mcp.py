@@ -1,11 +1,12 @@
 """The MCP door: over stdio for one tenant, over streamable HTTP for those who hold a token."""
 
 import functools
+import socket
 from typing import TYPE_CHECKING, Any
 
 import semcache as package
 from semcache.canonical import dumps
-from semcache.errors import MissingExtra, SemCacheError
+from semcache.errors import InvalidSettings, MissingExtra, SemCacheError
 from semcache.runs.redaction import hidden
 from semcache.server.calls import Calls
 from semcache.server.tokens import Tokens
@@ -143,8 +144,22 @@ def serve_http(calls: Calls, tokens: Tokens, *, host: str, port: int) -> None:
 
     Raises:
         MissingExtra: the extra `mcp` is not installed.
+        InvalidSettings: there can be no server at `host` and `port`, or another is there.
     """
     app = http_app(calls, tokens, host=host)
     import uvicorn  # noqa: PLC0415 - comes with the extra
 
-    uvicorn.run(app, host=host, port=port, log_level="warning")
+    with _listening(host, port) as door:
+        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[door])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    # Ours, so that what is in the way is an error of ours: uvicorn prints it and ends the process.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise InvalidSettings(
+            f"nothing can be served at {host}:{port}: {error.strerror}; name a HOST of this "
+            "machine and a PORT that is free"
+        ) from error

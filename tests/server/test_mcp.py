@@ -191,6 +191,25 @@ def test_the_command_serves_http_with_tokens_alone(
     assert "HOST:PORT" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "no.such.host.invalid"])
+def test_a_door_that_cannot_be_opened_is_told_in_one_line(
+    host: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from semcache.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tokens").write_text(f"{ACME} acme\n", encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"{host}:{taken.getsockname()[1]}"
+        assert main(["mcp", "--http", place, "--tokens", "tokens"]) == 2
+    said = capsys.readouterr().err
+    assert f"nothing can be served at {place}" in said
+    assert said.count("\n") == 1
+
+
 def test_the_command_serves_http_until_it_is_told_to_end(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
