@@ -26,9 +26,13 @@ class Kindred:
             return known
         with self._lock:
             if self._packed:
-                alone: dict[str, dict[str, int]] = {}
-                for key, saying in json.loads(self._packed):
-                    self._families[*key,] = Families(_shared(saying, alone))
+                shared: dict[str, str] = {}
+                for key, words, families, more in json.loads(self._packed):
+                    # `json` makes new ones, and most words and families are there once more where
+                    # values are given.
+                    said = [shared.setdefault(one, one) for one in words]
+                    alone = zip(said, [shared.setdefault(f, f) for f in families], strict=True)
+                    self._families[*key,] = Families({**dict(alone), **more})
                 self._packed = b""
             return self._families.setdefault(kin, Families())
 
@@ -36,18 +40,12 @@ class Kindred:
         """Return all of it as one line of JSON; what is still packed costs nothing."""
         if self._packed:
             return self._packed
-        packed = [[kin, known.saying] for kin, known in self._families.items()]
+        packed = [[kin, *_packed(known.saying)] for kin, known in self._families.items()]
         return json.dumps(packed, separators=(",", ":")).encode()
 
 
-def _shared(saying: Saying, alone: dict[str, dict[str, int]]) -> Saying:
-    """Return `saying` with one object for all that one entry of a family says alone.
-
-    Most words are said by one entry, in one family with values given and without. Nobody changes
-    such an object (`Families`); `alone` holds those of earlier calls.
-    """
-    for words, families in saying.items():
-        if len(families) == 1 and (*families.values(),) == (1,):
-            (family,) = families
-            saying[words] = alone.setdefault(family, families)
-    return saying
+def _packed(saying: Saying) -> tuple[list[str], list[str], Saying]:
+    """Return words that one entry says, the families of those entries, and what the others say."""
+    alone = {words: by for words, by in saying.items() if isinstance(by, str)}
+    more = {words: by for words, by in saying.items() if words not in alone}
+    return [*alone], [*alone.values()], more

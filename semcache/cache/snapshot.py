@@ -21,7 +21,7 @@ from semcache.ports import VectorIndex
 from semcache.prompts.alignment import Skeletons
 from semcache.prompts.learned import LearnedValues
 
-FORMAT = 5
+FORMAT = 6
 """Raised with every change to what a view derives; a snapshot of another format is not read."""
 
 

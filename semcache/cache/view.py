@@ -98,7 +98,7 @@ class View:
         """Return whether entries with the template text of `entry` have another plan."""
         said = family(entry.plan, given=False)
         words = " ".join(content(entry.template.text))
-        return not self.kin(entry.side, given=False).saying.get(words, {}).keys() <= {said}
+        return not self.kin(entry.side, given=False).said_by(words).keys() <= {said}
 
     def varying(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
         """Return the positions of the slots that entries with its template text fix."""

@@ -7,8 +7,9 @@ from types import MappingProxyType
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
-Saying = dict[str, dict[str, int]]
-"""Content words, with a space between them → family → its entries that say just these words."""
+Saying = dict[str, str | dict[str, int]]
+"""Content words, with a space between them → the family of the one entry that says just these; or
+family → how many of its entries say them. Most words are said by one."""
 
 
 class _Used:
@@ -19,9 +20,12 @@ class _Used:
         self.words: dict[str, Counter[str]] = {}
         self.using: Counter[str] = Counter()
         self._always: dict[str, tuple[str, ...]] = {}
-        for words, families in saying.items():
-            for family, times in families.items():
-                self.count(family, words.split(), times)
+        for words, by in saying.items():
+            if isinstance(by, str):
+                self.count(by, words.split(), 1)
+            else:
+                for family, times in by.items():
+                    self.count(family, words.split(), times)
 
     def count(self, family: str, words: list[str], by: int) -> None:
         self._always.pop(family, None)
@@ -85,18 +89,27 @@ class Families:
     def _count(self, family: str, words: tuple[str, ...], by: int) -> None:
         with self._lock:
             said = " ".join(words)
-            saying = self.saying.get(said, {})
-            counted = {**saying, family: saying.get(family, 0) + by}
+            before = self.said_by(said)
+            counted = {**before, family: before.get(family, 0) + by}
+            left = {name: times for name, times in counted.items() if times}
             # Replaced, not changed in place: a reader may be walking the old one.
-            self.saying[said] = {name: times for name, times in counted.items() if times}
-            if not self.saying[said]:
+            if not left:
                 del self.saying[said]
+            elif left == {family: 1}:
+                self.saying[said] = family
+            else:
+                self.saying[said] = left
             if self._counted is not None:
                 self._counted.count(family, said.split(), by)
 
+    def said_by(self, words: str) -> Mapping[str, int]:
+        """Return the families that say just these words, each with how many of its entries do."""
+        by = self.saying.get(words, _NOTHING)
+        return {by: 1} if isinstance(by, str) else by
+
     def contested(self, family: str, words: tuple[str, ...]) -> bool:
         """Return whether as many entries with just these words are of another family."""
-        saying = self.saying.get(" ".join(words), _NOTHING)
+        saying = self.said_by(" ".join(words))
         if saying.keys() <= {family}:
             return False
         rivals = max(times for other, times in saying.items() if other != family)
