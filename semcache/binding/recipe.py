@@ -5,7 +5,7 @@ the containers on the way to a bound place are copied and everything else is sha
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias, cast
 
@@ -59,23 +59,15 @@ class Recipe:
     ) -> "Recipe":
         """Return the recipe of a template of these parts."""
         names = tuple(p.name for p in params)
+        recipe = _unpinned(names, tuple(bindings), tuple(equal), tuple(follows.items()))
+        if not pinned:
+            return recipe
         position = {name: i for i, name in enumerate(names)}
-        places: dict[Pointer, list[Fill]] = {}
-        for binding in bindings:
-            places.setdefault(binding.at, []).append(Fill(position[binding.param], binding))
-        return cls(
-            names=names,
-            spelled={name_key(name): i for name, i in position.items()} | position,
-            places=tuple(tuple(fills) for fills in places.values()),
-            way=_way(tuple(places)),
-            data=frozenset(places),
-            pinned=tuple(
-                (position[pin.param], pin, tuple(position[name] for name in pin.echo[1::2]))
-                for pin in pinned
-            ),
-            equal=tuple(tuple(sorted(position[name] for name in group)) for group in equal),
-            follows=tuple((position[name], position[of]) for name, of in follows.items()),
-        )
+        pins = [
+            (position[pin.param], pin, tuple(position[name] for name in pin.echo[1::2]))
+            for pin in pinned
+        ]
+        return replace(recipe, pinned=tuple(pins))
 
     def put(self, plan: JsonObject, values: Sequence[Json]) -> JsonObject:
         """Return `plan` with `values[n]` at place n; what has no place below is shared."""
@@ -83,6 +75,29 @@ class Recipe:
 
 
 # Plans of one shape have their values in the same places, and a cache has thousands of them.
+@lru_cache(maxsize=1_000)
+def _unpinned(
+    names: tuple[str, ...],
+    bindings: tuple[Binding, ...],
+    equal: tuple[frozenset[str], ...],
+    follows: tuple[tuple[str, str], ...],
+) -> Recipe:
+    position = {name: i for i, name in enumerate(names)}
+    places: dict[Pointer, list[Fill]] = {}
+    for binding in bindings:
+        places.setdefault(binding.at, []).append(Fill(position[binding.param], binding))
+    return Recipe(
+        names=names,
+        spelled={name_key(name): i for name, i in position.items()} | position,
+        places=tuple(tuple(fills) for fills in places.values()),
+        way=_way(tuple(places)),
+        data=frozenset(places),
+        pinned=(),
+        equal=tuple(tuple(sorted(position[name] for name in group)) for group in equal),
+        follows=tuple((position[name], position[of]) for name, of in follows),
+    )
+
+
 @lru_cache(maxsize=1_000)
 def _way(places: tuple[Pointer, ...]) -> Way:
     tree: dict[str | int, object] = {}

@@ -1,7 +1,9 @@
 """A plan template: a plan, and where the values of a prompt go in it."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import cast
 
 from semcache.binding.pieces import Binding, Pin, Why
@@ -131,13 +133,13 @@ def _from_json(record: Mapping[str, Json]) -> PlanTemplate:
         plan=cast(JsonObject, dict(cast(JsonObject, record["plan"]))),
         bindings=tuple(_binding_from_json(row) for row in rows["bindings"]),
         params=tuple(
-            Parameter(cast(str, name), value, cast("str | None", mention))
+            Parameter(sys.intern(cast(str, name)), value, cast("str | None", mention))
             for name, value, mention in rows["params"]
         ),
         pinned=tuple(_pin_from_json(row) for row in rows["pinned"]),
         equal=tuple(frozenset(cast("list[str]", group)) for group in rows["equal"]),
         format=str(record["format"]),
-        carriers=tuple(cast("list[str]", record["carriers"])),
+        carriers=tuple(map(sys.intern, cast("list[str]", record["carriers"]))),
         perishable=str(record["perishable"]),
         fading=bool(record["fading"]),
     )
@@ -146,15 +148,23 @@ def _from_json(record: Mapping[str, Json]) -> PlanTemplate:
 def _binding_from_json(row: list[Json]) -> Binding:
     at, param, codec, path, *around = row
     before, after = cast("list[str]", around) if around else ("", "")
-    return Binding(
-        at=_pointer(at),
-        param=cast(str, param),
-        codec=cast(str, codec),
-        path=_pointer(path),
-        inline=bool(around),
-        before=before,
-        after=after,
+    return _shared(
+        Binding(
+            at=_pointer(at),
+            param=sys.intern(cast(str, param)),
+            codec=cast(str, codec),
+            path=_pointer(path),
+            inline=bool(around),
+            before=before,
+            after=after,
+        )
     )
+
+
+@lru_cache(maxsize=2_000)
+def _shared(binding: Binding) -> Binding:
+    """Return the first equal one: plans of one shape have theirs in the same places."""
+    return binding
 
 
 def _pin_from_json(row: list[Json]) -> Pin:

@@ -1,6 +1,5 @@
 """An entry: a plan template, what it was made from, and when it may be served."""
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
@@ -10,7 +9,6 @@ from semcache.binding.wording import Wording
 from semcache.cache.reading import Reading
 from semcache.canonical import Json, JsonObject, digest, dumps, loads, spelled
 from semcache.errors import BindingError, StoreCorrupt
-from semcache.forks import Lock
 from semcache.matching.pair import Held, Side, held
 from semcache.ports import Record, Vector
 from semcache.prompts.parameter import Parameter, name_key
@@ -219,39 +217,6 @@ def from_json(tenant: str, body: Json) -> Entry:
         cost_s=doc["cost_s"],
         examples=tuple(tuple(_parameter(p) for p in group) for group in doc["examples"]),
     )
-
-
-class Decoded:
-    """Entries decoded first, so that a hit parses its record once a change. Thread-safe.
-
-    It keeps about 7 KB an entry beside its plan, for as many entries as a tenant has by default.
-    """
-
-    def __init__(self, keep: int = 2048) -> None:
-        self._keep = keep
-        self._lock = Lock()
-        self._entries: OrderedDict[tuple[str, str], tuple[int, Entry]] = OrderedDict()
-
-    def known(self, tenant: str, entry: str, change: int) -> Entry | None:
-        """Return the entry with that id as its record of that change holds it; None if unknown."""
-        known = self._entries.get((tenant, entry))
-        return known[1] if known is not None and known[0] == change else None
-
-    def entry(self, record: Record) -> Entry:
-        """Return the entry of `record`, decoded anew if the record changed.
-
-        Raises:
-            StoreCorrupt: the body is not an entry of a version that we know.
-        """
-        known = self.known(record.tenant, record.id, record.change)
-        if known is not None:
-            return known
-        entry = from_record(record)
-        with self._lock:
-            self._entries[record.tenant, record.id] = (record.change, entry)
-            if len(self._entries) > self._keep:
-                self._entries.popitem(last=False)
-        return entry
 
 
 def merged(

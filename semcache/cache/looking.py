@@ -6,7 +6,8 @@ from types import TracebackType
 from typing import NamedTuple, cast
 
 from semcache.cache.asked import Asked
-from semcache.cache.entry import Decoded, Entry
+from semcache.cache.decoded import Decoded
+from semcache.cache.entry import Entry
 from semcache.cache.found import Candidate, Hit, Miss, Reason, Trace
 from semcache.cache.serving import Served
 from semcache.cache.view import View

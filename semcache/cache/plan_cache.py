@@ -8,7 +8,8 @@ from typing import Literal
 from semcache.cache.asking import Asking
 from semcache.cache.carrying import Carrying
 from semcache.cache.checks import check_tenant
-from semcache.cache.entry import Decoded, Entry
+from semcache.cache.decoded import Decoded
+from semcache.cache.entry import Entry
 from semcache.cache.found import Found, Hit
 from semcache.cache.joining import Joining
 from semcache.cache.judging import Judging

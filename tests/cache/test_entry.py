@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.cache.entry import Decoded, Entry, from_json, from_record, merged, template_key
+from semcache.cache.entry import Entry, from_json, from_record, merged, template_key
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.errors import StoreCorrupt
@@ -101,23 +101,6 @@ def test_every_member_of_an_entry_is_needed() -> None:
     for name in whole:
         with pytest.raises((KeyError, ValueError)):
             from_json("acme", {key: value for key, value in whole.items() if key != name})
-
-
-def test_a_decoded_entry_is_decoded_again_once_its_record_changed() -> None:
-    decoded, made = Decoded(keep=2), entry()
-    record = replace(made.record(None, ""), change=1)
-    first = decoded.entry(record)
-    assert decoded.entry(record) is first
-    changed = replace(made, planner="other").record(None, "")
-    assert decoded.entry(replace(changed, change=2)).planner == "other"
-
-
-def test_decoded_entries_are_bounded() -> None:
-    decoded, record = Decoded(keep=2), entry().record(None, "")
-    first = decoded.entry(record)
-    for n in range(3):
-        decoded.entry(replace(record, id=f"{n}"))
-    assert decoded.entry(record) is not first
 
 
 @settings(max_examples=50, deadline=None)

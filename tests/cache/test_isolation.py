@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from semcache import Hit, PlanCache
-from semcache.cache.entry import Decoded
+from semcache.cache.decoded import Decoded
 from semcache.cache.found import Found
 from semcache.cache.recent import Recent
 from semcache.canonical import JsonObject
