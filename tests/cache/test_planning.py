@@ -23,7 +23,7 @@ from semcache.events import TierFailed
 from semcache.execution.routes import RoutesEngine
 from semcache.planners.failures import FailureMemory
 from semcache.plans.codec import decode
-from semcache.ports import Limits, Planned, PlanRequest
+from semcache.ports import Clock, Limits, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
 from semcache.semcache import SemCache
 from semcache.settings import Settings
@@ -213,9 +213,23 @@ class Counting:
         return Planned(decode(plan(of="{{params.year}}")), said, "counting")
 
 
-def opened(directory: Path, planner: Counting, settings: Settings) -> SemCache:
+class Impatient(SystemClock):
+    """The machine's time for who sleeps much less than the longest that anybody waits."""
+
+    left_s = 30.0
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, and fail once it was too often."""
+        self.left_s -= seconds
+        assert self.left_s > 0, "nobody took over"
+        super().sleep(seconds)
+
+
+def opened(
+    directory: Path, planner: Counting, settings: Settings, *, clock: Clock | None = None
+) -> SemCache:
     store = DiskStore.open(directory / "plans", busy_timeout_s=30.0)
-    clock = SystemClock()
+    clock = clock or SystemClock()
     report = Operation(
         "report", "Reports.", {"type": "object"}, effect="read", call=lambda given: given
     )
@@ -307,7 +321,7 @@ def test_what_a_killed_process_was_planning_is_planned_by_who_waits(tmp_path: Pa
     victim.join(60)
     assert victim.exitcode == -signal.SIGKILL
     planner = Counting(tmp_path, context.Value("i", 1), 1)
-    with opened(tmp_path, planner, Settings(flight_ttl_s=1.0)) as semcache:
+    with opened(tmp_path, planner, Settings(flight_ttl_s=1.0), clock=Impatient()) as semcache:
         assert semcache.run("report of 2023").planned
         assert not semcache.run("report of 2022").planned
     notes = planner.notes.read_text(encoding="utf-8").splitlines()
