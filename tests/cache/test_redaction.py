@@ -179,6 +179,20 @@ def test_why_a_prompt_missed_is_told_without_what_is_hidden(watched: Watched) ->
     assert watched.places("zeb@", "otto@") == []
 
 
+def test_what_a_schema_has_against_a_hidden_value_is_told_without_it(watched: Watched) -> None:
+    ours: JsonObject = {"type": "string", "pattern": "^zeb"}
+    schema: JsonObject = {"type": "object", "properties": {"to": ours}}
+    catalog = Catalog([Operation("mail", "Mail.", schema, effect="read")])
+    with watched.open(catalog=catalog) as cache:
+        params = {"to": "zeb@quux.example"}
+        assert cache.store("mail the sales to zeb@quux.example", plan(**params), params=params)
+        found = cache.lookup("mail the sales to otto@brakk.example")
+        watched.found.append(found)
+        assert isinstance(found, Miss)
+        assert (found.reason, "[email]" in found.explain()) == ("check", True)
+    assert watched.places("zeb@", "otto@") == []
+
+
 def test_feedback_and_evidence_keep_nothing_of_what_is_hidden(watched: Watched) -> None:
     with watched.open(max_wrong=0.05) as cache:
         for n in range(4):
