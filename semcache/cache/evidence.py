@@ -1,14 +1,18 @@
 """Evidence of all tenants: kept in the store's notes, each tenant's apart."""
 
+import hashlib
 import itertools
 import logging
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
 from semcache.canonical import dumps, loads
-from semcache.errors import InvalidJson
+from semcache.errors import InvalidJson, StoreError
 from semcache.matching.beliefs import Beliefs
 from semcache.matching.evidence import Evidence
+from semcache.matching.noted import copied, note_text, noted
 from semcache.matching.risk import Model, Prior, lowest_cutoff, raised
 from semcache.ports import PlanStore
 
@@ -16,7 +20,8 @@ log = logging.getLogger(__name__)
 
 NOTE = "evidence"
 EVERY = 64
-"""Labels of a tenant between two writes of its evidence; what a crash loses."""
+"""Labels of a tenant between two writes of its evidence. A crash loses those since the last, and
+those on their way: what was learned is derived, and is learned again."""
 
 
 _VERSIONS = itertools.count()
@@ -28,6 +33,11 @@ class Known:
 
     evidence: Evidence
     pending: Evidence
+    """What of it is in no note yet, nor on its way there."""
+    noted: Evidence
+    """What a note has of it, or will have once what is on its way is there."""
+    note: bytes
+    """Digest of the note that was read or written last."""
     model: Model
     beliefs: Beliefs
     cutoff: float
@@ -45,6 +55,7 @@ class EvidenceNotes:
         self._max_wrong = max_wrong
         self._lowest = lowest_cutoff(prior.steps, max_wrong)
         self._known: dict[str, Known] = {}
+        self._behind: dict[str, _Behind] = {}
 
     @property
     def weights(self) -> int:
@@ -59,10 +70,17 @@ class EvidenceNotes:
         """
         known = self._known.get(tenant)
         if known is None:
-            evidence = self._read(self._store.get_note(tenant, NOTE))
-            model, beliefs = Model(self._prior, evidence), Beliefs(evidence)
-            cutoff = raised(self._lowest, self._max_wrong, evidence.record)
-            known = self._known[tenant] = Known(evidence, Evidence(), model, beliefs, cutoff)
+            note = self._store.get_note(tenant, NOTE)
+            evidence = self._read(note)
+            known = self._known[tenant] = Known(
+                evidence,
+                pending=Evidence(),
+                noted=copied(evidence),
+                note=_digest(note),
+                model=Model(self._prior, evidence),
+                beliefs=Beliefs(evidence),
+                cutoff=raised(self._lowest, self._max_wrong, evidence.record),
+            )
         return known
 
     def flush(self) -> None:
@@ -71,12 +89,17 @@ class EvidenceNotes:
         Raises:
             StoreUnavailable: the store cannot be written; what is pending waits for the next.
         """
+        for tenant in [*self._behind]:
+            self._wait(tenant)
         for tenant, known in self._known.items():
             if known.pending.labels:
                 self._write(tenant, known)
 
     def forget(self, tenant: str | None) -> None:
-        """Drop what is in memory of the tenant, or of all (None)."""
+        """Drop what is in memory of the tenant, or of all (None), and what is on its way."""
+        for late in [known for known in self._behind if tenant in {None, known}]:
+            self._wait(late)
+            self._store.put_note(late, NOTE, None)  # it may have come after the store was cleared
         self._known = {t: known for t, known in self._known.items() if tenant not in {None, t}}
 
     def written(self, tenant: str) -> Evidence:
@@ -85,6 +108,7 @@ class EvidenceNotes:
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
         """
+        self._wait(tenant)
         known = self._known.get(tenant)
         if known is not None and known.pending.labels:
             self._write(tenant, known)
@@ -103,15 +127,73 @@ class EvidenceNotes:
     def take(self, tenant: str, news: Evidence) -> None:
         """Add `news` to the tenant's evidence; written now and then, and at once if of a hit.
 
+        What is written now and then is written by a thread of its own: most of that takes time in
+        proportion to all that a tenant ever said.
+
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
         """
         known = self.of(tenant)
         known.pending.merge(news)
         known.evidence.merge(news)
-        self._derive(known)
-        if known.pending.labels >= EVERY or news.record.same or news.record.other:
+        if news.record.same or news.record.other:
             self._write(tenant, known)
+        elif known.pending.labels >= EVERY:
+            self._write_behind(tenant, known)
+        else:
+            self._derive(known)
+
+    # Writing -------------------------------------------------------------------------------
+
+    def _write(self, tenant: str, known: Known) -> None:
+        self._wait(tenant)
+        self._store.update_note(tenant, NOTE, partial(self._added, known.pending))
+        known.pending = Evidence()
+        note = self._store.get_note(tenant, NOTE)
+        known.evidence, known.note = self._read(note), _digest(note)
+        known.noted = copied(known.evidence)
+        self._derive(known)
+
+    def _write_behind(self, tenant: str, known: Known) -> None:
+        behind = self._behind.get(tenant)
+        writing = behind is not None and behind.is_alive()
+        if not writing and _digest(self._store.get_note(tenant, NOTE)) != known.note:
+            self._write(tenant, known)  # another process added to it: read what
+            return
+        news, known.pending = known.pending, Evidence()
+        known.noted = noted(known.noted, news)
+        known.evidence = copied(known.noted)
+        self._derive(known)
+        if behind is None or not behind.takes(news, known.noted):
+            self._wait(tenant)
+            put = partial(self._put, tenant, known)
+            behind = self._behind[tenant] = _Behind(news, known.noted, put)
+            behind.start()
+
+    def _put(self, tenant: str, known: Known, news: Evidence, total: Evidence) -> None:
+        text, expected, foreign = note_text(total), known.note, False
+
+        def replaced(note: str | None) -> str:
+            nonlocal foreign
+            foreign = _digest(note) != expected
+            return self._added(news, note) if foreign else text
+
+        self._store.update_note(tenant, NOTE, replaced)
+        if not foreign:  # else what another process wrote meanwhile is read before the next
+            known.note = _digest(text)
+
+    def _added(self, pending: Evidence, note: str | None) -> str:
+        evidence = self._read(note)
+        evidence.merge(pending)
+        evidence.trim()
+        return dumps(evidence.to_json())
+
+    def _wait(self, tenant: str) -> None:
+        """Return once nothing is on its way; what did not get through is pending again."""
+        behind, known = self._behind.pop(tenant, None), self._known.get(tenant)
+        if behind is not None and not behind.finished() and known is not None:
+            known.pending.merge(behind.news)
+            known.note = _UNKNOWN
 
     def _read(self, note: str | None) -> Evidence:
         if note is None:
@@ -123,20 +205,60 @@ class EvidenceNotes:
             log.warning("evidence is passed over: %s", error)
             return Evidence()
 
-    def _write(self, tenant: str, known: Known) -> None:
-        self._store.update_note(tenant, NOTE, partial(self._added, known.pending))
-        known.pending = Evidence()
-        known.evidence = self._read(self._store.get_note(tenant, NOTE))
-        self._derive(known)
-
-    def _added(self, pending: Evidence, note: str | None) -> str:
-        evidence = self._read(note)
-        evidence.merge(pending)
-        evidence.trim()
-        return dumps(evidence.to_json())
-
     def _derive(self, known: Known) -> None:
         known.model = Model(self._prior, known.evidence)
         known.beliefs = Beliefs(known.evidence)
         known.cutoff = raised(self._lowest, self._max_wrong, known.evidence.record)
         known.version = next(_VERSIONS)
+
+
+DELAY_S = 0.2
+"""How long a note waits before it is written: threads share one interpreter, and who brought the
+last label has something better to do meanwhile."""
+
+
+class _Behind(threading.Thread):
+    """A tenant's note on its way. Not a daemon: an interpreter that ends waits for it."""
+
+    def __init__(
+        self, news: Evidence, total: Evidence, write: Callable[[Evidence, Evidence], None]
+    ) -> None:
+        """Take what to write: `news`, after which the note has `total`."""
+        super().__init__(name="semcache evidence")
+        self.news = news
+        self._total = total
+        self._write = write
+        self._lock = threading.Lock()
+        self._wanted = threading.Event()
+        self._begun = self._failed = False
+
+    def takes(self, news: Evidence, total: Evidence) -> bool:
+        """Take in more news, after which the note has `total`; False: it is too late for them."""
+        with self._lock:
+            if not self._begun:
+                self.news.merge(news)
+                self._total = total
+            return not self._begun
+
+    def run(self) -> None:
+        self._wanted.wait(DELAY_S)
+        with self._lock:
+            self._begun = True
+        try:
+            self._write(self.news, self._total)
+        except StoreError as error:
+            log.warning("evidence is written later: %s", error)
+            self._failed = True
+
+    def finished(self) -> bool:
+        """Return whether it got through, once that can be told; it is not delayed any more."""
+        self._wanted.set()
+        self.join()
+        return not self._failed
+
+
+_UNKNOWN = b"?"  # digest of no note: what is there is read before anything is written
+
+
+def _digest(note: str | None) -> bytes:
+    return b"" if note is None else hashlib.sha256(note.encode()).digest()

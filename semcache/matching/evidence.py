@@ -79,6 +79,8 @@ class Tally:
 
     def trim(self, keep: int) -> None:
         """Keep the most frequent `keep` keys."""
+        if len(self.same) + len(self.other) <= keep:
+            return
         total = Counter(self.same)
         total.update(self.other)
         if len(total) > keep:

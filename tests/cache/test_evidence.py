@@ -1,11 +1,14 @@
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from semcache import Miss, PlanCache
+from semcache.cache.evidence import EvidenceNotes
+from semcache.errors import StoreUnavailable
 from semcache.stores.disk import DiskStore
-from semcache.testing import HashEmbedder
+from semcache.testing import FakeClock, HashEmbedder
 from tests.cache.learning import evidence, plan, plan_it
 
 
@@ -71,3 +74,81 @@ def test_evidence_is_kept_without_a_bound_too(tmp_path: Path, embedder: HashEmbe
     store = DiskStore.open(tmp_path)
     assert store.get_note("default", "evidence") is not None
     store.close()
+
+
+PROMPTS = [
+    f"{what} {how} {which}"
+    for what in ("sales", "tax", "rent")
+    for how in ("by", "without", "in")
+    for which in ("state", "city", "zone")
+]
+
+
+def taught(cache: PlanCache) -> list[object]:
+    """Plan some prompts; return how each was looked up and what was learned in the end."""
+    told: list[object] = []
+    for prompt in PROMPTS:
+        found = cache.lookup(prompt).to_dict()
+        assert isinstance(found["trace"], dict)
+        del found["trace"]["milliseconds"]
+        told.append(found)
+        plan_it(cache, prompt, prompt.split()[-1])
+    return [*told, evidence(cache)]
+
+
+def test_what_is_written_in_the_background_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, clock: FakeClock
+) -> None:
+    monkeypatch.setattr("semcache.cache.evidence.EVERY", 3)
+    with PlanCache.open(embedder=HashEmbedder(), clock=clock, max_wrong=0.05) as cache:
+        behind = taught(cache)
+    monkeypatch.setattr(EvidenceNotes, "_write_behind", EvidenceNotes._write)
+    with PlanCache.open(embedder=HashEmbedder(), clock=clock, max_wrong=0.05) as cache:
+        assert taught(cache) == behind
+
+
+def test_evidence_of_two_caches_that_write_in_the_background_adds_up(
+    tmp_path: Path, embedder: HashEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semcache.cache.evidence.EVERY", 2)
+    with (
+        PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as one,
+        PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as other,
+    ):
+        plan_it(one, "sales by state", "state")
+        for n, which in enumerate(("city", "zone", "week", "year", "shop", "item", "team", "user")):
+            plan_it((one, other)[n // 3 % 2], f"sales by {which}", which)
+        for cache in (one, other):
+            cache.flush()
+        assert evidence(one)["labels"] == 8
+
+
+def test_labels_that_could_not_be_written_wait_for_the_next_write(
+    cache: PlanCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semcache.cache.evidence.EVERY", 2)
+    write, broken = cache._store.update_note, True
+
+    def update(tenant: str, name: str, change: Callable[[str | None], str | None]) -> None:
+        if broken and name == "evidence":
+            raise StoreUnavailable("the disk is full")
+        write(tenant, name, change)
+
+    monkeypatch.setattr(cache._store, "update_note", update)
+    plan_it(cache, "sales by state", "state")
+    for which in ("city", "zone", "week"):
+        plan_it(cache, f"sales by {which}", which)
+    cache.flush()
+    broken = False
+    plan_it(cache, "sales by year", "year")
+    assert evidence(cache)["labels"] == 4
+
+
+def test_what_is_on_its_way_when_a_tenant_is_cleared_does_not_come_back(
+    cache: PlanCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semcache.cache.evidence.EVERY", 1)
+    plan_it(cache, "sales by state", "state")
+    plan_it(cache, "sales by city", "city")
+    cache.clear(tenant="default")
+    assert evidence(cache) == {}
