@@ -1,10 +1,10 @@
 """A prompt as the tiers see it: its text, mentions, template text, and what the caller gave."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 
-from semcache.matching.pair import Side, held
+from semcache.matching.pair import Side, words_and_value
 from semcache.prompts.given import given_template
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention, find_mentions
@@ -54,8 +54,13 @@ class Asked:
             names=frozenset(self.given),
             catalog=self.catalog,
             grounding=self.grounding,
-            said=frozenset() if self.given else said(self.mentions),
+            said=self._said(),
         )
+
+    def _said(self) -> frozenset[str]:
+        slots = self.given_template.slots
+        own = [slot for slot in slots if not slot.name] if self.given else slots
+        return frozenset(each for slot in own for each in words_and_value(slot))
 
     def aligned(self, mentions: Sequence[Mention]) -> "Asked":
         """Return the same prompt read with other mentions."""
@@ -66,11 +71,6 @@ class Asked:
     def supposing(self, reading: Reading) -> "Asked":
         """Return the same prompt with what was supposed."""
         return replace(self.aligned(reading.mentions), supposed=reading.supposed)
-
-
-def said(mentions: Iterable[Mention]) -> frozenset[str]:
-    """Return the words of `mentions` and their values, case aside."""
-    return frozenset(each for mention in mentions for each in held(mention.text, mention.value))
 
 
 def ask(

@@ -9,7 +9,7 @@ from semcache.binding.wording import Wording
 from semcache.cache.reading import Reading
 from semcache.canonical import Json, JsonObject, digest, dumps, loads, spelled
 from semcache.errors import BindingError, StoreCorrupt
-from semcache.matching.pair import Held, Side, held
+from semcache.matching.pair import Held, Side, words_and_value
 from semcache.ports import Record, Vector
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.template import Slot, TemplateText
@@ -96,11 +96,18 @@ class Entry:
         return side
 
     def _held(self) -> tuple[Held, ...]:
-        """Return the words that every prompt must say which comes without values."""
         pinned = {p.param for p in self.plan.pinned if p.why not in _OF_PARTS and not p.path}
-        slots = self.template.slots
-        kept = [slots[i] for i, name in enumerate(self.plan.carriers) if name in pinned]
-        return tuple(held(s.mention_text, s.value) for s in kept if not s.relative)
+        own = {
+            (slot.kind, slot.mention_text)
+            for slot in self.given.slots
+            if not slot.name and slot.kind != "quoted"
+        }
+        kept = []
+        for slot, name in zip(self.template.slots, self.plan.carriers, strict=False):
+            if name in pinned and not slot.relative:
+                free = name in self.named or (slot.kind, slot.mention_text) not in own
+                kept.append(Held(*words_and_value(slot), unless_given=free))
+        return tuple(kept)
 
     @property
     def given(self) -> TemplateText:

@@ -120,18 +120,15 @@ def _other_slots(mine: tuple[str, ...], its: tuple[str, ...]) -> Verdict:
 
 
 def held(pair: Pair) -> Verdict:
-    """Pass if a prompt that comes without values says what the candidate's plan holds on to.
+    """Pass if the prompt says what the candidate's plan holds on to.
 
     Binding would refuse it too; here it does not crowd out those that can be bound, nor count
     against them.
     """
-    candidate = pair.candidate
-    if not candidate.held or pair.query.names:
-        return _SAME_HELD
-    said = pair.query.said
-    for each in candidate.held:
-        if each.words not in said and each.value not in said:
-            reason = f"the plan was made for {each.words!r}, which is not said here"
+    said, given = pair.query.said, bool(pair.query.names)
+    for words, value, unless_given in pair.candidate.held:
+        if not (given and unless_given) and words not in said and value not in said:
+            reason = f"the plan was made for {words!r}, which is not said here"
             return Verdict("pinned", passed=False, reason=reason)
     return _SAME_HELD
 

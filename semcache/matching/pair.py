@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from semcache.canonical import Json
-from semcache.prompts.template import TemplateText
+from semcache.prompts.template import Slot, TemplateText
 
 
 class Held(NamedTuple):
@@ -13,11 +12,13 @@ class Held(NamedTuple):
     words: str
     value: str
     """The value that they carried, as text."""
+    unless_given: bool = False
+    """Whether they need not be said where the caller gives the values."""
 
 
-def held(words: str, value: Json) -> Held:
-    """Return words of a prompt and the value that they carry, as two prompts are compared."""
-    return Held(" ".join(words.casefold().split()), str(value).casefold())
+def words_and_value(slot: Slot) -> tuple[str, str]:
+    """Return the words in a slot and the value that they carry, as two prompts are compared."""
+    return " ".join(slot.mention_text.casefold().split()), str(slot.value).casefold()
 
 
 class Side(NamedTuple):  # as `Pair`
@@ -32,10 +33,9 @@ class Side(NamedTuple):  # as `Pair`
     grounding: str = ""
     """Which grounding is in force; empty for none."""
     said: frozenset[str] = frozenset()
-    """Of a prompt that comes without values: the words of its mentions, and their values, case
-    aside."""
+    """Of a prompt: the words of the mentions that nobody gave, and their values, case aside."""
     held: tuple[Held, ...] = ()
-    """Of an entry: what it was made for that a prompt without values must say too."""
+    """Of an entry: what it was made for that a prompt must say too."""
 
 
 class Pair(NamedTuple):  # made for every candidate: half the time of a frozen dataclass

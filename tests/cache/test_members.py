@@ -68,3 +68,20 @@ def test_what_is_said_of_a_hit_by_a_further_member_is_learned(cache: PlanCache) 
     cache.feedback(found, right=False)
     assert sum(cache.evidence().record.other.values()) == 1
     assert isinstance(cache.lookup("show 7 cheap trucks in 2023"), Miss)
+
+
+def test_what_nobody_gave_must_be_what_the_plan_was_made_for_where_the_rest_is_given(
+    minilm: SentenceTransformersEmbedder,
+) -> None:
+    cache = PlanCache.open(embedder=minilm, max_wrong=0.02)
+    columns = [f"{of}_{what}" for of in ("unit", "net", "list", "sale") for what in "abcdefghij"]
+    for column in columns:
+        asked = f"distribution of {column} in a bar chart since 2020"
+        drawn = calling("draw", what=f"encoding x {column} mark bar", since=2020)
+        assert cache.store(asked, drawn, params={"since": 2020})
+    for column in columns[::7]:
+        asked = f"show the distribution of {column} in a bar chart since 2023"
+        found = cache.lookup(asked, params={"since": 2023})
+        assert isinstance(found, Hit)
+        assert column in dumps(found.plan.to_dict())
+        assert found.params["since"] == 2023

@@ -8,14 +8,14 @@ from semcache.matching.gates import (
     catalog,
     exact_gates,
     grounding,
+    held,
     looked_at,
     parameters,
     risk_gates,
     slots,
     threshold,
 )
-from semcache.matching.gates import held as held_words
-from semcache.matching.pair import Pair, Side, Verdict, held
+from semcache.matching.pair import Held, Pair, Side, Verdict
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import mask
 
@@ -78,15 +78,19 @@ def test_other_slots_are_refused_by_their_names() -> None:
     assert verdict == Verdict("slots", passed=False, reason="<money> against none")
 
 
-def test_what_a_plan_holds_on_to_must_be_said_unless_the_values_are_given() -> None:
-    candidate = side("sales in 2024")._replace(held=(held("Reno ", "NV"), held("2024", 2024)))
+def test_what_a_plan_holds_on_to_must_be_said_by_its_words_or_its_value() -> None:
+    candidate = side("sales in 2024")._replace(held=(Held("reno", "nv"), Held("2024", "2024")))
     query = side("sales in 2024")
-    assert not held_words(pair(query, candidate)).passed
-    for words in ("RENO", "nv"):
-        said = query._replace(said=frozenset({words.casefold(), "2024"}))
-        assert held_words(pair(said, candidate)).passed
-    assert held_words(pair(side("sales in 2024", "city"), candidate)).passed
-    assert held_words(pair(query, query)).passed
+    assert not held(pair(query, candidate)).passed
+    for words in ("reno", "nv"):
+        assert held(pair(query._replace(said=frozenset({words, "2024"})), candidate)).passed
+    assert held(pair(query, query)).passed
+
+
+def test_what_a_caller_gives_need_not_be_said() -> None:
+    candidate = side("sales in 2024")._replace(held=(Held("reno", "nv", unless_given=True),))
+    assert held(pair(side("sales in 2024", "city"), candidate)).passed
+    assert not held(pair(side("sales in 2024"), candidate)).passed
 
 
 def test_gates_are_asked_in_order_until_one_refuses() -> None:
