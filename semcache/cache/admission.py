@@ -14,6 +14,7 @@ from semcache.errors import InvalidPlan, NotActionable
 from semcache.plans.checks import check
 from semcache.plans.codec import decode, not_actionable, spelled
 from semcache.plans.plan import ExecutionPlan
+from semcache.prompts.dates import in_order_of
 from semcache.prompts.key import identity, psk
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key
@@ -73,7 +74,8 @@ def admit(
     template = generalize(
         document, (*params, *unnamed), asked.mentions, schemas=schemas, dated=dated
     )
-    wordings = _wordings(template.params, template.carriers, _unaided(asked.mentions, plain))
+    mentions = _unaided(asked.mentions, _ordered(plain, params))
+    wordings = _wordings(template.params, template.carriers, mentions)
     wordings |= dict.fromkeys(dated & wordings.keys(), "dated")
     complete = schema is not None and not schema.partial
     return Entry(
@@ -106,6 +108,19 @@ def said(params: Sequence[Parameter], mentions: Sequence[Mention]) -> tuple[Para
     return tuple(
         Parameter(p.name, p.value, mention=found.get(name_key(p.name), p.mention)) for p in params
     )
+
+
+def _ordered(mentions: Sequence[Mention], params: Sequence[Parameter]) -> tuple[Mention, ...]:
+    """Return `mentions` where a date whose order nobody knew has the day that a parameter tells."""
+    days = [p.value for p in params if isinstance(p.value, str)]
+    return tuple(_read_as(mention, days) for mention in mentions)
+
+
+def _read_as(mention: Mention, days: Sequence[str]) -> Mention:
+    if mention.kind != "date" or mention.value != mention.text:
+        return mention
+    told = [day for day in days if in_order_of(mention.text, source=mention.text, iso=day) == day]
+    return mention._replace(value=told[0]) if told else mention
 
 
 def _wordings(

@@ -104,7 +104,8 @@ class Entry:
         }
         kept = []
         for slot, name in zip(self.template.slots, self.plan.carriers, strict=False):
-            if name in pinned and not slot.relative:
+            # What "yesterday" comes to is compared when it is bound, where its words are not held.
+            if name in pinned and (not slot.relative or slot.value == slot.mention_text):
                 free = name in self.named or (slot.kind, slot.mention_text) not in own
                 kept.append(Held(*words_and_value(slot), unless_given=free))
         return tuple(kept)

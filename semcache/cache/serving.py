@@ -13,6 +13,7 @@ from semcache.cache.reading import SlotReading
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
 from semcache.matching.pair import Verdict
+from semcache.prompts.dates import in_order_of
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import name_key
@@ -116,6 +117,10 @@ def value_of(slot: SlotReading, mention: Mention, asked: Asked, stored_s: float)
         return _dated(slot, mention, asked, asked.day(stored_s))
     if slot.source.casefold() == mention.text.casefold():
         return slot.value
+    if mention.kind == "date" and slot.how == "recognized" and isinstance(slot.value, str):
+        written_alike = in_order_of(mention.text, source=slot.source, iso=slot.value)
+        if written_alike is not None:
+            return written_alike
     try:
         return read(slot.how, mention, source=slot.source)
     except BindingError as error:

@@ -6,7 +6,8 @@ Choices worth knowing:
   or a year.
 - What depends on the day of asking is `relative`: "yesterday", "last year", "Tuesday", and
   "March 11th" without a year. Its value is never worked out against a clock.
-- "11/03/2024" keeps its text as value: which of day and month comes first is not known.
+- "11/03/2024" keeps its text as value: which of day and month comes first is not known, unless
+  another date that was written so tells (`in_order_of`).
 
 Own patterns, not `dateparser` 1.5: on 400 prompts with a marked date its search found the marked
 words in 218, took "mon" and "1234" for dates, and needed 1.1 ms a prompt; these need 0.02 ms.
@@ -119,6 +120,26 @@ def _slashed(match: "re.Match[str]") -> str | None:
         return None
     day, month = (first, second) if first > 12 else (second, first)
     return _iso(match["y"], str(month), str(day))
+
+
+def in_order_of(text: str, *, source: str, iso: str) -> str | None:
+    """Return the ISO date of `text`, day and month in the order in which `source` is `iso`.
+
+    `in_order_of("03/12/2024", source="10/31/2024", iso="2024-10-31")` is "2024-03-12". None where
+    one of them is no such date with a full year, they have other signs between their numbers,
+    `source` tells no order, or there is no such day.
+    """
+    mine, its = (_SLASHED_DATE.fullmatch(each.casefold()) for each in (text, source))
+    if mine is None or its is None or mine["sep"] is None or mine["sep"] != its["sep"]:
+        return None
+    if len(mine["y"]) == 2:
+        return None
+    day_first = _iso(its["y"], its["b"], its["a"]) == iso
+    month_first = _iso(its["y"], its["a"], its["b"]) == iso
+    if day_first == month_first:
+        return None
+    a, b = ("b", "a") if day_first else ("a", "b")
+    return _iso(mine["y"], mine[a], mine[b])
 
 
 def _iso(year: str, month: str, day: str | None) -> str | None:

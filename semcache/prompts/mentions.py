@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from semcache.canonical import Json, same
 from semcache.errors import InvalidParameter
 from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
+from semcache.prompts.dates import in_order_of
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.parameter import Parameter, type_key
 from semcache.prompts.recognizers import DEFAULT, Recognizers
@@ -254,13 +255,21 @@ class _Plain:
         return slot_type if self._learned is None else self._learned.kind(slot_type)
 
     def _of_equal_value(self, parameter: Parameter, taken: _Taken) -> list[tuple[int, int]]:
-        """Return the span of the one free value that equals the parameter's: 5 for "five"."""
+        """Return the span of the one free value that is the parameter's: 5 for "five"."""
         equal = [
             (seen.start, seen.end)
             for seen in self._seen
-            if _equal(seen.value, parameter.value) and taken.is_free(seen.start, seen.end)
+            if self._says(seen, parameter.value) and taken.is_free(seen.start, seen.end)
         ]
         return equal if len(equal) == 1 else []
+
+    def _says(self, seen: _Candidate, value: Json) -> bool:
+        if _equal(seen.value, value):
+            return True
+        words = self._text[seen.start : seen.end]
+        if seen.kind != "date" or not isinstance(value, str):
+            return False
+        return in_order_of(words, source=words, iso=value) == value
 
     def _snapped(self, span: tuple[int, int], parameter: Parameter) -> tuple[int, int]:
         """Return the span that a lookup sees here if it means the same: "$500" for "500"."""
