@@ -21,7 +21,7 @@ from semcache.ports import VectorIndex
 from semcache.prompts.alignment import Skeletons
 from semcache.prompts.learned import LearnedValues
 
-FORMAT = 6
+FORMAT = 7
 """Raised with every change to what a view derives; a snapshot of another format is not read."""
 
 
