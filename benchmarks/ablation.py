@@ -18,11 +18,21 @@ from replay import Score, Semcache, Timed, pooled, read
 from replay import replay as replayed
 from train_prior import first
 
-from semcache.cache import exact_tiers, plan_cache, semantic_tier, weighing, writer
+from semcache.cache import (
+    admission,
+    exact_tiers,
+    plan_cache,
+    semantic_tier,
+    serving,
+    weighing,
+    writer,
+)
 from semcache.cache.labels import Labels
 from semcache.cache.view import View
 from semcache.matching import content, proof, risk
+from semcache.matching.gates import Gates, held, risk_gates
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.prompts import mentions
 from semcache.prompts.template import TemplateText
 
 Without = Callable[[contextlib.ExitStack], None]
@@ -35,6 +45,11 @@ def _text(template: TemplateText) -> str:
 def _embedding(stack: contextlib.ExitStack) -> None:
     for module in (semantic_tier, writer):
         stack.enter_context(patch.object(module, "embedded_text", _text))
+
+
+def _order_of_dates(stack: contextlib.ExitStack) -> None:
+    for module in (admission, mentions, serving):
+        stack.enter_context(patch.object(module, "in_order_of", lambda *_, **__: None))
 
 
 PARTS: dict[str, Without] = {
@@ -57,6 +72,10 @@ PARTS: dict[str, Without] = {
     "trained prior (plain sense instead)": lambda s: s.enter_context(
         patch.object(plan_cache, "shipped", plain_sense)
     ),
+    "plans made for other words passed over": lambda s: s.enter_context(
+        patch.object(plan_cache, "risk_gates", _without_held)
+    ),
+    "order of day and month": _order_of_dates,
     "contested entries refused": lambda s: s.enter_context(
         patch.object(View, "contested", lambda *_, **__: False)
     ),
@@ -78,6 +97,10 @@ PARTS: dict[str, Without] = {
     ),
 }
 """What is left out → how."""
+
+
+def _without_held() -> Gates:
+    return Gates(tuple(gate for gate in risk_gates().gates if gate is not held))
 
 
 def plain_sense() -> object:
@@ -112,11 +135,11 @@ def main() -> int:
     parser.add_argument("--max-wrong", type=float)
     args = parser.parse_args()
     embedder = Timed(SentenceTransformersEmbedder())
-    print(f"{'without':38s} right  wrong / hits")
+    print(f"{'without':40s} right  wrong / hits")
     for name, without in PARTS.items():
         total = pooled([score.summary() for score in run(args, embedder, without)])[0]
         wrong = f"{total['wrong']} / {total['hits']} = {total['wrong_share']:.4f}"
-        print(f"{name:38s} {total['right_of_ceiling']:.3f}  {wrong}", flush=True)
+        print(f"{name:40s} {total['right_of_ceiling']:.3f}  {wrong}", flush=True)
     return 0
 
 
