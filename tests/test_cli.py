@@ -645,6 +645,19 @@ def test_the_doctor_says_what_is_wrong_and_repairs_it(run: Run, tmp_path: Path) 
     assert run("doctor")[0] == 0
 
 
+@pytest.mark.parametrize("option", ["--from-key", "--to-key"])
+@pytest.mark.parametrize("value", [None, ""])
+def test_a_variable_without_a_key_does_not_make_a_copy_that_anybody_can_read(
+    run: Run, monkeypatch: pytest.MonkeyPatch, option: str, value: str | None
+) -> None:
+    run("ask", SALES_2024)
+    if value is not None:
+        monkeypatch.setenv("NEW_KEY", value)
+    status, _, err = run("migrate", "indexes/default", "safe", option, "NEW_KEY")
+    assert (status, f"{option} names 'NEW_KEY', which is not set" in err) == (2, True)
+    assert not Path("safe").exists()
+
+
 def test_plans_move_to_an_encrypted_directory_and_need_its_key_there(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,7 +50,6 @@ def add(commands: "Commands") -> None:
     for name, whose in (("--from-key", "FROM"), ("--to-key", "TO")):
         options.add_argument(
             name,
-            default=KEY,
             metavar="VARIABLE",
             help=f"environment variable with the encryption key of {whose} (default: {KEY})",
         )
@@ -128,8 +127,8 @@ def _migrate(options: argparse.Namespace) -> int:
         source, target = (
             stack.enter_context(closing(open_store(settings)))
             for settings in (
-                _settings(options.source, options.from_key, there=True),
-                _settings(options.target, options.to_key, there=False),
+                _settings(options.source, _key(options.from_key, "--from-key"), there=True),
+                _settings(options.target, _key(options.to_key, "--to-key"), there=False),
             )
         )
         done = migrate(source, target)
@@ -150,8 +149,21 @@ def _refuse_same(source: str, target: str) -> None:
         raise InvalidInput(f"{target!r} is FROM and TO at once; name another place to copy to")
 
 
-def _settings(place: str, variable: str, *, there: bool) -> Settings:
-    key = os.environ.get(variable, "")
+def _key(variable: str | None, option: str) -> str:
+    """Return the key in a variable of the environment; empty: nothing is encrypted.
+
+    Raises:
+        InvalidInput: the variable that was named has none: a slip would leave plans readable.
+    """
+    if variable is not None and not os.environ.get(variable):
+        raise InvalidInput(
+            f"{option} names {variable!r}, which is not set in the environment; set it to the key, "
+            f"or leave {option} out where nothing is to be encrypted"
+        )
+    return os.environ.get(variable or KEY, "")
+
+
+def _settings(place: str, key: str, *, there: bool) -> Settings:
     if place.startswith(("postgresql:", "postgres:")):
         return Settings(database=place, encryption_key=key)
     directory = existing(Path(place)) if there else Path(place)

@@ -231,5 +231,6 @@ def failure(error: sqlite3.Error, directory: Path) -> StoreError:
 def _corrupt(name: str, what: object) -> StoreCorrupt:
     return StoreCorrupt(
         f"the database of the store {name} is damaged: {what}; restore it from a copy, or "
-        "start anew with `DiskStore.open(directory, repair=True)`, which keeps the old files"
+        "start anew with `DiskStore.open(directory, repair=True)`, in the shell `semcache doctor "
+        "--repair`, which keeps the old files"
     )

@@ -31,7 +31,8 @@ class Failing:
         if isinstance(error, UnicodeDecodeError):
             raise StoreCorrupt(
                 f"the store {str(self._directory)!r} holds what is no text: {error}; restore it "
-                "from a copy, or start anew with `DiskStore.open(directory, repair=True)`"
+                "from a copy, or start anew with `DiskStore.open(directory, repair=True)`, in the "
+                "shell `semcache doctor --repair`"
             ) from error
         if isinstance(error, UnicodeEncodeError):
             raise InvalidInput(

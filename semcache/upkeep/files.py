@@ -61,10 +61,11 @@ class Files:
         if not loose:
             return Check("permissions", "ok", "only the owner can read or write")
         name = loose[0].relative_to(self.directory.parent)
+        more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
         found = Check(
             "permissions",
             "warning",
-            f"others can read or write {str(name)!r} and {len(loose) - 1} more",
+            f"others can read or write {str(name)!r}{more}",
             f"chmod -R go-rwx {self.directory}",
         )
         if not self.repair:
