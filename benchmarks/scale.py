@@ -57,6 +57,9 @@ class Measured:
     tenants: int
     open_s: float
     """Seconds from opening to the first hit."""
+    first_semantic_s: float
+    """Seconds of the first lookup that reaches the semantic tier, embedding taken off: it counts
+    the words that the plans of all entries share."""
     template_ms: float
     """Median of a hit of the template tier."""
     template_p99_ms: float
@@ -87,6 +90,9 @@ def examined(directory: Path, work: Workload, tenants: int, seed: int) -> dict[s
     cache = opened(directory, embedder)
     expect(cache.lookup(work.prompt(0, 2000, 7)), "template")
     open_s = time.perf_counter() - start
+    embedded, start = embedder.seconds, time.perf_counter()
+    cache.lookup(f"{POLITE}{work.prompt(0, 2000, 7)}")
+    first_s = time.perf_counter() - start - (embedder.seconds - embedded)
 
     def any_prompt() -> tuple[str, str]:
         tenant = f"small{rng.randrange(tenants)}" if tenants and rng.random() < 0.5 else TENANT
@@ -104,6 +110,7 @@ def examined(directory: Path, work: Workload, tenants: int, seed: int) -> dict[s
     miss = timed(cache, embedder, nothing, "")
     found = {
         "open_s": round(open_s, 3),
+        "first_semantic_s": round(first_s, 3),
         "template_ms": template[0],
         "template_p99_ms": template[1],
         "semantic_ms": semantic[0],
@@ -136,7 +143,7 @@ def timed(
     """Return median and 99th percentile of lookups in milliseconds, embedding taken off.
 
     Of those that `tier` answered, whose share comes last: among 100,000 templates of the same few
-    words the risk of some is too high, and they miss.
+    words the risk of some is too high, and they miss. A fifth is the least that says anything.
     """
     took = []
     for text, tenant in prompts:
@@ -145,7 +152,7 @@ def timed(
         seconds = time.perf_counter() - start - (embedder.seconds - embedded)
         if (found.tier if isinstance(found, Hit) else "") == tier:
             took.append(seconds)
-    if len(took) < len(prompts) / 2:
+    if len(took) < len(prompts) / 5:
         raise SystemExit(f"{len(took)} of {len(prompts)} prompts came to {tier or 'a miss'!r}")
     took.sort()
     return (

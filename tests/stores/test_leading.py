@@ -169,6 +169,34 @@ def test_a_snapshot_with_bounds_that_do_not_fit_its_rows_is_found_out(tmp_path: 
             FaissIndex.load(str(path))
 
 
+def test_a_row_unlike_all_before_is_found_and_bounds_begin_anew() -> None:
+    index, rows = bounded(200)
+    expected = MemoryIndex()
+    for number, row in enumerate(rows):
+        expected.add(f"{number:04}", row)
+    assert list(index.search(rows[0], 3)) == list(expected.search(rows[0], 3))
+    random = np.random.default_rng(9)
+    others = [unit(*row) for row in random.standard_normal((5, DIMENSION))]
+    for number, row in enumerate(others):
+        for either in (index, expected):
+            either.add(f"other {number}", row)
+        for query in (row, rows[number], -row):
+            assert list(index.search(query, 4)) == list(expected.search(query, 4))
+
+
+def test_many_rows_removed_leave_no_trace_in_what_bounds_the_others() -> None:
+    index, rows = bounded(900)
+    expected = MemoryIndex()
+    for number in range(0, 900, 3):
+        expected.add(f"{number:04}", rows[number])
+    assert index.search(rows[1], 1)[0].id == "0001"
+    for number in range(900):
+        if number % 3:
+            assert index.remove(f"{number:04}")
+    for query in rows[::50]:
+        assert list(index.search(query, 6)) == list(expected.search(query, 6))
+
+
 def test_rows_in_all_directions_are_compared_one_and_all() -> None:
     random = np.random.default_rng(6)
     rows = [unit(*row) for row in random.standard_normal((500, DIMENSION))]
