@@ -16,21 +16,39 @@ class _Used:
     """Which words the families use; it follows from what their entries say."""
 
     def __init__(self, saying: Saying) -> None:
-        self.sizes: Counter[str] = Counter()
-        self.words: dict[str, Counter[str]] = {}
         self.using: Counter[str] = Counter()
+        self._sizes: dict[str, int] = {}
+        self._words: dict[str, str | Counter[str]] = {}
+        """Family → words of its entries, each with how many use it; text where it has one entry,
+        as most have: a million counters would take minutes to make."""
         self._always: dict[str, tuple[str, ...]] = {}
         for words, by in saying.items():
             if isinstance(by, str):
-                self.count(by, words.split(), 1)
+                self.count(by, words, 1)
             else:
                 for family, times in by.items():
-                    self.count(family, words.split(), times)
+                    self.count(family, words, times)
 
-    def count(self, family: str, words: list[str], by: int) -> None:
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def size(self, family: str) -> int:
+        return self._sizes.get(family, int(family in self._words))
+
+    def words(self, family: str) -> Mapping[str, int]:
+        known = self._words.get(family, _NOTHING)
+        return dict.fromkeys(known.split(), 1) if isinstance(known, str) else known
+
+    def count(self, family: str, words: str, by: int) -> None:
         self._always.pop(family, None)
-        known = self.words.setdefault(family, Counter())
-        for word in set(words):
+        if by == 1 and family not in self._words:
+            self._words[family] = words
+            self.using.update(set(words.split()))
+            return
+        size, known = self.size(family) + by, self._words.get(family)
+        if not isinstance(known, Counter):
+            known = Counter(self.words(family))
+        for word in set(words.split()):
             before = known[word]
             known[word] += by
             self.using[word] += (known[word] > 0) - (before > 0)
@@ -38,14 +56,16 @@ class _Used:
                 del known[word]
             if not self.using[word]:
                 del self.using[word]
-        self.sizes[family] += by
-        if not self.sizes[family]:
-            del self.sizes[family], self.words[family]
+        if size:
+            self._sizes[family], self._words[family] = size, known
+        else:
+            self._sizes.pop(family, None)
+            self._words.pop(family, None)
 
     def always(self, family: str) -> tuple[str, ...]:
         always = self._always.get(family)
         if always is None:
-            size, words = self.sizes[family], self.words.get(family, _NOTHING)
+            size, words = self.size(family), self.words(family)
             # Sorted, since sums over them are rounded by their order, which sets leave to chance.
             always = tuple(sorted([word for word, times in words.items() if times == size]))
             self._always[family] = always
@@ -56,7 +76,7 @@ class Families:
     """Words of a tenant's families. Changed by one thread at a time; reads need no lock.
 
     The words that each family uses are counted when somebody first asks: only risk does, and of a
-    hundred thousand entries it takes a second.
+    hundred thousand entries it takes a part of a second.
     """
 
     def __init__(self, saying: Saying | None = None) -> None:
@@ -76,7 +96,7 @@ class Families:
             return self._counted
 
     def __len__(self) -> int:
-        return len(self._used().sizes)
+        return len(self._used())
 
     def add(self, family: str, words: tuple[str, ...]) -> None:
         """Take in an entry of `family` with these content words."""
@@ -100,7 +120,7 @@ class Families:
             else:
                 self.saying[said] = left
             if self._counted is not None:
-                self._counted.count(family, said.split(), by)
+                self._counted.count(family, said, by)
 
     def said_by(self, words: str) -> Mapping[str, int]:
         """Return the families that say just these words, each with how many of its entries do."""
@@ -117,11 +137,11 @@ class Families:
 
     def size(self, family: str) -> int:
         """Return how many entries the family has."""
-        return self._used().sizes[family]
+        return self._used().size(family)
 
     def words(self, family: str) -> Mapping[str, int]:
         """Return each word of the family with the number of its entries that use it."""
-        return self._used().words.get(family, _NOTHING)
+        return self._used().words(family)
 
     def always(self, family: str) -> tuple[str, ...]:
         """Return the words that every entry of the family uses."""
