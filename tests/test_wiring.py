@@ -37,6 +37,20 @@ def test_the_machines_clock_tells_time_and_never_runs_backwards() -> None:
 @pytest.mark.parametrize(
     ("name", "part", "says"),
     [
+        ("catalog", None, "expected a Catalog"),
+        ("settings", {"threshold": 0.9}, "expected Settings"),
+        ("model", "gpt-x", "expected a Model such as"),
+    ],
+)
+def test_a_semcache_is_told_what_it_lacks(name: str, part: Any, says: str) -> None:
+    given: dict[str, Any] = {"catalog": CATALOG, "embedder": HashEmbedder(), name: part}
+    with pytest.raises(InvalidSettings, match=says):
+        SemCache.open(**given)
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "says"),
+    [
         ("catalog", {"operations": []}, "expected a Catalog"),
         ("embedder", "all-MiniLM-L6-v2", "expected an Embedder such as"),
         ("observer", 5, "something to call"),

@@ -63,7 +63,14 @@ def open_semcache(
 ) -> SemCache:
     """Return a SemCache for these settings; see `SemCache.open`."""
     check_parts(
-        catalog=catalog, embedder=embedder, observer=observer, redact=redact, verifier=verifier
+        catalog=catalog,
+        embedder=embedder,
+        model=model,
+        observer=observer,
+        redact=redact,
+        settings=settings,
+        verifier=verifier,
+        needed=("catalog",),
     )
     if directory is not None:
         settings = replace(settings, directory=directory)
