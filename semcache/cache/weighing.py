@@ -14,7 +14,7 @@ from semcache.matching.content import content
 from semcache.matching.features import NEIGHBORS, Featured, Near, featured
 from semcache.matching.gates import Gates, common, looked_at
 from semcache.matching.pair import Pair, Verdict
-from semcache.matching.proof import doubts, unproven, unproven_values
+from semcache.matching.proof import doubts, misplaced_values, unproven, unproven_values
 from semcache.matching.risk import probability_wrong
 from semcache.ports import Neighbor
 
@@ -122,6 +122,10 @@ def _judged(one: Featured, score: float, bar: Bar) -> _Judged:
     supposed = unproven_values(bar.asking)
     if supposed:
         reason = f"not known to be values: {', '.join(map(repr, supposed))}"
+        return _Judged(Verdict("slots", passed=False, reason=reason))
+    misplaced = misplaced_values(bar.asking, one.near.words)
+    if misplaced:
+        reason = f"values behind other words than its own: {', '.join(map(repr, misplaced))}"
         return _Judged(Verdict("slots", passed=False, reason=reason))
     doubted = doubts(one.difference, bar.asking)
     doubtful = unproven(doubted, bar.asking.evidence)

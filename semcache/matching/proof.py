@@ -14,9 +14,13 @@ from semcache.matching.alike import Difference
 from semcache.matching.asking import Asking
 from semcache.matching.beliefs import Beliefs, upper_share
 from semcache.matching.cautions import STEERING, Cautions, Doubt, is_cleared
+from semcache.matching.content import MARKS
 from semcache.matching.evidence import MOVED, TURNED, Evidence, kind, order
 from semcache.matching.families import Families
+from semcache.matching.forms import stem
 from semcache.matching.word_class import word_class
+from semcache.prompts.supposing import Supposed
+from semcache.prompts.template import slot_name
 from semcache.prompts.words import PRONOUNS
 
 PROVEN = 0.45
@@ -115,6 +119,26 @@ def unproven_values(asking: Asking) -> tuple[str, ...]:
         for one in asking.supposed
         if one.odds < MIN_ODDS or asking.evidence.share_misread(one) > MISREAD
     )
+
+
+def misplaced_values(asking: Asking, its: Sequence[str]) -> tuple[str, ...]:
+    """Return what was supposed to be a value and stands behind another word than in `its` words.
+
+    What an unseen value is, nothing but the words around it tells: one "undergone" is a procedure,
+    and one that a patient "has" may be anything.
+    """
+    return tuple(
+        one.mention.text
+        for one in asking.supposed
+        if not _places(asking.words, one) <= _places(its, one)
+    )
+
+
+def _places(words: Sequence[str], supposed: Supposed) -> set[str]:
+    """Return the stems of the words before the slots of the supposed kind; empty at the start."""
+    slot = f"<{slot_name(supposed.mention.kind)}>"
+    said = [word for word in words if word not in MARKS]
+    return {stem(said[at - 1]) if at else "" for at, word in enumerate(said) if word == slot}
 
 
 def _habits(difference: Difference) -> frozenset[str]:

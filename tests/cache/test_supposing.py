@@ -3,7 +3,7 @@ from functools import partial
 
 import pytest
 
-from semcache.cache.found import Hit
+from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import JsonObject
 from semcache.testing import HashEmbedder
@@ -57,6 +57,16 @@ def test_a_name_never_seen_before_is_bound_in_words_that_no_template_has_in_that
     assert found.params == {"region": "Rueda"}
     assert found.tier == "semantic"
     assert "supposing" in found.explain()
+
+
+def test_a_name_never_seen_before_behind_another_plans_word_is_planned(cellar: PlanCache) -> None:
+    for region in CELLARS:
+        asked = f"Any vinegar of {region} left?"
+        if not cellar.lookup(asked):
+            cellar.store(asked, calling("vinegar.find", region=region), params={"region": region})
+    found = cellar.lookup("Is any red wine of Rueda left?")
+    assert isinstance(found, Miss)
+    assert "values behind other words than its own: 'Rueda'" in found.explain()
 
 
 def test_planned_misses_say_what_was_rightly_supposed(cellar: PlanCache) -> None:

@@ -6,7 +6,9 @@ from semcache.matching.beliefs import upper_share
 from semcache.matching.evidence import MOVED, TURNED, Evidence
 from semcache.matching.families import Families
 from semcache.matching.proof import doubts as doubts_of
-from semcache.matching.proof import unproven
+from semcache.matching.proof import misplaced_values, unproven
+from semcache.prompts.mentions import Mention
+from semcache.prompts.supposing import Supposed
 
 
 def doubts(
@@ -94,3 +96,41 @@ def test_a_word_that_prompts_use_is_no_typing_error() -> None:
     asking = Asking(("invoice", "compliant"), (), False, Evidence(), families)
     doubted = doubts_of(compare(asking.words, ("invoice", "complaint")), asking)
     assert unproven(doubted, asking.evidence) == ("compliant",)
+
+
+def supposing(words: str, *values: str, kind: str = "procedure") -> Asking:
+    read = [Mention(0, len(value), value, kind, value, "supposed") for value in values]
+    supposed = tuple(Supposed(mention, "", 5.0) for mention in read)
+    return Asking(tuple(words.split()), (), False, Evidence(), Families(), supposed=supposed)
+
+
+@pytest.mark.parametrize(
+    ("mine", "its"),
+    [
+        ("patient undergone <procedure>", "has patient undergone <procedure>"),
+        ("patient undergoing <procedure>", "patient undergo <procedure>"),
+        ("after <procedure>", "after <procedure> before <procedure>"),
+    ],
+)
+def test_what_was_supposed_must_stand_behind_a_word_of_the_candidates_own(
+    mine: str, its: str
+) -> None:
+    asking = supposing(mine, "a hip repair")
+    assert misplaced_values(asking, tuple(its.split())) == ()
+
+
+@pytest.mark.parametrize(
+    ("mine", "its"),
+    [
+        ("patient have <procedure>", "patient undergone <procedure>"),
+        ("song <procedure>", "<procedure> song"),
+        ("undergone <procedure>", "undergone"),
+    ],
+)
+def test_what_was_supposed_behind_another_word_is_told(mine: str, its: str) -> None:
+    told = misplaced_values(supposing(mine, "a travel history"), tuple(its.split()))
+    assert told == ("a travel history",)
+
+
+def test_where_nothing_was_supposed_nothing_is_misplaced() -> None:
+    assert misplaced_values(supposing("have <procedure>"), ("undergone", "<procedure>")) == ()
