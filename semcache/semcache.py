@@ -51,7 +51,7 @@ from semcache.runs.here import Here, Open, OpenRun
 from semcache.runs.node import Node
 from semcache.runs.recorder import Runs
 from semcache.runs.tools import Introspection
-from semcache.settings import Settings
+from semcache.settings import Settings, directory_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -160,7 +160,7 @@ class SemCache(Closing):
         from semcache.wiring import open_semcache  # noqa: PLC0415 - wiring stands right of us
 
         return open_semcache(
-            directory=None if directory is None else Path(directory),
+            directory=directory_of(directory),
             catalog=catalog,
             settings=settings or Settings(),
             model=model,

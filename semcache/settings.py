@@ -290,6 +290,17 @@ def _check_kind(name: str, value: object, default: object) -> None:
         raise InvalidSettings(f"directory is {value!r}; expected a Path, or None for memory")
 
 
+def directory_of(path: object) -> Path | None:
+    """Return the directory at `path`: text or a path; None stays None, for memory.
+
+    Raises:
+        InvalidSettings: it is neither.
+    """
+    if path is None or isinstance(path, str | Path):
+        return None if path is None else Path(path)
+    raise InvalidSettings(f"directory is {path!r}; expected a path, or None for memory")
+
+
 def _is_share(value: object) -> bool:
     return isinstance(value, int | float) and 0 < value < 1
 

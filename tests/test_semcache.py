@@ -359,6 +359,16 @@ def test_a_value_that_cannot_be_used_is_refused_before_anything_happens(value: A
     assert (bench.planner.requests, bench.calls) == ([], [])
 
 
+def test_what_no_stage_gave_is_refused_before_anything_happens() -> None:
+    bench = by_word()
+    nothing: Any = None
+    with pytest.raises(InvalidInput, match="planned is of type NoneType; expected what `create`"):
+        bench.semcache.store("report of Boston", nothing)
+    with pytest.raises(InvalidPrompt, match="a prompt must be text; found NoneType"):
+        bench.semcache.create(nothing)
+    assert (bench.planner.requests, bench.calls) == ([], [])
+
+
 def test_a_prompt_that_is_too_long_for_the_rules_is_left_to_the_planner() -> None:
     bench = by_word(settings=Settings(max_prompt_chars=100_000))
     assert bench.semcache.run("x " * 20_000 + "of Boston").planned

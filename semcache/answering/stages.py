@@ -9,6 +9,7 @@ from semcache.cache.writer import Stored
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded
 from semcache.errors import (
+    InvalidInput,
     InvalidPrompt,
     NormalizationError,
     NotActionable,
@@ -101,6 +102,8 @@ class Stages:
         failure: str = "",
     ) -> Planned:
         """Return a new plan; see `SemCache.create`."""
+        if not isinstance(prompt, str):
+            raise InvalidPrompt(f"a prompt must be text; found {type(prompt).__name__}")
         own = by_name(params)
         given = own or (schema.parameters() if schema is not None else ())
         request = PlanRequest(
@@ -131,6 +134,9 @@ class Stages:
         cost_s: float | None = None,
     ) -> Stored:
         """Keep a new plan for its use case; see `PlanCache.store`."""
+        if not isinstance(planned, Planned):
+            found = type(planned).__name__
+            raise InvalidInput(f"planned is of type {found}; expected what `create` gave")
         return self.cache.store(
             prompt,
             planned.plan,

@@ -50,7 +50,7 @@ from semcache.prompts.learned import LearnedValues
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
-from semcache.settings import Settings
+from semcache.settings import Settings, directory_of
 
 
 class PlanCache(Closing):
@@ -220,7 +220,7 @@ class PlanCache(Closing):
         from semcache.wiring import open_plan_cache  # noqa: PLC0415 - wiring stands right of us
 
         settings = Settings(
-            directory=None if directory is None else Path(directory),
+            directory=directory_of(directory),
             threshold=threshold,
             max_wrong=max_wrong,
             ttl_s=ttl_s,

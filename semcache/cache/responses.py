@@ -14,6 +14,7 @@ from semcache.closing import Closing
 from semcache.errors import InvalidInput, InvalidJson, InvalidSettings, StoreError
 from semcache.events import ResponseLookedUp, TierFailed
 from semcache.ports import Clock, Observer, ResponseStore, Room
+from semcache.settings import directory_of
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +137,7 @@ class Responses(Closing):
         from semcache.wiring import open_responses  # noqa: PLC0415 - wiring stands right of us
 
         return open_responses(
-            directory=None if directory is None else Path(directory),
+            directory=directory_of(directory),
             max_entries=max_entries,
             max_bytes=max_bytes,
             ttl_s=ttl_s,

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from semcache import Hit, PlanCache
-from semcache.errors import InvalidInput, InvalidParameter
+from semcache.cache.responses import Responses
+from semcache.errors import InvalidInput, InvalidParameter, InvalidSettings
 from tests.calling import calling
 
 Call = Callable[..., Any]
@@ -103,3 +104,10 @@ def test_what_is_invalidated_is_named_by_text(cache: PlanCache, name: str) -> No
     invalidate: Call = cache.invalidate
     with pytest.raises(InvalidInput, match=f"{name} is 5; expected text"):
         invalidate(**{name: 5})
+
+
+@pytest.mark.parametrize("open_", [PlanCache.open, Responses.open])
+@pytest.mark.parametrize("directory", [5, b"cache", ["cache"], True])
+def test_what_is_no_path_is_no_directory(open_: Call, directory: Any) -> None:
+    with pytest.raises(InvalidSettings, match="expected a path, or None for memory"):
+        open_(directory)
