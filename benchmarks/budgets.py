@@ -302,10 +302,17 @@ def semantic_hits(
     embedding: float | None,
     rng: random.Random,
 ) -> Iterator[Line]:
-    """Measure hits of the semantic tier, their embedding taken off, against one real embedding."""
-    prompts = [f"could you please {prompt}?" for prompt in asked(templates, 300, rng)]
-    expect(cache, prompts[:20], "semantic")
-    best = without_embedding(cache.lookup, prompts, embedder)
+    """Measure hits of the semantic tier, their embedding taken off, against one real embedding.
+
+    Templates never asked for in these words before, and then the same with other values, which are
+    neither searched nor weighed again while nothing is stored.
+    """
+    rounds = [polite(asked(templates, 300, rng)) for _ in range(ROUNDS)]
+    expect(cache, polite(asked(templates, 20, rng)), "semantic")
+    best = without_embedding(cache.lookup, rounds, embedder)
+    picked = [rng.choice(templates) for _ in range(200)]
+    others = [polite([s.prompt(y, y - 1985) for s in picked]) for y in range(1990, 1991 + ROUNDS)]
+    again = without_embedding(cache.lookup, others, embedder)
     bound = 0.10 if len(templates) <= 10_000 else 0.25
     name = f"semantic hit without embedding / one embedding, {len(templates):,} entries"
     if embedding is None:
@@ -313,6 +320,19 @@ def semantic_hits(
         return
     details = f"{micro(best)} / {micro(embedding)}"
     yield ratio(name, bound, best / embedding, details, unit="%")
+    details = f"{micro(again)} / {micro(embedding)}"
+    yield Line(
+        f"the same, asked before with other values, {len(templates):,} entries",
+        "-",
+        f"{again / embedding:.1%}",
+        None,
+        details,
+    )
+
+
+def polite(prompts: Sequence[str]) -> list[str]:
+    """Return a paraphrase of each prompt."""
+    return [f"could you please {prompt}?" for prompt in prompts]
 
 
 def weighing(
@@ -326,7 +346,7 @@ def weighing(
     gates, learn = [float("inf")] * 2
     worst = 0.0
     for _ in range(ROUNDS):
-        prompts = [f"could you please {prompt}?" for prompt in asked(templates, 128, rng)]
+        prompts = polite(asked(templates, 128, rng))
         found = [cache.lookup(prompt) for prompt in prompts]
         gates = min(gates, statistics.median(one.trace.seconds["gates"] for one in found))
         entries = cache._views.current(TENANT).entries  # noqa: SLF001 - as above
@@ -480,11 +500,18 @@ def gptcache(
     )
     for shape in tqdm(templates, desc="storing, GPTCache", leave=False, file=sys.stderr):
         put(shape.prompt(2024, 5), json.dumps(shape.plan(2024, 5)), cache_obj=other)
-    again = [shape.prompt(2024, 5) for shape in templates[:100]]
-    polite = [f"could you please {prompt}?" for prompt in again]
-    for what, prompts in (("stored prompts again", again), ("paraphrases", polite)):
-        theirs = without_embedding(lambda text: get(text, cache_obj=other), prompts, embedder, 2)
-        ours = without_embedding(cache.lookup, prompts, embedder)
+    prompts = [shape.prompt(2024, 5) for shape in templates]
+    again, rest = prompts[:100], prompts[100 : 100 * (ROUNDS + 1)]
+    for what, rounds in (
+        ("stored prompts again", [again] * ROUNDS),
+        (
+            "paraphrases never asked before",
+            [polite(rest[i::ROUNDS]) for i in range(ROUNDS)],
+        ),
+        ("the same paraphrases again", [polite(again)] * ROUNDS),
+    ):
+        theirs = without_embedding(lambda text: get(text, cache_obj=other), rounds[:2], embedder)
+        ours = without_embedding(cache.lookup, rounds, embedder)
         yield Line(
             f"{name}, {what}",
             "> 20 x",
@@ -495,11 +522,11 @@ def gptcache(
 
 
 def without_embedding(
-    call: Callable[[str], object], prompts: Sequence[str], embedder: Timed, rounds: int = ROUNDS
+    call: Callable[[str], object], rounds: Sequence[Sequence[str]], embedder: Timed
 ) -> float:
-    """Return the median seconds of a call, what the embedder took taken off; best round."""
+    """Return the median seconds of a call in the best round, what the embedder took taken off."""
     best = float("inf")
-    for _ in range(rounds):
+    for prompts in rounds:
         took = []
         for prompt in prompts:
             before, start = embedder.seconds, time.perf_counter()
