@@ -9,6 +9,7 @@ from semcache.cache.asked import Asked
 from semcache.cache.decoded import Decoded
 from semcache.cache.entry import Entry
 from semcache.cache.found import Candidate, Hit, Miss, Reason, Trace
+from semcache.cache.nearby import Nearby
 from semcache.cache.serving import Served
 from semcache.cache.view import View
 from semcache.cache.weighing import Weighed
@@ -53,6 +54,8 @@ class Parts:
     """Told the tier, the id and the entry of each hit."""
     above: float | None = None
     """Cosine that must be exceeded, whatever the risk is; None: risk alone decides."""
+    nearby: Nearby = field(default_factory=Nearby)
+    """What was near the texts that were searched for last."""
 
 
 class Passed(NamedTuple):

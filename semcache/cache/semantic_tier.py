@@ -73,7 +73,7 @@ def _neighbors(lookup: Lookup, asked: Asked) -> Sequence[Neighbor] | None:
     wanted = lookup.parts.neighbors * WIDER
     text, view = embedded_text(asked.template), lookup.view
     version = view.version  # before the search, which may see what comes with the next one
-    known = view.nearby.get(text, version)
+    known = lookup.parts.nearby.get(text, version)
     if known is not None:
         return known
     try:
@@ -85,7 +85,7 @@ def _neighbors(lookup: Lookup, asked: Asked) -> Sequence[Neighbor] | None:
         lookup.parts.failed(asked.tenant, "embedder", error)
         lookup.trouble = "embedder_failed"
         return None
-    view.nearby.put(text, version, found)
+    lookup.parts.nearby.put(text, version, found)
     return found
 
 

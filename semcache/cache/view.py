@@ -9,7 +9,6 @@ from typing import TypeAlias
 from semcache.cache.entry import Entry, from_record
 from semcache.cache.family import families, family
 from semcache.cache.kindred import Kindred
-from semcache.cache.nearby import Nearby
 from semcache.cache.seen import Seen, SeenEntries, pack_examples
 from semcache.errors import InvalidVector, StoreCorrupt
 from semcache.matching.content import content
@@ -52,8 +51,6 @@ class View:
 
     families: Kindred = field(default_factory=Kindred)
     """What makes plans comparable → the families there, and the words that their entries use."""
-    nearby: Nearby = field(default_factory=Nearby)
-    """What was near the texts that were searched for last."""
     _habits: Habits | None = None
 
     def habits(self) -> Habits:
