@@ -191,7 +191,7 @@ class PlanCache(Closing):
 
         `threshold`: cosine in [-1, 1] that a semantic candidate must exceed. `max_wrong`: highest
         share of the hits found by meaning that may be wrong, in (0, 1): then risk alone decides,
-        under the threshold too (see `matching.risk`). None: threshold, gates, and a risk of 2 %.
+        under the threshold too (see `matching.risk`). None: threshold, gates, and a risk of 1.25 %.
         `ttl_s`: seconds from storing to expiry, None for never; `ttl_slides`: which hits make it
         begin anew, `never`, `exact` (template and schema tiers) or `always`. `max_entries` and
         `max_bytes` bound each tenant, `max_total_entries` and `max_total_bytes` all together; None:
