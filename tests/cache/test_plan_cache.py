@@ -333,14 +333,14 @@ def test_a_miss_cannot_be_judged(cache: PlanCache) -> None:
 def test_plans_counts_and_vetoes_survive_a_restart_without_embedding(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    with PlanCache.open(tmp_path, embedder=HashEmbedder(), clock=clock) as cache:
+    with PlanCache.open(tmp_path, embedder=HashEmbedder(), clock=clock, max_wrong=0.05) as cache:
         cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
         cache.store("visits in 2024", plan(of="visits", year="2024"), params=[YEAR])
         for year in (2019, 2020, 2021):
             cache.feedback(cache.lookup(f"please show me sales in {year}"), right=True)
         cache.feedback(cache.lookup("please show me visits in 2024"), right=False)
     embedder = HashEmbedder()
-    with PlanCache.open(tmp_path, embedder=embedder, clock=clock) as cache:
+    with PlanCache.open(tmp_path, embedder=embedder, clock=clock, max_wrong=0.05) as cache:
         found = cache.lookup("sales in 2023")
         assert given_input(found) == {"year": "2023"}
         assert embedder.texts == []
