@@ -9,6 +9,8 @@ from semcache.testing import HashEmbedder
 from tests.calling import calling
 
 YEARS = range(1990, 1993)
+COLUMNS = [f"{of}_{what}" for of in ("unit", "net", "list", "sale") for what in "abcdefghij"]
+"""More than are compared with one prompt: plans that are made for one each crowd one another."""
 
 
 def plan(limit: int) -> JsonObject:
@@ -52,11 +54,10 @@ def test_plans_made_for_other_words_do_not_crowd_out_the_one_made_for_these(
     minilm: SentenceTransformersEmbedder,
 ) -> None:
     cache = PlanCache.open(embedder=minilm, max_wrong=0.02)
-    columns = [f"{of}_{what}" for of in ("unit", "net", "list", "sale") for what in "abcdefghij"]
-    for column in columns:
+    for column in COLUMNS:
         table = f"distribution of {column} in a bar chart"
         assert cache.store(table, calling("draw", what=f"encoding x {column} mark bar"))
-    for column in columns[::7]:
+    for column in COLUMNS[::7]:
         found = cache.lookup(f"show the distribution of {column} in a bar chart")
         assert isinstance(found, Hit)
         assert column in dumps(found.plan.to_dict())
@@ -74,12 +75,11 @@ def test_what_nobody_gave_must_be_what_the_plan_was_made_for_where_the_rest_is_g
     minilm: SentenceTransformersEmbedder,
 ) -> None:
     cache = PlanCache.open(embedder=minilm, max_wrong=0.02)
-    columns = [f"{of}_{what}" for of in ("unit", "net", "list", "sale") for what in "abcdefghij"]
-    for column in columns:
+    for column in COLUMNS:
         asked = f"distribution of {column} in a bar chart since 2020"
         drawn = calling("draw", what=f"encoding x {column} mark bar", since=2020)
         assert cache.store(asked, drawn, params={"since": 2020})
-    for column in columns[::7]:
+    for column in COLUMNS[::7]:
         asked = f"show the distribution of {column} in a bar chart since 2023"
         found = cache.lookup(asked, params={"since": 2023})
         assert isinstance(found, Hit)
