@@ -1,3 +1,4 @@
+import inspect
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -106,6 +107,11 @@ def test_a_setting_that_cannot_be_used_is_named(name: str, value: Any) -> None:
         ("frozen", "no"),
         ("model", 7),
         ("directory", "plans"),
+        ("neighbors", None),
+        ("plan_format", "prose"),
+        ("ttl_slides", "sometimes"),
+        ("domains", {"github": "issue"}),
+        ("domains", "github"),
     ],
 )
 def test_settings_made_by_hand_are_checked_too(name: str, value: Any) -> None:
@@ -134,8 +140,9 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_every_setting_says_what_it_is() -> None:
-    source = Path(__file__).parents[1] / "semcache" / "settings.py"
-    text = source.read_text(encoding="utf-8")
+    source = inspect.getsourcefile(Settings)
+    assert source is not None
+    text = Path(source).read_text(encoding="utf-8")
     described = set(re.findall(r'^    (\w+): [^\n]*\n    """', text, re.MULTILINE))
     assert {field.name for field in fields(Settings)} <= described
 

@@ -1,0 +1,11 @@
+"""Settings: every knob, its default and its unit, read once at the door.
+
+Explicit values win over the environment (`SEMCACHE_THRESHOLD=0.97`), the environment over a file
+(`semcache.toml`), and the file over the defaults. No other room reads the environment.
+"""
+
+from semcache.settings.checks import directory_of
+from semcache.settings.reading import PREFIX
+from semcache.settings.settings import Settings
+
+__all__ = ["PREFIX", "Settings", "directory_of"]

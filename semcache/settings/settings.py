@@ -1,0 +1,167 @@
+"""Settings: every knob, its default and its unit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import tzinfo
+from pathlib import Path
+from typing import Self
+
+from semcache.settings.checks import check, zone_of
+from semcache.settings.reading import from_environ, from_file, typed
+from semcache.settings.tables import Translations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set, with its default."""
+
+    directory: Path | None = None
+    """Where the cache is kept; None keeps it in memory. With a database: its snapshots."""
+    database: str = field(default="", repr=False)
+    """Connection string of the PostgreSQL that keeps the cache; empty: none. Never shown."""
+    database_schema: str = "semcache"
+    """Schema of the database that the cache has to itself."""
+    database_search: str = "replica"
+    """Who searches by meaning: `replica`, this process in a copy of its own, or the `server`."""
+    database_lag_s: float = 1.0
+    """Seconds within which changes by other processes are seen; 0: at once, a query a lookup."""
+    database_pool: int = 8
+    """Connections to the database that this process may have, beside the one that listens."""
+    database_timeout_s: float = 5.0
+    """Seconds that one statement may take in the database."""
+    encryption_key: str = field(default="", repr=False)
+    """32 bytes as base64 to encrypt with what is kept on disk; empty: it is not. Never shown."""
+    threshold: float = 0.95
+    """Cosine in [-1, 1] that a semantic candidate must exceed."""
+    max_wrong: float | None = None
+    """Highest share of hits that may be wrong, in (0, 1), in place of `threshold`; None: both."""
+    explore: float = 0.0
+    """Share of semantic hits, in [0, 1], whose prompts are planned all the same: their plans show
+    how often hits are wrong. Each costs what a miss costs."""
+    verify: str = "background"
+    """When a verifier is asked, if one is given: in the `background`, for the next prompt of the
+    kind, or `inline`, while the caller waits."""
+    verify_from: float = 0.8
+    """Cosine in [-1, 1] from which a candidate that is not served is shown to the verifier."""
+    verify_waiting: int = 64
+    """Candidates that may wait for the verifier; more are not shown to it."""
+    neighbors: int = 16
+    """How many nearest templates are tried on a lookup."""
+    max_entries: int | None = 10_000
+    """Entries a tenant may have before those worth least make room; None: no bound."""
+    max_bytes: int | None = None
+    """Bytes that the entries of a tenant may have, vectors included; None: no bound."""
+    max_total_entries: int | None = None
+    """Entries that all tenants may have; the tenant that has most makes room; None: no bound."""
+    max_total_bytes: int | None = None
+    """Bytes that the entries of all tenants may have; None: no bound."""
+    ttl_s: float | None = 30 * 24 * 3600.0
+    """Seconds from storing to expiry; None: never."""
+    ttl_slides: str = "never"
+    """Which hits make the TTL begin anew: `never` (none), `exact` (those of the template and schema
+    tiers) or `always` (semantic ones too)."""
+    frozen: bool = False
+    """Whether the cache only serves: plans are looked up, and nothing is written anywhere."""
+    flight_wait_s: float = 120.0
+    """Seconds to wait for another thread or process that makes the same plan; then make it too."""
+    flight_ttl_s: float = 10.0
+    """Seconds after which a plan is made again whose maker died. Clocks of machines that share a
+    store must agree much better than that."""
+    timezone: str = "UTC"
+    """Where days begin and end for words such as "yesterday": `UTC`, `Europe/Berlin`…"""
+    max_prompt_chars: int = 20_000
+    """Characters a prompt may have."""
+    writes_from_semantic: bool = False
+    """Whether a semantic hit may run operations with effect `write`."""
+    embedder: str = ""
+    """Name or path of a sentence-transformers model; empty: the packaged all-MiniLM-L6-v2."""
+    embedder_threads: int = 1
+    """Threads for one embedding; more is slower on a busy machine."""
+    model: str = ""
+    """Name of the language model behind normalizer and planner; empty: rules and catalog only."""
+    base_url: str = field(default="", repr=False)
+    """Base URL of an OpenAI-compatible server; empty: OpenAI's own. It may hold a password: never
+    shown."""
+    api_key: str = field(default="", repr=False)
+    """Key for the model; read from `OPENAI_API_KEY` too. Never shown."""
+    model_timeout_s: float = 60.0
+    """Seconds that one call of the model may take."""
+    plan_format: str = "routes"
+    """Format of the plans that the model is asked for: `routes`, `tasks` or `program`."""
+    steps_by_model: bool = False
+    """Whether the model is asked to take a goal apart, for operations to be found step by step,
+    before it is asked for a whole plan. One call more, and the plan is made of checked parts."""
+    model_operations: int = 40
+    """Operations that the model is shown at first: of a larger catalog, the most relevant."""
+    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Domain → its keywords, as `[domains]` of the file or as JSON has them: of a catalog that
+    covers several, the model is shown what a goal is about. Operations without a keyword belong to
+    all."""
+    translations: Translations = field(default_factory=dict)
+    """Name of a parameter, or slot type → words of prompts → the value that plans have for them, as
+    `[translations.state]` of the file or as JSON has them: `California = "CA"`."""
+    model_retries: int = 3
+    """How often a call of the model is repeated after 429, 5xx or a broken connection."""
+    response_cache: bool = True
+    """Whether answers of the model are remembered, by exactly what it was asked."""
+    response_entries: int = 1000
+    """Answers remembered; those used longest ago make room."""
+    response_bytes: int = 50 * 2**20
+    """Bytes that the answers remembered may have."""
+    response_ttl_s: float | None = 3600.0
+    """Seconds since its last use after which an answer is forgotten; None: never."""
+    max_steps: int = 100
+    """Nodes that one plan may visit."""
+    timeout_s: float = 60.0
+    """Seconds that one plan may run."""
+    call_timeout_s: float = 30.0
+    """Seconds that one operation may take."""
+    max_output_bytes: int = 10 * 2**20
+    """Bytes that one result may have."""
+    reflection: bool = False
+    """Whether a plan that fails is looked at, and tried again or made anew where that may help."""
+    reflection_attempts: int = 3
+    """Attempts at one execution, the first one counted."""
+    reflection_delay_s: float = 0.0
+    """Seconds before each further attempt."""
+    run_trees: int = 100
+    """Run trees that are kept to look at; those that began longest ago make room."""
+    run_nodes: int = 10_000
+    """Nodes that one run tree keeps; those that finished longest ago make room."""
+    prompt_token_price: float = 0.0
+    """Price of a million tokens sent to the model, in any currency; run trees count the cost."""
+    completion_token_price: float = 0.0
+    """Price of a million tokens that the model answers."""
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            check(one, getattr(self, one.name))
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone named by `timezone`."""
+        return zone_of(self.timezone)
+
+    @classmethod
+    def load(
+        cls,
+        *,
+        environ: Mapping[str, str] | None = None,
+        file: Path | None = None,
+        **explicit: object,
+    ) -> Self:
+        """Return settings from what is given, then `environ`, then the TOML `file`, then defaults.
+
+        An explicit None means "not given"; the word "none" turns off what may be None.
+
+        Raises:
+            InvalidSettings: a name that is no setting, a value of the wrong type or out of range,
+                or a file that cannot be read.
+        """
+        known = {one.name: one for one in fields(cls)}
+        chosen: dict[str, object] = {
+            **(from_file(file) if file is not None else {}),
+            **from_environ(environ or {}, known),
+            **{name: value for name, value in explicit.items() if value is not None},
+        }
+        return cls(**typed(chosen, known))
