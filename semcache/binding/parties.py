@@ -11,6 +11,7 @@ from semcache.binding.owners import Owned
 from semcache.binding.pieces import Binding, Pin
 from semcache.canonical import Json, Pointer
 from semcache.canonical import leaves as leaves_of
+from semcache.prompts.dates import readings
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key, type_key
 
@@ -89,12 +90,14 @@ def _declared(
 ) -> Party:
     by_placeholder = any((param, path[:size]) in placed for size in range(len(path) + 1))
     shaping = bool(path) and path[-1] in _STRUCTURAL
+    # Of "03/07/2024" one day is the value; the other one in the plan is as much of these words.
+    days = [day for words in said for day in readings(words)]
     return Party(
         param=param,
         path=path,
         value=value,
         forms=() if shaping or value is None else (value,),
-        words=tuple(dict.fromkeys((*_texts(value), *said))),
+        words=tuple(dict.fromkeys((*_texts(value), *said, *days))),
         placed=by_placeholder,
         names=names_of(param, path),
     )

@@ -1,6 +1,6 @@
 """Admission: a prompt and its plan become an entry, or a reason why they must not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 from semcache.binding.generalize import generalize
@@ -14,7 +14,7 @@ from semcache.errors import InvalidPlan, NotActionable
 from semcache.plans.checks import check
 from semcache.plans.codec import decode, not_actionable, spelled
 from semcache.plans.plan import ExecutionPlan
-from semcache.prompts.dates import in_order_of
+from semcache.prompts.dates import readings
 from semcache.prompts.key import identity, psk
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key
@@ -112,15 +112,15 @@ def said(params: Sequence[Parameter], mentions: Sequence[Mention]) -> tuple[Para
 
 def _ordered(mentions: Sequence[Mention], params: Sequence[Parameter]) -> tuple[Mention, ...]:
     """Return `mentions` where a date whose order nobody knew has the day that a parameter tells."""
-    days = [p.value for p in params if isinstance(p.value, str)]
+    days = {p.value for p in params if isinstance(p.value, str)}
     return tuple(_read_as(mention, days) for mention in mentions)
 
 
-def _read_as(mention: Mention, days: Sequence[str]) -> Mention:
+def _read_as(mention: Mention, days: Collection[str]) -> Mention:
     if mention.kind != "date" or mention.value != mention.text:
         return mention
-    told = [day for day in days if in_order_of(mention.text, source=mention.text, iso=day) == day]
-    return mention._replace(value=told[0]) if told else mention
+    told = [day for day in readings(mention.text) if day in days]
+    return mention._replace(value=told[0]) if len(told) == 1 else mention
 
 
 def _wordings(

@@ -142,6 +142,18 @@ def in_order_of(text: str, *, source: str, iso: str) -> str | None:
     return _iso(mine["y"], mine[a], mine[b])
 
 
+def readings(text: str) -> tuple[str, ...]:
+    """Return the ISO dates that `text` may be if it is a date in numbers with a full year.
+
+    "03/07/2024" may be two, "25/12/2024" one; what is no such date, none.
+    """
+    match = _SLASHED_DATE.fullmatch(text.casefold())
+    if match is None or match["sep"] is None or len(match["y"]) == 2:
+        return ()
+    either = (_iso(match["y"], match["a"], match["b"]), _iso(match["y"], match["b"], match["a"]))
+    return tuple(dict.fromkeys(filter(None, either)))
+
+
 def _iso(year: str, month: str, day: str | None) -> str | None:
     """Return the ISO date, without its day if that is None; None if there is no such day."""
     try:

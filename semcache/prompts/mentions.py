@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from semcache.canonical import Json, same
 from semcache.errors import InvalidParameter
 from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
-from semcache.prompts.dates import in_order_of
+from semcache.prompts.dates import readings
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.parameter import Parameter, type_key
 from semcache.prompts.recognizers import DEFAULT, Recognizers
@@ -158,7 +158,7 @@ def _given(
     learned: LearnedValues | None,
 ) -> Iterator[_Candidate]:
     """Yield a candidate for each given parameter that stands in `text`, and for its repetitions."""
-    plain = _Plain(text, candidates, learned)
+    plain = _Plain(text, candidates, learned, given)
     taken = _Taken()
     placed = []
     # Longer mentions first: "5" must not take the 5 of "5 stars". Sorting keeps the given order.
@@ -209,9 +209,14 @@ class _Plain:
     """
 
     def __init__(
-        self, text: str, candidates: list[_Candidate], learned: LearnedValues | None
+        self,
+        text: str,
+        candidates: list[_Candidate],
+        learned: LearnedValues | None,
+        given: Sequence[Parameter],
     ) -> None:
         self._text = text
+        self._given = {p.value for p in given if isinstance(p.value, str)}
         self._learned = learned
         self._lower = lowered(text)
         self._seen = _without_overlaps(candidates)
@@ -267,9 +272,10 @@ class _Plain:
         if _equal(seen.value, value):
             return True
         words = self._text[seen.start : seen.end]
-        if seen.kind != "date" or not isinstance(value, str):
+        if seen.kind != "date" or seen.value != words or not isinstance(value, str):
             return False
-        return in_order_of(words, source=words, iso=value) == value
+        # Two given values that the words may say either of: which of them, nobody can tell.
+        return self._given & set(readings(words)) == {value}
 
     def _snapped(self, span: tuple[int, int], parameter: Parameter) -> tuple[int, int]:
         """Return the span that a lookup sees here if it means the same: "$500" for "500"."""
