@@ -530,14 +530,34 @@ def _root() -> Path:
 SMALL = str(Path(__file__).parent / "data" / "small.jsonl")
 
 
-def test_evaluate_reports_on_each_stream_and_on_all(run: Run) -> None:
-    one, both = _json(run, "evaluate", SMALL), _json(run, "evaluate", SMALL, SMALL, "--given")
+def test_evaluate_reports_on_each_stream_and_on_all(run: Run, tmp_path: Path) -> None:
+    with Path(SMALL).open(encoding="utf-8") as lines:
+        rest = list(lines)[60:]
+    (tmp_path / "rest.jsonl").write_text("".join(rest), encoding="utf-8")
+    one = _json(run, "evaluate", SMALL)
+    both = _json(run, "evaluate", SMALL, str(tmp_path / "rest.jsonl"), "--given")
     assert [report["name"] for report in one] == ["small"]
-    assert [report["name"] for report in both] == ["small", "small", "all"]
-    assert both[2]["rows"] == 2 * both[0]["rows"]
+    assert [report["name"] for report in both] == ["small", "rest", "all"]
+    assert both[2]["rows"] == both[0]["rows"] + len(rest)
     status, out, err = run("evaluate", SMALL, "--rows", "40")
     assert (status, err) == (0, "")
     assert out.startswith("small: 40 rows, text only")
+
+
+def test_evaluate_refuses_a_stream_that_would_count_twice(run: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(Path(SMALL).read_bytes())
+    for second in (SMALL, str(copy)):
+        status, out, err = run("evaluate", SMALL, second)
+        assert (status, out) == (2, "")
+        assert "have the same rows" in err
+        assert "name each stream once" in err
+
+
+def test_evaluate_reads_every_stream_before_it_replays_the_first(run: Run, tmp_path: Path) -> None:
+    status, out, err = run("evaluate", SMALL, str(tmp_path / "none.jsonl"))
+    assert (status, out) == (2, "")
+    assert "none.jsonl" in err
 
 
 def test_evaluate_reads_a_log_that_has_only_prompts_and_plans(run: Run, tmp_path: Path) -> None:

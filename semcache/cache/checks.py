@@ -12,7 +12,8 @@ from semcache.prompts.schema import PromptSchema
 def check_tenant(tenant: object) -> None:
     """Raise `InvalidInput` unless `tenant` can name one."""
     if not isinstance(tenant, str) or not tenant or not tenant.isprintable() or len(tenant) > 256:
-        raise InvalidInput(f"tenant is {tenant!r}; expected printable text of 1 to 256 characters")
+        found = f"{tenant!r:.80}"  # what is refused for its length must not fill a log
+        raise InvalidInput(f"tenant is {found}; expected printable text of 1 to 256 characters")
 
 
 def check_schema(schema: object) -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from semcache.commands.options import add_command
 from semcache.commands.output import WRONG, print_json
-from semcache.explore.evaluate import evaluate
-from semcache.explore.report import Report, pooled
+from semcache.explore.evaluate import evaluate, rows_of
+from semcache.explore.report import Report, check_once, pooled
 from semcache.explore.tune import TRIED, recommend
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ def add(commands: "Commands") -> None:
     """Add the commands that replay streams."""
     says = "Replay streams against a cold cache and say how well it matched."
     options = add_command(commands, "evaluate", _evaluate, says)
-    options.add_argument("streams", nargs="+", type=Path, metavar="STREAM", help="JSON lines")
+    options.add_argument(
+        "streams", nargs="+", type=Path, metavar="STREAM", help="JSON lines, each file once"
+    )
     options.add_argument("--threshold", type=float, help="cosine to exceed (default: 0.95)")
     options.add_argument(
         "--max-wrong", type=float, help="highest share of wrong hits (default: no bound)"
@@ -38,19 +40,21 @@ def add(commands: "Commands") -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
+    # All are read before the first is replayed: what is wrong with one is not told minutes later.
+    streams = [(p, *rows_of(p, log=options.log, limit=options.rows)) for p in options.streams]
+    check_once([(str(path), rows) for path, rows, _ in streams])
     reports: list[Report] = []
-    for path in options.streams:
+    for _, rows, name in streams:
         # The first replay's embedder serves the others: loading it takes seconds.
         cache = reports[0].cache if reports else None
         reports.append(
             evaluate(
-                path,
+                rows,
                 given=options.given,
-                log=options.log,
                 threshold=0.95 if options.threshold is None else options.threshold,
                 max_wrong=options.max_wrong,
                 embedder=cache.embedder if cache else None,
-                limit=options.rows,
+                name=name,
             )
         )
         if not options.json:

@@ -17,10 +17,11 @@ from semcache.errors import (
     InvalidStream,
     NotActionable,
 )
+from semcache.explore.checks import check_count
 from semcache.explore.looked import Fault, Looked, Outcome
 from semcache.explore.report import Report
 from semcache.explore.scoring import Step, is_right, replayed
-from semcache.explore.streams import Row, read_log, read_stream
+from semcache.explore.streams import Row, read_log, read_stream, rows_in
 from semcache.ports import Embedder
 
 
@@ -60,7 +61,8 @@ def evaluate(
     Raises:
         InvalidStream: the path cannot be read as a stream or log, or a row's plan or parameters
             cannot be used.
-        InvalidInput: there are no rows, or `open_cache` gave a cache that has entries.
+        InvalidInput: there are no rows, something else is among them, `limit` is under 1, or
+            `open_cache` gave a cache that has entries.
         InvalidSettings: `threshold` or `max_wrong` is out of range.
     """
     read, called = rows_of(rows, log=log, limit=limit)
@@ -99,15 +101,13 @@ def rows_of(
 
     Raises:
         InvalidStream: the path cannot be read as a stream or log.
-        InvalidInput: there are no rows.
+        InvalidInput: there are no rows, something else is among them, or `limit` is under 1.
     """
+    check_count("limit", limit)
     if isinstance(rows, str | Path):
         read = read_log if log else read_stream
         return read(rows, limit=limit), Path(rows).stem
-    given = tuple(rows)[:limit]
-    if not given:
-        raise InvalidInput("there are no rows; expected at least one")
-    return given, "rows"
+    return rows_in(rows)[:limit], "rows"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,27 @@ class Mistake:
     differs: tuple[str, ...]
     """Where the served plan differs from the right one, at most `SHOWN` places."""
 
+    @property
+    def sure(self) -> str:
+        """How the hit came about and how sure the cache was of it, in a few words."""
+        risk = "" if self.hit.risk is None else f", risk {self.hit.risk:.2%}"
+        return f"{self.hit.tier} {self.hit.score:.3f}{risk}"
+
+    @property
+    def reason(self) -> str:
+        """Why it was served all the same, in a sentence."""
+        template = self.hit.trace.template
+        candidate = next((c for c in self.hit.trace.candidates if c.served), None)
+        if self.fault == "must miss":
+            return "what may not be served is never planned, so that nothing contradicts the plan"
+        if self.fault == "values":
+            return "the plan is right, and a value of the prompt was read otherwise or not at all"
+        if self.hit.tier == "schema":
+            return f"the plan was made for a prompt with the same schema, {self.hit.key}"
+        if candidate is None or candidate.template == template:
+            return "the plan was made for the same words but for values: two plans for one question"
+        return f"{template!r} was taken for {candidate.template!r}"
+
     def to_dict(self) -> JsonObject:
         """Return the mistake as JSON."""
         return {
@@ -84,8 +105,10 @@ class Mistake:
             "text": self.row.text,
             "template": self.hit.trace.template,
             "fault": self.fault,
+            "reason": self.reason,
             "tier": self.hit.tier,
             "score": round(self.hit.score, 4),
+            "risk": self.hit.risk,
             "served_key": self.hit.key,
             "differs": list(self.differs),
             "served": self.hit.plan.to_dict(),

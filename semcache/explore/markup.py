@@ -31,6 +31,7 @@ def _figures(report: "Report") -> str:
     faults = ", ".join(f"{fault}: {n}" for fault, n in report.faults().most_common())
     rows = [
         ("could be served, of rows", Share(report.ceiling, report.rows), ""),
+        ("asked before, of rows", Share(report.repeated, report.rows), ""),
         ("hits, of rows", report.hit_share, ""),
         ("rightly served, of what could be", report.right_share, ""),
         ("wrongly served, of hits", report.wrong_share, faults),
@@ -69,14 +70,15 @@ def _mistakes(mistakes: Sequence["Mistake"], wrong: int) -> str:
         (
             one.row.text,
             one.fault,
-            f"{one.hit.tier} {one.hit.score:.3f}",
+            one.sure,
             one.hit.key,
+            one.reason,
             "\n".join(one.differs),
         )
         for one in mistakes
     ]
     head = f"<p>The {len(cells)} surest of {wrong} wrong hits:</p>"
-    return head + _table(("asked", "wrong", "tier", "served", "differs at"), cells)
+    return head + _table(("asked", "wrong", "tier", "served", "since", "differs at"), cells)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidInput
+from semcache.explore.checks import check_count
 from semcache.explore.figures import (
     Bin,
     Coverage,
@@ -20,7 +22,8 @@ from semcache.explore.figures import (
 )
 from semcache.explore.looked import Fault, Looked, Mistake, Outcome, mistake
 from semcache.explore.markup import report_html
-from semcache.explore.scoring import Share
+from semcache.explore.scoring import Share, plan_text
+from semcache.explore.streams import Row
 from semcache.explore.text import report_lines
 
 if TYPE_CHECKING:
@@ -54,6 +57,15 @@ class Report:
     def ceiling(self) -> int:
         """Rows that a perfect matcher could have served."""
         return sum(looked.servable for looked in self.lookups)
+
+    @property
+    def repeated(self) -> int:
+        """Rows that ask what an earlier one of their tenant asked, by words and by values.
+
+        A cache of whole prompts would serve them too.
+        """
+        asked = {(o.row.scope, o.row.text, plan_text(o.row.values)) for o in self.lookups}
+        return self.rows - len(asked)
 
     @property
     def hits(self) -> tuple[Looked, ...]:
@@ -119,7 +131,11 @@ class Report:
         """Return the hits in `bins` groups of equal size by risk, lowest first.
 
         Empty if the cache told no risk.
+
+        Raises:
+            InvalidInput: `bins` is under 1.
         """
+        check_count("bins", bins, optional=False)
         return reliability(self.hits, bins)
 
     def tenants(self) -> tuple[TenantScore, ...]:
@@ -127,7 +143,12 @@ class Report:
         return tenant_scores(self.lookups)
 
     def mistakes(self, count: int | None = None) -> tuple[Mistake, ...]:
-        """Return wrong hits, the surest first: those are the worst; at most `count`."""
+        """Return wrong hits, the surest first: those are the worst; at most `count`.
+
+        Raises:
+            InvalidInput: `count` is under 0.
+        """
+        check_count("count", count, least=0)
         wrong = [one for one in self.hits if one.outcome == "wrong"]
         return tuple(map(mistake, wrong[:count]))
 
@@ -139,6 +160,7 @@ class Report:
             "setup": dict(self.setup),
             "rows": self.rows,
             "ceiling": Share(self.ceiling, self.rows).to_dict(),
+            "repeated": Share(self.repeated, self.rows).to_dict(),
             "hit": self.hit_share.to_dict(),
             "right_of_ceiling": self.right_share.to_dict(),
             "wrong": self.wrong_share.to_dict(),
@@ -168,14 +190,16 @@ def pooled(reports: Sequence[Report], *, name: str = "all") -> Report:
     """Return the lookups of several reports as one; tenants of one name are taken for one.
 
     Raises:
-        InvalidInput: there are none, or they were made with different embedders or parameters
-            given and not: figures of both kinds at once say nothing of either.
+        InvalidInput: there are none, two are of the same rows, or they were made with different
+            embedders or parameters given and not: figures of both kinds at once say nothing of
+            either.
     """
     if not reports:
         raise InvalidInput("there are no reports to pool")
     first = reports[0]
     for report in reports[1:]:
         _check_alike(first, report)
+    check_once([(report.name, [one.row for one in report.lookups]) for report in reports])
     alike = [k for k, v in first.setup.items() if all(r.setup.get(k) == v for r in reports)]
     return Report(
         name=name,
@@ -184,6 +208,19 @@ def pooled(reports: Sequence[Report], *, name: str = "all") -> Report:
         lookups=tuple(looked for report in reports for looked in report.lookups),
         unstored=tuple(one for report in reports for one in report.unstored),
     )
+
+
+def check_once(streams: Sequence[tuple[str, Sequence[Row]]]) -> None:
+    """Raise `InvalidInput` if two of `streams`, each by its name, have the same rows.
+
+    Each row would count twice, and the bounds would be narrower than what was seen allows.
+    """
+    for (one, rows), (other, others) in combinations(streams, 2):
+        if list(rows) == list(others):
+            raise InvalidInput(
+                f"{one!r} and {other!r} have the same rows, so that each would count twice in the "
+                "figures of all; name each stream once"
+            )
 
 
 def _check_alike(first: Report, other: Report) -> None:

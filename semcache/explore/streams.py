@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from semcache.cache.checks import check_tenant
 from semcache.canonical import Json, JsonObject, leaves, loads, plain
-from semcache.errors import InvalidJson, InvalidParameter, InvalidPrompt, InvalidStream
+from semcache.errors import InvalidInput, InvalidJson, InvalidPrompt, InvalidStream
+from semcache.explore.checks import check_count, path_in
 from semcache.explore.scoring import plan_shape, plan_text
 from semcache.file_errors import binary, unreadable
 from semcache.prompts.mentions import find_mentions
@@ -61,10 +63,11 @@ def read_stream(path: str | Path, *, limit: int | None = None) -> tuple[Row, ...
     """Return the rows of a stream in file order, at most `limit`.
 
     Raises:
-        InvalidStream: the file cannot be read, a line is not JSON or lacks a field, a plan is
-            neither an object nor null, or there are no rows; the message names file and line.
+        InvalidStream: the file cannot be read, a line is not JSON or lacks a field, a field is of
+            the wrong kind, or there are no rows; the message names file and line.
+        InvalidInput: `path` is no path, or `limit` is under 1.
     """
-    return _read(Path(path), _stream_row, limit)
+    return _read(path_in(path), _stream_row, limit)
 
 
 def read_log(path: str | Path, *, limit: int | None = None) -> tuple[Row, ...]:
@@ -75,9 +78,9 @@ def read_log(path: str | Path, *, limit: int | None = None) -> tuple[Row, ...]:
     as an object name → value. Other fields are ignored.
 
     Raises:
-        InvalidStream: as `read_stream` does.
+        InvalidStream, InvalidInput: as `read_stream` does.
     """
-    return _read(Path(path), _log_row, limit)
+    return _read(path_in(path), _log_row, limit)
 
 
 def rows_from(records: Iterable[Mapping[str, object]]) -> tuple[Row, ...]:
@@ -85,15 +88,41 @@ def rows_from(records: Iterable[Mapping[str, object]]) -> tuple[Row, ...]:
 
     Raises:
         InvalidStream: a record lacks a field or cannot be used; the message names its number.
+        InvalidInput: `records` cannot be gone through one by one.
     """
+    if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+        raise InvalidInput(f"records is {records!r}; expected a list of mappings, one a prompt")
     rows = []
     for number, record in enumerate(records, 1):
         try:
-            doc = plain(record, what="the record")
-            rows.append(_log_row(cast(JsonObject, doc), number))
-        except (InvalidJson, InvalidParameter, _BadLine) as error:
+            rows.append(_log_row(_document(record), number))
+        except (InvalidInput, _BadLine) as error:
             raise InvalidStream(f"record {number}: {error}") from error
     return tuple(rows)
+
+
+def _document(record: object) -> JsonObject:
+    if not isinstance(record, Mapping):
+        raise _BadLine(f"it is {record!r}; expected a mapping with `prompt` and `plan`")
+    return cast(JsonObject, plain(record, what="the record"))
+
+
+def rows_in(rows: object) -> tuple[Row, ...]:
+    """Return `rows`.
+
+    Raises:
+        InvalidInput: they are none, or there are none.
+    """
+    way = "`rows_from` makes rows of records, `read_stream` and `read_log` make them of a file"
+    if isinstance(rows, bytes | Mapping) or not isinstance(rows, Iterable):
+        raise InvalidInput(f"rows is {rows!r}; expected a path or rows: {way}")
+    found = tuple(rows)
+    for number, row in enumerate(found, 1):
+        if not isinstance(row, Row):
+            raise InvalidInput(f"row {number} is {row!r}; expected a Row: {way}")
+    if not found:
+        raise InvalidInput("there are no rows; expected at least one")
+    return found
 
 
 class _BadLine(Exception):
@@ -104,8 +133,7 @@ _MakeRow = Callable[[JsonObject, int], Row]
 
 
 def _read(path: Path, make: _MakeRow, limit: int | None) -> tuple[Row, ...]:
-    if limit is not None and limit < 1:
-        raise InvalidStream(f"{limit} rows of {str(path)!r} were asked for; expected 1 or more")
+    check_count("limit", limit)
     rows: list[Row] = []
     for number, line in lines_of(path):
         if limit is not None and len(rows) >= limit:
@@ -160,7 +188,7 @@ def object_of(line: bytes) -> JsonObject:
 def _parsed(path: Path, number: int, line: bytes, make: _MakeRow) -> Row:
     try:
         return make(object_of(line), number)
-    except (InvalidJson, InvalidParameter, _BadLine) as error:
+    except (InvalidInput, _BadLine) as error:
         raise InvalidStream(f"{path}:{number}: {error}") from error
 
 
@@ -178,32 +206,60 @@ def _stream_row(doc: JsonObject, number: int) -> Row:
             "the plan is text; expected an object or null (a log, by `--log` or `log=True`, may "
             "hold its JSON text)"
         )
-    return _row(doc, id=str(doc["id"]), scope=str(doc["scope"]), text=doc["text"])
+    return _row(doc, id=doc["id"], scope=doc["scope"])
 
 
 def _log_row(doc: JsonObject, number: int) -> Row:
     if "plan" not in doc:
         raise _BadLine("no field 'plan'; expected what the planner returned, or null")
-    text = _first(doc, "text", "prompt")
-    if text is None:
+    if _first(doc, "text", "prompt") is None:
         raise _BadLine("no field 'text' or 'prompt'; expected the words that were asked")
-    scope = str(_first(doc, "scope", "tenant") or "default")
-    return _row(doc, id=str(doc.get("id", number)), scope=scope, text=text)
+    known, scope = doc.get("id"), _first(doc, "scope", "tenant")
+    return _row(
+        doc,
+        id=number if known is None else known,
+        scope="default" if scope is None else scope,
+    )
 
 
 def _first(doc: JsonObject, *names: str) -> Json:
     return next((doc[name] for name in names if name in doc), None)
 
 
-def _row(doc: JsonObject, *, id: str, scope: str, text: Json) -> Row:  # noqa: A002 - the field's name
+def _row(doc: JsonObject, *, id: Json, scope: Json) -> Row:  # noqa: A002 - the field's name
+    text = _first(doc, "text", "prompt")
     if not isinstance(text, str):
         raise _BadLine(f"the prompt is {text!r}; expected text")
-    params = doc.get("params") or []
+    return Row(
+        id=_named("id", id),
+        scope=_tenant(scope),
+        text=text,
+        params=_params(doc.get("params")),
+        plan=_plan(doc["plan"]),
+    )
+
+
+def _named(field: str, value: Json) -> str:
+    # What a service calls its tenants and prompts may be numbers; null would be one more of them.
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise _BadLine(f"the {field} is {value!r}; expected text or a whole number")
+    return str(value)
+
+
+def _tenant(value: Json) -> str:
+    tenant = _named("scope", value)
+    check_tenant(tenant)
+    return tenant
+
+
+def _params(params: Json) -> tuple[Parameter, ...]:
+    if params is None:
+        return ()
     if isinstance(params, dict):
-        return Row(id, scope, text, by_name(params), _plan(doc["plan"]))
+        return by_name(params)
     if not isinstance(params, list):
         raise _BadLine(f"params is {params!r}; expected a list or an object")
-    return Row(id, scope, text, tuple(map(_parameter, params)), _plan(doc["plan"]))
+    return tuple(map(_parameter, params))
 
 
 def _parameter(doc: Json) -> Parameter:

@@ -32,6 +32,11 @@ def _head(report: "Report") -> list[str]:
     head = [
         f"{report.name}: {report.rows} rows, {mode}",
         f"  could be served    {Share(report.ceiling, report.rows)}",
+        *(
+            [f"  asked before       {Share(report.repeated, report.rows)}"]
+            if report.repeated
+            else []
+        ),
         f"  hits               {report.hit_share}",
         f"  right, of those    {report.right_share}",
         f"  wrong, of hits     {report.wrong_share}",
@@ -41,7 +46,8 @@ def _head(report: "Report") -> list[str]:
     if lost:
         head.append(f"  lost: {lost}")
     if report.unstored:
-        head.append(f"  {len(report.unstored)} plans not kept, the first: {report.unstored[0][1]}")
+        plans = "1 plan" if len(report.unstored) == 1 else f"{len(report.unstored)} plans"
+        head.append(f"  {plans} not kept, the first: {report.unstored[0][1]}")
     return head
 
 
@@ -63,8 +69,9 @@ def _tenant_lines(report: "Report") -> list[str]:
 def _mistake_lines(report: "Report", count: int) -> list[str]:
     lines: list[str] = []
     for one in report.mistakes(count):
-        lines.append(f"  {_FAULTS[one.fault]} ({one.hit.tier} {one.hit.score:.3f})")
+        lines.append(f"  {_FAULTS[one.fault]} ({one.sure})")
         lines.append(f"    asked   {one.row.text}")
         lines.append(f"    served  {one.hit.key}")
+        lines.append(f"    since   {one.reason}")
         lines += [f"    {place}" for place in one.differs]
     return lines

@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidSettings
+from semcache.explore.checks import check_count, check_share, settings_in
 from semcache.explore.evaluate import OpenCache, evaluate, rows_of
 from semcache.explore.report import Report
 from semcache.explore.scoring import exact_upper
@@ -136,8 +137,15 @@ class Recommendation:
 def hits_needed(target: float, *, confidence: float = 0.95, settings: int = 1) -> int:
     """Return how many hits, none of them wrong, show a share of at most `target` wrong.
 
-    `settings`: how many are tried on the same rows.
+    `target` and `confidence` lie in (0, 1). `settings`: how many are tried on the same rows.
+
+    Raises:
+        InvalidSettings: `target` or `confidence` is out of range.
+        InvalidInput: `settings` is under 1.
     """
+    check_share("target", target)
+    check_share("confidence", confidence)
+    check_count("settings", settings, optional=False)
     return math.ceil(math.log((1 - confidence) / settings) / math.log1p(-target))
 
 
@@ -157,20 +165,18 @@ def recommend(
     """Return the setting of `knob` that serves most with at most `target` of its hits wrong.
 
     `target` and `confidence` lie in (0, 1). `values`: settings to try, `TRIED` if None; each more
-    makes every bound a little wider. The others are as for `evaluate`. Cost: one replay a setting.
+    makes every bound a little wider, and one named twice is tried once. The others are as for
+    `evaluate`. Cost: one replay a setting.
 
     Raises:
         InvalidStream, InvalidInput: as `evaluate` does.
         InvalidSettings: `target`, `confidence`, `knob` or a value is out of range.
     """
-    for name, share in (("target", target), ("confidence", confidence)):
-        if not 0 < share < 1:
-            raise InvalidSettings(f"{name} is {share!r}; expected a share between 0 and 1")
-    if knob not in TRIED:
+    check_share("target", target)
+    check_share("confidence", confidence)
+    if knob not in tuple(TRIED):
         raise InvalidSettings(f"knob is {knob!r}; expected one of {', '.join(map(repr, TRIED))}")
-    tried = tuple(TRIED[knob] if values is None else values)
-    if not tried:
-        raise InvalidSettings("there are no values to try")
+    tried = settings_in(knob, TRIED[knob] if values is None else values)
     read, name = rows_of(rows, log=log, limit=limit)
     each = 1 - (1 - confidence) / len(tried)
     trials: list[Trial] = []

@@ -112,6 +112,65 @@ def test_no_rows_and_settings_out_of_range_are_refused(quick: Evaluate, sale: Ma
     assert quick([sale("a", "1"), sale("b", "2")], limit=1).rows == 1
 
 
+@pytest.mark.parametrize("limit", [0, -1, 1.5, True, "3"])
+def test_a_limit_that_is_no_count_is_refused_for_rows_and_for_files(
+    quick: Evaluate, sale: MakeRow, limit: Any
+) -> None:
+    for rows in (SMALL, [sale("a", "1"), sale("b", "2")]):
+        with pytest.raises(
+            InvalidInput, match=r"limit is .*; expected a whole number of 1 or more"
+        ):
+            quick(rows, limit=limit)
+
+
+@pytest.mark.parametrize("rows", [None, 5, b"stream", {"text": "a"}, [{"text": "a"}], ["a"]])
+def test_what_is_neither_a_path_nor_rows_is_refused_with_the_way_to_make_them(
+    quick: Evaluate, rows: Any
+) -> None:
+    with pytest.raises(InvalidInput, match="`rows_from` makes rows of records"):
+        quick(rows)
+
+
+def test_rows_asked_before_word_for_word_are_told(quick: Evaluate, sale: MakeRow) -> None:
+    rows = [sale("sales in 2023", "2023"), sale("sales in 2024", "2024")]
+    once, twice = quick(rows), quick([*rows, *rows])
+    assert (once.repeated, twice.repeated) == (0, 2)
+    assert "asked before" not in str(once)
+    assert "asked before       50.0% (2 of 4;" in str(twice)
+    assert twice.to_dict()["repeated"]["count"] == 2
+    elsewhere = [sale("sales in 2023", "2023", tenant="initech"), sale("sales in 2023", "2022")]
+    assert quick([*rows, *elsewhere]).repeated == 0
+
+
+def test_a_mistake_says_why_it_was_served(quick: Evaluate, sale: MakeRow) -> None:
+    year = sale("sales in 2024", "2024")
+    rows = [
+        sale("sales in 2023", "2023"),
+        sale("sales in 2024", "2024", operation="returns"),
+        Row("3", "acme", "sales in 2022", year.params, None),
+        Row("4", "acme", "sales in 2021", sale("", "1921").params, sale("", "1921").plan),
+    ]
+    report = quick(rows)
+    plan, missing, values = report.mistakes()
+    assert plan.reason.endswith("two plans for one question")
+    assert "nothing contradicts the plan" in missing.reason
+    assert "a value of the prompt was read otherwise" in values.reason
+    assert plan.sure == "template 1.000"
+    assert (plan.to_dict()["reason"], plan.to_dict()["risk"]) == (plan.reason, None)
+    assert f"    since   {plan.reason}" in str(report)
+    assert "read otherwise" in report._repr_html_()
+
+
+def test_a_mistake_by_meaning_names_both_templates_and_its_risk(minilm: Any) -> None:
+    asked, known = "kindly list the trucks in the depot", "list the trucks in the depot"
+    plans = ({"operation": "trucks"}, {"operation": "vans"})
+    rows = rows_from({"text": t, "plan": p} for t, p in zip((known, asked), plans, strict=True))
+    (mistake,) = evaluate(rows, embedder=minilm).mistakes()
+    assert mistake.reason == f"{asked!r} was taken for {known!r}"
+    assert mistake.sure.startswith("semantic 0.9")
+    assert "risk 0." in mistake.sure
+
+
 def test_reports_with_different_embedders_are_not_pooled(sale: MakeRow) -> None:
     rows = [sale("a", "1")]
     reports = [evaluate(rows, embedder=HashEmbedder(dim), name=f"r{dim}") for dim in (64, 32)]
@@ -125,5 +184,11 @@ def test_only_reports_of_one_kind_are_pooled(quick: Evaluate, sale: MakeRow) -> 
         pooled([quick(rows), quick(rows, given=True)])
     with pytest.raises(InvalidInput, match="no reports"):
         pooled([])
-    both = pooled([quick(rows), quick(rows, threshold=0.9)])
+    both = pooled([quick(rows), quick([sale("b", "2")], threshold=0.9)])
     assert (both.rows, "threshold" in both.setup, "embedder" in both.setup) == (2, False, True)
+
+
+def test_reports_of_the_same_rows_are_not_pooled(quick: Evaluate, sale: MakeRow) -> None:
+    one, other = quick([sale("a", "1")], name="one"), quick([sale("a", "1")], name="other")
+    with pytest.raises(InvalidInput, match="'one' and 'other' have the same rows"):
+        pooled([one, other])

@@ -1,5 +1,8 @@
 from typing import Any
 
+import pytest
+
+from semcache.errors import InvalidInput
 from semcache.explore.looked import Looked
 from semcache.explore.report import Report
 from semcache.explore.streams import Row
@@ -60,3 +63,12 @@ def test_hits_are_ordered_by_risk_where_the_cache_tells_it() -> None:
 
 def test_without_risk_there_is_no_reliability(sampled: Report) -> None:
     assert report(looked("right")).reliability() == ()
+
+
+def test_bins_and_mistakes_are_counts(sampled: Report) -> None:
+    for bins in (0, -1, 2.5):
+        with pytest.raises(InvalidInput, match="bins is"):
+            sampled.reliability(bins)  # type: ignore[arg-type]  # half a bin is what is tried
+    with pytest.raises(InvalidInput, match="count is -1; expected a whole number of 0 or more"):
+        sampled.mistakes(-1)
+    assert sampled.mistakes(0) == ()

@@ -49,6 +49,12 @@ def test_a_stream_with_a_missing_field_names_it_and_the_line(write: Write, name:
         ({"params": [{"name": "x"}]}, "no value"),
         ({"params": [{"name": "", "value": 1}]}, "named ''"),
         ({"params": [{"name": "x", "value": 1, "text": 5}]}, "mention"),
+        ({"id": None}, "the id is None; expected text or a whole number"),
+        ({"scope": None}, "the scope is None; expected text or a whole number"),
+        ({"scope": True}, "the scope is True"),
+        ({"scope": {"name": "acme"}}, "the scope is {"),
+        ({"scope": ""}, r"stream\.jsonl:1: tenant is ''"),
+        ({"scope": "a\nb"}, r"stream\.jsonl:1: tenant is"),
     ],
 )
 def test_a_field_of_the_wrong_kind_is_named(write: Write, change: Any, said: str) -> None:
@@ -98,10 +104,34 @@ def test_a_log_with_a_missing_field_or_a_plan_that_is_no_json_is_refused(
         read_log(write(record))
 
 
+def test_a_tenant_that_is_a_number_is_a_tenant_of_its_own(write: Write) -> None:
+    lines = [{"text": "a", "plan": {}, "tenant": tenant} for tenant in (0, 7, None)]
+    assert [row.scope for row in read_log(write(*lines))] == ["0", "7", "default"]
+
+
+def test_a_log_whose_ids_are_null_is_numbered(write: Write) -> None:
+    assert read_log(write({"id": None, "text": "a", "plan": {}}))[0].id == "1"
+
+
+@pytest.mark.parametrize("records", [None, 5, "text", {"text": "a", "plan": {}}])
+def test_records_that_are_none_are_refused(records: Any) -> None:
+    with pytest.raises(InvalidInput, match="expected a list of mappings"):
+        rows_from(records)
+
+
+@pytest.mark.parametrize("read", [read_stream, read_log])
+@pytest.mark.parametrize("path", [None, 5, ["a.jsonl"]])
+def test_what_is_no_path_is_refused(read: Any, path: Any) -> None:
+    with pytest.raises(InvalidInput, match="is no path; expected that of a stream or log"):
+        read(path)
+
+
 def test_records_in_memory_are_named_by_number() -> None:
     assert rows_from([{"text": "a", "plan": {}}])[0].text == "a"
     with pytest.raises(InvalidStream, match="record 2: no field 'plan'"):
         rows_from([{"text": "a", "plan": {}}, {"text": "a"}])
+    with pytest.raises(InvalidStream, match="record 1: it is 5; expected a mapping"):
+        rows_from([5])  # type: ignore[list-item]  # what a caller without types may hand in
     with pytest.raises(InvalidStream, match=r"record 1: .*JSON has only finite numbers"):
         rows_from([{"text": "a", "plan": {"x": float("nan")}}])
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from semcache import PlanCache
 from semcache.canonical import dumps
-from semcache.errors import InvalidSettings
+from semcache.errors import InvalidInput, InvalidSettings
 from semcache.explore.sample import sample_rows
-from semcache.explore.tune import Recommendation, recommend
+from semcache.explore.tune import Recommendation, hits_needed, recommend
 from semcache.testing import HashEmbedder
 
 Recommend = Callable[..., Recommendation]
@@ -56,8 +57,47 @@ def test_max_wrong_is_tuned_as_well(tuned: Recommend) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"target": 0}, {"confidence": 1}, {"knob": "luck"}, {"values": ()}]
+    "options",
+    [
+        {"target": 0},
+        {"target": "1 %"},
+        {"target": None},
+        {"target": float("nan")},
+        {"confidence": 1},
+        {"confidence": True},
+        {"knob": "luck"},
+        {"knob": ["threshold"]},
+        {"values": ()},
+        {"values": 0.9},
+        {"values": "0.9"},
+        {"values": (None,)},
+        {"values": ("0.9",)},
+        {"knob": "max_wrong", "values": (0,)},
+    ],
 )
 def test_settings_out_of_range_are_refused(tuned: Recommend, options: Any) -> None:
     with pytest.raises(InvalidSettings):
         tuned(sample_rows(5), **options)
+
+
+def test_a_setting_out_of_range_is_told_before_the_first_replay(tuned: Recommend) -> None:
+    def opened(**_: Any) -> PlanCache:
+        raise AssertionError("nothing may be replayed")
+
+    with pytest.raises(InvalidSettings, match="threshold is 2; expected -1 to 1"):
+        tuned(sample_rows(5), values=(0.9, 2), open_cache=opened)
+
+
+def test_a_setting_named_twice_is_tried_once(tuned: Recommend) -> None:
+    found = tuned(sample_rows(20), values=(0.9, 0.9))
+    assert len(found.trials) == 1
+    assert found.needed == hits_needed(0.01)
+
+
+def test_hits_needed_asks_for_shares_and_a_count() -> None:
+    assert hits_needed(0.01) == 299
+    for options in ({"target": 0}, {"target": 1}, {"target": float("nan")}, {"confidence": 1}):
+        with pytest.raises(InvalidSettings, match="expected a share between 0 and 1"):
+            hits_needed(**{"target": 0.01, **options})
+    with pytest.raises(InvalidInput, match="settings is 0"):
+        hits_needed(0.01, settings=0)
