@@ -93,6 +93,7 @@ class AsyncPlanCache(_Door):
         grounding: str = "",
         threshold: float | None = None,
         run: str = "",
+        what_if: bool = False,
     ) -> Found:
         """Return a hit or a miss; see `PlanCache.lookup`."""
         return await self._call(
@@ -104,6 +105,7 @@ class AsyncPlanCache(_Door):
             grounding=grounding,
             threshold=threshold,
             run=run,
+            what_if=what_if,
         )
 
     async def store(
@@ -243,6 +245,7 @@ class AsyncSemCache(_Door):
         schema: PromptSchema | None = None,
         threshold: float | None = None,
         run: str = "",
+        what_if: bool = False,
     ) -> Found:
         """Return a hit or a miss; see `SemCache.lookup`."""
         return await self._call(
@@ -253,6 +256,7 @@ class AsyncSemCache(_Door):
             schema=schema,
             threshold=threshold,
             run=run,
+            what_if=what_if,
         )
 
     async def create(

@@ -217,10 +217,17 @@ class SemCache(Closing):
         schema: PromptSchema | None = None,
         threshold: float | None = None,
         run: str = "",
+        what_if: bool = False,
     ) -> Found:
         """Return what the cache has for `prompt`; see `PlanCache.lookup`."""
         return self._stages.lookup(
-            prompt, tenant=tenant, params=params, schema=schema, threshold=threshold, run=run
+            prompt,
+            tenant=tenant,
+            params=params,
+            schema=schema,
+            threshold=threshold,
+            run=run,
+            what_if=what_if,
         )
 
     def create(

@@ -88,6 +88,13 @@ def test_explain_shows_why_it_misses_and_then_why_it_hits(run: Run) -> None:
     assert _json(run, "explain", SALES_2023)["hit"] is True
 
 
+def test_explain_is_not_counted(run: Run) -> None:
+    run("ask", SALES_2024)
+    counted = _json(run, "stats")["lookups"]
+    run("explain", SALES_2023)
+    assert _json(run, "stats")["lookups"] == counted
+
+
 def test_stats_count_hits_and_misses_over_processes(run: Run) -> None:
     run("ask", SALES_2024)
     run("ask", SALES_2023)

@@ -80,6 +80,7 @@ class Stages:
         schema: PromptSchema | None = None,
         threshold: float | None = None,
         run: str = "",
+        what_if: bool = False,
     ) -> Found:
         """Return what the cache has for a prompt and its use case; see `PlanCache.lookup`."""
         return self.cache.lookup(
@@ -90,6 +91,7 @@ class Stages:
             grounding=self._grounding(prompt),
             threshold=threshold,
             run=run,
+            what_if=what_if,
         )
 
     def create(

@@ -55,6 +55,11 @@ def check_found(found: object) -> None:
 
 
 def check_right(right: object) -> None:
-    """Raise `InvalidInput` unless `right` is True or False: "no" would count as a yes."""
-    if not isinstance(right, bool | np.bool_):
-        raise InvalidInput(f"right is {right!r}; expected True or False")
+    """Raise `InvalidInput` unless `right` is True or False."""
+    check_switch("right", right)
+
+
+def check_switch(name: str, value: object) -> None:
+    """Raise `InvalidInput` unless `value` is True or False: "no" would count as a yes."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"{name} is {value!r}; expected True or False")

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from semcache.cache.checks import check_schema, check_word
+from semcache.cache.checks import check_schema, check_switch, check_word
+from semcache.cache.entry import Entry
 from semcache.cache.found import Found, Miss, Trace
 from semcache.cache.looking import Lookup, Parts
 from semcache.cache.semantic_tier import grey
@@ -11,6 +12,7 @@ from semcache.cache.shared import Shared
 from semcache.cache.tiers import find
 from semcache.cache.verifying import Grey, Verifying, said_now
 from semcache.errors import InvalidSettings, StoreError
+from semcache.events import Tier
 from semcache.prompts.schema import PromptSchema
 
 
@@ -39,13 +41,17 @@ class Lookups:
         grounding: str = "",
         threshold: float | None = None,
         run: str = "",
+        what_if: bool = False,
     ) -> Found:
         """Return a hit or a miss; see `PlanCache.lookup`."""
         text, given = self._shared.asking.checked(prompt, tenant, params)
         check_schema(schema)
         check_word("grounding", grounding)
+        check_switch("what_if", what_if)
         above = self._stricter(threshold)
         parts = self.parts if above is None else replace(self.parts, above=above)
+        if what_if:
+            parts = replace(parts, served=_unnoticed)
         start = parts.clock.monotonic()
         try:
             view = self._shared.views.current(tenant)
@@ -55,7 +61,7 @@ class Lookups:
             )
             looking = Lookup(parts, view, asked, change)
             found = find(looking)
-            if self._verifying is not None and isinstance(found, Miss):
+            if self._verifying is not None and isinstance(found, Miss) and not what_if:
                 found = self._verified(self._verifying, looking, found, above)
         except StoreError as error:
             self._shared.trouble.failed(tenant, "store", error)
@@ -63,7 +69,8 @@ class Lookups:
             found = Miss("store_failed", None, Trace(prompt=shown, tenant=tenant, template=""))
         else:
             self._shared.trouble.worked(found)
-        self._shared.reports.looked_up(found, tenant, run, parts.clock.monotonic() - start)
+        if not what_if:
+            self._shared.reports.looked_up(found, tenant, run, parts.clock.monotonic() - start)
         return found
 
     def _stricter(self, threshold: float | None) -> float | None:
@@ -93,3 +100,7 @@ class Lookups:
             return hit if verifying.settles(doubt) else missed
         verifying.later(doubt)
         return missed
+
+
+def _unnoticed(tier: Tier, known: str, entry: Entry) -> None:
+    """Let a hit make no entry live longer."""

@@ -273,15 +273,19 @@ class PlanCache(Closing):
         grounding: str = "",
         threshold: float | None = None,
         run: str = "",
+        what_if: bool = False,
     ) -> Found:
         """Return a hit with this prompt's own values, or a miss that says why.
 
         `params`: values that the caller holds already, by name; then the plan must depend on
         exactly these. `schema`: what a normalizer said, if one was asked. `grounding`: which
-        grounding is in force. `threshold`: a stricter threshold for this prompt.
+        grounding is in force. `threshold`: a stricter threshold for this prompt. `what_if`: only
+        see what would be found; it is neither counted nor told, no entry lives longer for it, and
+        no verifier is asked.
 
         Raises:
-            InvalidPrompt, InvalidParameter: the prompt or the values cannot be used.
+            InvalidPrompt, InvalidParameter, InvalidInput: the prompt, the values, or what else is
+                handed in cannot be used.
             InvalidSettings: `threshold` is under the configured one.
         """
         return self._lookups.find(
@@ -292,6 +296,7 @@ class PlanCache(Closing):
             grounding=grounding,
             threshold=threshold,
             run=run,
+            what_if=what_if,
         )
 
     def verified(self) -> None:

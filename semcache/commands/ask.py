@@ -101,7 +101,7 @@ def _shown(options: argparse.Namespace, answer: Answer) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     with semcache_of(options) as semcache:
-        found = semcache.lookup(options.text, tenant=options.tenant)
+        found = semcache.lookup(options.text, tenant=options.tenant, what_if=True)
     if options.json:
         print_json(found.to_dict())
     else:

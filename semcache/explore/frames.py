@@ -97,7 +97,7 @@ def curve(report: Report) -> "DataFrame":
 def neighbors(found: Found) -> "DataFrame":
     """Return one row an entry that this lookup considered, with the verdict that decided.
 
-    For a what-if, look the prompt up: `neighbors(cache.lookup("…"))`.
+    For a what-if that nobody counts: `neighbors(cache.lookup("…", what_if=True))`.
     """
     return _frame([_candidate(candidate) for candidate in found.trace.candidates], _CANDIDATE)
 

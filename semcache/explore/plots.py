@@ -226,7 +226,7 @@ def threshold_explorer(report: Report) -> "Figure":
 def neighbors(found: Found) -> "Figure":
     """Return the entries that a lookup considered, nearest first, and what refused each.
 
-    For a what-if, look the prompt up: `neighbors(cache.lookup("…"))`.
+    For a what-if that nobody counts: `neighbors(cache.lookup("…", what_if=True))`.
     """
     shown = sorted(found.trace.candidates, key=lambda candidate: -candidate.score)
     figure = _figure(f"{_cut(found.trace.prompt, 70)}: {'hit' if found else 'miss'}")

@@ -105,7 +105,8 @@ class Calls:
 
     def _explain(self, given: _Input, tenant: str) -> Json:
         prompt, params = _prompt(given)
-        return self._semcache.lookup(prompt, tenant=tenant, params=params).explain()
+        found = self._semcache.lookup(prompt, tenant=tenant, params=params, what_if=True)
+        return found.explain()
 
     def _feedback(self, given: _Input, tenant: str) -> Json:
         if not isinstance(given, _Feedback):

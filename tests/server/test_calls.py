@@ -32,7 +32,9 @@ def test_lookup_runs_nothing_and_explain_says_why(calls: Calls, semcache: SemCac
     found = call(calls, "lookup", **GIVEN)
     assert found["plan"]["count"]["input"] == {"town": "Bergen"}
     assert semcache.runs.latest(tenant="acme") is None
+    looked_up = semcache.cache.stats(tenant="acme").lookups
     assert "template" in call(calls, "explain", **GIVEN)
+    assert semcache.cache.stats(tenant="acme").lookups == looked_up
 
 
 def test_feedback_takes_a_wrong_plan_back(calls: Calls) -> None:
