@@ -10,6 +10,7 @@ from semcache.cache.found import Hit
 from semcache.errors import InvalidInput, InvalidSettings, InvalidStream
 from semcache.explore.evaluate import evaluate
 from semcache.explore.report import Report, pooled
+from semcache.explore.scoring import Share
 from semcache.explore.streams import Row, rows_from
 from semcache.testing import HashEmbedder
 
@@ -137,7 +138,7 @@ def test_rows_asked_before_word_for_word_are_told(quick: Evaluate, sale: MakeRow
     assert (once.repeated, twice.repeated) == (0, 2)
     assert "asked before" not in str(once)
     assert "asked before       50.0% (2 of 4;" in str(twice)
-    assert twice.to_dict()["repeated"]["count"] == 2
+    assert twice.to_dict()["repeated"] == Share(2, 4).to_dict()
     elsewhere = [sale("sales in 2023", "2023", tenant="initech"), sale("sales in 2023", "2022")]
     assert quick([*rows, *elsewhere]).repeated == 0
 

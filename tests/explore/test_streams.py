@@ -105,7 +105,9 @@ def test_a_log_with_a_missing_field_or_a_plan_that_is_no_json_is_refused(
 
 
 def test_a_tenant_that_is_a_number_is_a_tenant_of_its_own(write: Write) -> None:
-    lines = [{"text": "a", "plan": {}, "tenant": tenant} for tenant in (0, 7, None)]
+    lines: list[dict[str, Any]] = [
+        {"text": "a", "plan": {}, "tenant": tenant} for tenant in (0, 7, None)
+    ]
     assert [row.scope for row in read_log(write(*lines))] == ["0", "7", "default"]
 
 

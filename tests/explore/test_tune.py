@@ -96,8 +96,8 @@ def test_a_setting_named_twice_is_tried_once(tuned: Recommend) -> None:
 
 def test_hits_needed_asks_for_shares_and_a_count() -> None:
     assert hits_needed(0.01) == 299
-    for options in ({"target": 0}, {"target": 1}, {"target": float("nan")}, {"confidence": 1}):
+    for target, confidence in ((0, 0.95), (1, 0.95), (float("nan"), 0.95), (0.01, 1)):
         with pytest.raises(InvalidSettings, match="expected a share between 0 and 1"):
-            hits_needed(**{"target": 0.01, **options})
+            hits_needed(target, confidence=confidence)
     with pytest.raises(InvalidInput, match="settings is 0"):
         hits_needed(0.01, settings=0)
