@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"reflection", "runs", "semcache"},
     "aio": PORTS | {"answering", "cache", "planners", "matching", "semcache", "settings"},
     "testing": PORTS,
-    "explore": PORTS | {"matching", "cache", "file_errors"},
+    "explore": PORTS | {"matching", "cache", "file_errors", "settings"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
     "telemetry": PORTS,
     "upkeep": PORTS | {"matching", "cache", "stores", "explore"},
