@@ -168,7 +168,7 @@ def test_a_mistake_by_meaning_names_both_templates_and_its_risk(minilm: Any) -> 
     rows = rows_from({"text": t, "plan": p} for t, p in zip((known, asked), plans, strict=True))
     (mistake,) = evaluate(rows, embedder=minilm).mistakes()
     assert mistake.reason == f"{asked!r} was taken for {known!r}"
-    assert mistake.sure.startswith("semantic 0.9")
+    assert mistake.sure.startswith("semantic ")
     assert "risk 0." in mistake.sure
 
 
