@@ -17,16 +17,11 @@ from typing import TypeVar
 
 import psycopg
 from psycopg import Connection, errors, sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from semcache.errors import (
-    InvalidInput,
-    InvalidSettings,
-    StoreCorrupt,
-    StoreError,
-    StoreUnavailable,
-)
+from semcache.errors import StoreError, StoreUnavailable
+from semcache.stores.postgres_dsn import completed, described
+from semcache.stores.postgres_failures import failure, said
 from semcache.stores.postgres_patience import NoAnswer, PatientConnection
 from semcache.stores.postgres_types import register
 
@@ -36,8 +31,6 @@ RETRY_S = 1.0
 """Seconds between two attempts to reach a server that was lost."""
 _SLICE_S = 0.05
 """Seconds after which a caller who waits for the first connection looks whether there is hope."""
-_CONNECT_S = 5
-"""Seconds that one attempt to connect may take; libpq counts whole ones."""
 
 _NAME = "semcache-"
 _numbers = itertools.count(1)
@@ -54,47 +47,6 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):  # Windows does not fork
     os.register_at_fork(after_in_child=_forked)
-
-
-def described(dsn: str) -> str:
-    """Return which database `dsn` names, as messages show it: without password and options.
-
-    Raises:
-        InvalidSettings: it is no connection string. What it is is not shown, as it may hold one.
-    """
-    parts = _parts(dsn)
-    shown = {name: parts.get(name) for name in ("user", "host", "port", "dbname")}
-    return "postgresql:" + " ".join(f"{name}={value}" for name, value in shown.items() if value)
-
-
-def _complete(dsn: str, *, patience_s: float) -> str:
-    """Return `dsn` with what it leaves open."""
-    usual: dict[str, str | int | None] = {
-        "connect_timeout": _CONNECT_S,
-        # A server that went away without a word is found out, and not waited for till morning.
-        "keepalives_idle": 10,
-        "keepalives_interval": 5,
-        "keepalives_count": 3,
-        "tcp_user_timeout": round(1000 * patience_s),
-        "application_name": "semcache",
-    }
-    given = _parts(dsn)
-    if "," in str(given.get("host", given.get("hostaddr", ""))):
-        # Of several servers the one that may be written to: after a failover, the one promoted.
-        usual["target_session_attrs"] = "read-write"
-    return make_conninfo("", **{**usual, **given})
-
-
-def _parts(dsn: str) -> dict[str, str | int | None]:
-    try:
-        if "\0" in dsn or not dsn.strip():
-            raise ValueError  # noqa: TRY301 - one message for all that is wrong with it
-        return conninfo_to_dict(dsn)
-    except (psycopg.Error, ValueError):
-        raise InvalidSettings(
-            "database is no connection string of PostgreSQL (it is not shown, since it may hold a "
-            "password); expected one like 'postgresql://user@host:5432/dbname'"
-        ) from None
 
 
 class _OneWarning(logging.Filter):
@@ -138,7 +90,7 @@ class Connections:
         """How messages name it."""
         # A server that is only slow says so itself before it is taken for one that hangs.
         self._patience_s = statement_timeout_s + min(1.0, statement_timeout_s)
-        self._conninfo = _complete(dsn, patience_s=self._patience_s)
+        self._conninfo = completed(dsn, patience_s=self._patience_s)
         self._schema = schema
         self._role = role
         self._size = size
@@ -363,24 +315,19 @@ class Connections:
     def _failing(self) -> Iterator[None]:
         try:
             yield
-        except psycopg.Error as error:
-            raise self._failure(error) from error
-        except UnicodeEncodeError as error:
-            raise InvalidInput(
-                f"text for the store holds a lone surrogate at {error.start}; "
-                "expected valid Unicode text"
-            ) from error
+        except (psycopg.Error, UnicodeEncodeError) as error:
+            if _is_lost(error):
+                self._down = said(error)
+            raise failure(error, where=self.where) from error
 
-    def _failure(self, error: psycopg.Error) -> StoreError | InvalidInput:
-        said = str(error).strip().partition("\n")[0]
-        for kinds, failure in _FAILURES:
-            if isinstance(error, kinds):
-                return failure(self.where, said)
-        if isinstance(error, NoAnswer):
-            return StoreUnavailable(f"{self.where} cannot be reached: {said}")
-        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-            self._down = said if error.sqlstate is None else self._down
-        return StoreUnavailable(f"{self.where} failed: {said}")
+
+def _is_lost(error: Exception) -> bool:
+    """Return whether the server is gone, and not only slow, silent or unwilling."""
+    return (
+        isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        and error.sqlstate is None
+        and not isinstance(error, NoAnswer)
+    )
 
 
 def _standby(connection: Connection, error: psycopg.Error) -> bool:
@@ -389,27 +336,3 @@ def _standby(connection: Connection, error: psycopg.Error) -> bool:
         return False
     connection.close()
     return True
-
-
-_Failure = Callable[[str, str], StoreError | InvalidInput]
-_FAILURES: list[tuple[tuple[type[psycopg.Error], ...], _Failure]] = [
-    (
-        (errors.QueryCanceled, errors.LockNotAvailable),
-        lambda where, said: StoreUnavailable(f"{where} took too long: {said}"),
-    ),
-    (
-        (errors.InsufficientPrivilege,),
-        lambda where, said: StoreUnavailable(f"{where} denies access: {said}"),
-    ),
-    (
-        (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedFunction),
-        lambda where, said: StoreCorrupt(
-            f"{where} lacks what semcache made there: {said}; restore it from a copy, or name "
-            "another schema"
-        ),
-    ),
-    (
-        (psycopg.DataError,),
-        lambda _, said: InvalidInput(f"text for the store cannot be kept by PostgreSQL: {said}"),
-    ),
-]
