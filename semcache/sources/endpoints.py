@@ -11,9 +11,11 @@ from semcache.catalog.operation import Operation
 from semcache.errors import InvalidOperation
 from semcache.sources.definitions import Definitions, Uses, shortened
 from semcache.sources.documents import Documents, Located
-from semcache.sources.http import Argument, Body, Exchange, HttpCall, Where
+from semcache.sources.http import Exchange
+from semcache.sources.http_call import Body, HttpCall
 from semcache.sources.inputs import Inputs, with_definitions
 from semcache.sources.servers import PLACE, Servers
+from semcache.sources.spelling import Argument, Where
 
 log = logging.getLogger(__name__)
 

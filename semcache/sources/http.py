@@ -1,21 +1,15 @@
-"""One HTTP request for one call of an operation, and what comes back, under bounds."""
+"""HTTP requests to a service, and what comes back, under bounds."""
 
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING, Literal
-from urllib.parse import quote, urlencode, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from semcache.canonical import Json, JsonObject, dumps, loads
-from semcache.errors import (
-    InvalidJson,
-    OperationRefused,
-    OutputTooLarge,
-    SourceRejected,
-    SourceUnavailable,
-)
+from semcache.canonical import loads
+from semcache.errors import InvalidJson, OutputTooLarge, SourceRejected, SourceUnavailable
 from semcache.sources.auth import Auth, Credentials, current
 from semcache.sources.documents import missing
 
@@ -24,174 +18,6 @@ if TYPE_CHECKING:
 
 MAX_EXCERPT = 500  # characters of an error's body that are told
 MAX_ERROR_BYTES = 8_192  # of an error's body that are read
-
-Where = Literal["path", "query", "header", "cookie"]
-Pairs = list[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """How one input of an operation travels in the request."""
-
-    input: str
-    """Its name in the input of the operation."""
-    name: str
-    """Its name on the wire."""
-    where: Where
-    style: str
-    """How lists and objects are spelled, by OpenAPI's names: `form`, `simple`, `deepObject`."""
-    explode: bool
-    """Whether each item of a list has a pair of its own."""
-    as_json: bool = False
-    """Whether the value is spelled as JSON, whatever it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """How the body of the request is made, always as JSON."""
-
-    media_type: str
-    whole: str = ""
-    """The input that is the body; empty if its members are inputs themselves."""
-    members: Mapping[str, str] = field(default_factory=dict)
-    """Input → member of the body."""
-    required: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class HttpCall:
-    """The code behind an operation of an HTTP service."""
-
-    name: str
-    """The operation's."""
-    method: str
-    """In upper case."""
-    server: str
-    """What the path is appended to, without a slash at its end."""
-    path: str
-    """With `{name}` where a value goes."""
-    arguments: tuple[Argument, ...]
-    body: Body | None
-    exchange: "Exchange"
-
-    def __call__(self, values: JsonObject) -> object:
-        """Return what the service answers to `values`: JSON, text, or None for an empty answer.
-
-        Raises:
-            OperationRefused: a value cannot stand where it has to; nothing was sent.
-            SourceRejected: the service answered with an error.
-            SourceUnavailable: it is unreachable, too late, or answered what cannot be read.
-            OutputTooLarge: the answer is over the bound.
-        """
-        given = {a: values[a.input] for a in self.arguments if a.input in values}
-        query = [pair for a, v in given.items() if a.where == "query" for pair in _pairs(a, v)]
-        request = Request(
-            name=self.name,
-            method=self.method,
-            shown=f"{self.method} {self.path}",
-            server=self.server,
-            target=self._path(given) + (f"?{urlencode(query, quote_via=quote)}" if query else ""),
-            headers=self._headers(given),
-            body=self._body(values),
-        )
-        return self.exchange.send(request)
-
-    def _path(self, given: Mapping[Argument, Json]) -> str:
-        path = self.path
-        for argument in (a for a in self.arguments if a.where == "path"):
-            text = _joined(argument, given.get(argument))
-            # `..` is a step up in a path and has no other spelling; empty would be another route.
-            if text in {"", ".", ".."}:
-                raise OperationRefused(
-                    f"{argument.input!r} of operation {self.name!r} is {text!r}; "
-                    "expected what can be one part of a path"
-                )
-            path = path.replace(f"{{{argument.name}}}", text)
-        return path
-
-    def _headers(self, given: Mapping[Argument, Json]) -> dict[str, str]:
-        headers = {"Accept": "application/json, text/*;q=0.5, */*;q=0.1"}
-        cookies: Pairs = []
-        for argument, value in given.items():
-            if argument.where == "header":
-                headers[argument.name] = self._line(argument, _plainly(argument, value))
-            elif argument.where == "cookie":
-                cookies += _pairs(argument, value)
-        if cookies:
-            headers["Cookie"] = "; ".join(f"{k}={quote(v, safe='')}" for k, v in cookies)
-        return headers
-
-    def _line(self, argument: Argument, text: str) -> str:
-        if not (text.isascii() and text.isprintable()):
-            raise OperationRefused(
-                f"{argument.input!r} of operation {self.name!r} is {text[:80]!r}; "
-                "expected printable ASCII, for it travels in a header"
-            )
-        return text.strip()
-
-    def _body(self, values: JsonObject) -> tuple[str, bytes] | None:
-        if self.body is None:
-            return None
-        if self.body.whole:
-            if self.body.whole not in values:
-                return None
-            return self.body.media_type, dumps(values[self.body.whole]).encode()
-        members = {m: values[i] for i, m in self.body.members.items() if i in values}
-        if not members and not self.body.required:
-            return None
-        return self.body.media_type, dumps(members).encode()
-
-
-def _pairs(argument: Argument, value: Json) -> Pairs:
-    """Return the pairs of a query string or cookie for one value."""
-    if argument.as_json:
-        return [(argument.name, dumps(value))]
-    if isinstance(value, list):
-        return _list_pairs(argument, value)
-    if isinstance(value, dict):
-        return _object_pairs(argument, value)
-    # A null is what is not given: a query string has no word for it.
-    return [] if value is None else [(argument.name, _text(value))]
-
-
-def _list_pairs(argument: Argument, value: list[Json]) -> Pairs:
-    if argument.explode and argument.style == "form":
-        return [(argument.name, _text(item)) for item in value]
-    separator = {"spaceDelimited": " ", "pipeDelimited": "|"}.get(argument.style, ",")
-    return [(argument.name, separator.join(map(_text, value)))]
-
-
-def _object_pairs(argument: Argument, value: JsonObject) -> Pairs:
-    if argument.style == "deepObject":
-        return [(f"{argument.name}[{key}]", _text(item)) for key, item in value.items()]
-    if argument.explode:
-        return [(key, _text(item)) for key, item in value.items()]
-    return [(argument.name, ",".join(f"{k},{_text(v)}" for k, v in value.items()))]
-
-
-def _plainly(argument: Argument, value: Json) -> str:
-    """Return a value in OpenAPI's style `simple`, nothing encoded."""
-    if argument.as_json:
-        return dumps(value)
-    if isinstance(value, list):
-        return ",".join(map(_text, value))
-    if isinstance(value, dict):
-        between = "=" if argument.explode else ","
-        return ",".join(f"{key}{between}{_text(item)}" for key, item in value.items())
-    return "" if value is None else _text(value)
-
-
-def _joined(argument: Argument, value: Json) -> str:
-    """Return a value as one part of a path: every character that could end the part is encoded."""
-    if argument.style == "simple" and not argument.as_json and isinstance(value, list):
-        return ",".join(quote(_text(item), safe="") for item in value)
-    text = quote(_plainly(argument, value), safe="")
-    prefix = {"label": ".", "matrix": f";{quote(argument.name, safe='')}="}.get(argument.style, "")
-    return prefix + text if text else ""
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else dumps(value)
 
 
 @dataclass(frozen=True, slots=True)
