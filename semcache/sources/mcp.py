@@ -28,9 +28,10 @@ from semcache.errors import (
     SourceUnavailable,
 )
 from semcache.ports import Clock
-from semcache.sources.connection import Connection, McpServer
+from semcache.sources.connection import Connection
 from semcache.sources.definitions import Definitions, Uses, shortened
 from semcache.sources.documents import Documents
+from semcache.sources.session import McpServer
 from semcache.sources.told import Told
 
 if TYPE_CHECKING:

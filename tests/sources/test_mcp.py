@@ -40,7 +40,7 @@ def call(servers: McpServers, name: str, **values: Json) -> Any:
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semcache.sources.connection.CLOSING_S", PATIENT_S)
+    monkeypatch.setattr("semcache.sources.session.CLOSING_S", PATIENT_S)
 
 
 @pytest.fixture
