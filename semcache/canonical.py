@@ -128,12 +128,17 @@ def loads(text: str, *, what: str = "text", strict: bool = True) -> Json:
     return value
 
 
-def _no_constant(name: str) -> float:
+def no_constant(name: str) -> float:
+    """Refuse NaN and infinity: the `parse_constant` of a JSON decoder that keeps to the standard.
+
+    Raises:
+        ValueError: always.
+    """
     raise ValueError(f"{name} is not a JSON number")
 
 
 _DECODERS = {
-    strict: json.JSONDecoder(parse_constant=_no_constant, strict=strict) for strict in (True, False)
+    strict: json.JSONDecoder(parse_constant=no_constant, strict=strict) for strict in (True, False)
 }
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from semcache.canonical import Json, JsonObject, plain
+from semcache.canonical import Json, JsonObject, no_constant, plain
 from semcache.errors import InvalidJson
 
 MAX_TRIED = 200  # braces of one reply at which an object is looked for
@@ -53,7 +53,7 @@ def several(result: Json, names: Sequence[str]) -> JsonObject:
 def objects(reply: str) -> Iterator[JsonObject]:
     """Yield the outermost JSON objects in `reply`; reasoning in `<think>` is left out."""
     text = reply.rpartition("</think>")[2]
-    decoder = json.JSONDecoder(strict=False, parse_constant=_no_constant)
+    decoder = json.JSONDecoder(strict=False, parse_constant=no_constant)
     place = text.find("{")
     for _ in range(MAX_TRIED):
         if place < 0:
@@ -67,7 +67,3 @@ def objects(reply: str) -> Iterator[JsonObject]:
             if isinstance(copy, dict):
                 yield copy
         place = text.find("{", end)
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON number")

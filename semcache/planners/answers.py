@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from semcache.canonical import Json, JsonObject, plain
+from semcache.canonical import Json, JsonObject, no_constant, plain
 from semcache.errors import InvalidJson
 
 CONTEXT = 30
@@ -31,7 +31,7 @@ def json_object(text: str, *, listed: str = "") -> JsonObject:
     found = "".join(_mended(said, start))
     try:
         value: Json = json.loads(
-            found, strict=False, parse_constant=_no_constant, object_pairs_hook=_members
+            found, strict=False, parse_constant=no_constant, object_pairs_hook=_members
         )
         copy = plain(value, what="the answer")
     except json.JSONDecodeError as error:
@@ -115,10 +115,6 @@ def _nothing_follows(said: str, start: int, end: int) -> None:
     """Raise if the object goes on after its end: a bracket too many would cut it in half."""
     if _CONTINUES.match(said, end):
         raise InvalidJson(_broken("it is closed too early", said[start:], end - start))
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _members(pairs: list[tuple[str, Json]]) -> JsonObject:

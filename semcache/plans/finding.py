@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from semcache.canonical import Pointer, pointer_text
+
 Code = Literal[
     "shape",  # not of the form that its format prescribes
     "target",  # goes to a node that is not there
@@ -28,3 +30,8 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.path or '/'}: {self.what}"
+
+
+def finding(at: Pointer, what: str, code: Code = "shape") -> Finding:
+    """Return what is wrong at a place of a plan."""
+    return Finding(pointer_text(at), what, code)

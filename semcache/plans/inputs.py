@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from itertools import islice
 
-from semcache.canonical import Json, JsonObject, Pointer, leaves, pointer_text
+from semcache.canonical import Json, JsonObject, Pointer, leaves
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.schemas import Violation
-from semcache.plans.finding import Finding
+from semcache.plans.finding import Finding, finding
 
 PLACEHOLDER = re.compile(r"\{\{\s*params\.")
 """Where a placeholder for a parameter begins."""
@@ -35,7 +35,7 @@ def breaches(
     for violation in violations:
         if _holds(violation, places):
             what = f"breaks the schema of {operation!r}: {violation.what}"
-            yield Finding(pointer_text((*at, *violation.at)), what, "input")
+            yield finding((*at, *violation.at), what, "input")
 
 
 def _holds(violation: Violation, unknown: Collection[Pointer]) -> bool:
@@ -52,7 +52,7 @@ def unbound(value: Json, at: Pointer, data: frozenset[Pointer]) -> Iterator[Find
     for place, text in leaves(value, at):
         if isinstance(text, str) and PLACEHOLDER.search(text) and not is_bound(place, data):
             what = f"is {text!r}, to which no value was bound"
-            yield Finding(pointer_text(place), what, "shape")
+            yield finding(place, what)
 
 
 def is_bound(at: Pointer, data: frozenset[Pointer]) -> bool:

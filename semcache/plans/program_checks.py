@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import Finding
+from semcache.plans.finding import Finding, finding
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.program import GOALS, ProgramPlan, is_program
 from semcache.plans.program_flow import flow, no_goal, too_early, unknown
 from semcache.plans.program_form import misplaced, structure, unbound
 from semcache.plans.program_inputs import inputs
-from semcache.plans.program_look import Look, finding
+from semcache.plans.program_look import Look
 
 MAX_INSTRUCTIONS = 10_000  # a program with more is a mistake, and not worth the time of checking it
 MAX_FINDINGS = 1_000  # of one program; looking for near names takes some 0.5 ms for each

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from semcache.canonical import Pointer
-from semcache.plans.finding import Finding
+from semcache.plans.finding import Finding, finding
 from semcache.plans.graph import backwards, never_before, reachable
 from semcache.plans.inputs import near
 from semcache.plans.program import (
     Instruction,
 )
-from semcache.plans.program_look import Look, finding
+from semcache.plans.program_look import Look
 
 
 def flow(look: Look) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from semcache.canonical import Json, Pointer, pointer_text
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import Finding
+from semcache.plans.finding import Finding, finding
 from semcache.plans.inputs import PLACEHOLDER, kind, near
 from semcache.plans.program import (
     GENERATE,
@@ -14,7 +14,7 @@ from semcache.plans.program import (
     TARGETS,
     Instruction,
 )
-from semcache.plans.program_look import Look, finding, texts
+from semcache.plans.program_look import Look, texts
 
 _QUERY = ("query", "vector_search")
 _OUTPUT = ("output_var", "output_vars")

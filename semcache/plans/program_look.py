@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from semcache.canonical import Json, Pointer, pointer_text
+from semcache.canonical import Json, Pointer
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import Code, Finding
 from semcache.plans.program import GOALS, Instruction, ProgramPlan, goal
 from semcache.plans.variables import Bound, Variable, variables
 
@@ -59,11 +58,6 @@ class Look:
             return [step.index + 1]
         seqs = [step.parameters.get(name) for name in step.targets]
         return [self.by_seq[seq] for seq in seqs if isinstance(seq, int) and seq in self.by_seq]
-
-
-def finding(at: Pointer, what: str, code: Code = "shape") -> Finding:
-    """Return what is wrong at a place of the plan."""
-    return Finding(pointer_text(at), what, code)
 
 
 def texts(value: Json, at: Pointer, bound: Bound) -> Iterator[tuple[Pointer, str]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from semcache.canonical import Json, JsonObject, Pointer, leaves, pointer_text
 from semcache.catalog.catalog import Catalog
 from semcache.errors import ExpressionError
-from semcache.plans.finding import Code, Finding
+from semcache.plans.finding import Finding, finding
 from semcache.plans.graph import backwards, never_before, reachable
 from semcache.plans.inputs import PLACEHOLDER, breaches, is_bound, kind, near, unbound
 from semcache.plans.paths import is_expression, parse
@@ -58,7 +58,7 @@ def _too_many(plan: RoutePlan) -> tuple[Finding, ...]:
     if len(plan.body) <= MAX_NODES:
         return ()
     what = f"has {len(plan.body):,} nodes; expected at most {MAX_NODES:,}"
-    return (_finding((), what),)
+    return (finding((), what),)
 
 
 def _in_order(plan: RoutePlan, found: list[Finding]) -> tuple[Finding, ...]:
@@ -66,16 +66,12 @@ def _in_order(plan: RoutePlan, found: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda f: order.get("/".join(f.path.split("/")[:2]), -1)))
 
 
-def _finding(at: Pointer, what: str, code: Code = "shape") -> Finding:
-    return Finding(pointer_text(at), what, code)
-
-
 def _structure(plan: RoutePlan, catalog: Catalog | None) -> Iterator[Finding]:
     yield from _whole(plan.body)
     yield from _misplaced_data(plan.data)
     for name, node in plan.body.items():
         if not isinstance(node, dict):
-            yield _finding((name,), f"is {kind(node)}; expected a node, which is an object")
+            yield finding((name,), f"is {kind(node)}; expected a node, which is an object")
             continue
         yield from _node(name, node, plan.data)
         if not is_end(node):
@@ -87,17 +83,17 @@ def _structure(plan: RoutePlan, catalog: Catalog | None) -> Iterator[Finding]:
 
 def _whole(body: JsonObject) -> Iterator[Finding]:
     if "nodes" in body:
-        yield _finding(("nodes",), "is the legacy form; put each node at the top level by its id")
+        yield finding(("nodes",), "is the legacy form; put each node at the top level by its id")
     if START not in body:
-        yield _finding((), f"has no {START!r}; expected one, with a route to the first node")
+        yield finding((), f"has no {START!r}; expected one, with a route to the first node")
     if not body.keys() - {START}:
-        yield _finding((), f"has no node beside {START!r}; expected at least an end")
+        yield finding((), f"has no node beside {START!r}; expected at least an end")
 
 
 def _misplaced_data(data: Iterable[Pointer]) -> Iterator[Finding]:
     for at in sorted(data, key=pointer_text):
         if len(at) < 2 or at[1] in _STRUCTURE:
-            yield _finding(
+            yield finding(
                 at,
                 f"holds a value of the prompt where the plan itself is expected; {_VARS}",
             )
@@ -106,9 +102,9 @@ def _misplaced_data(data: Iterable[Pointer]) -> Iterator[Finding]:
 def _node(name: str, node: JsonObject, data: frozenset[Pointer]) -> Iterator[Finding]:
     completed = node.get("completed", False)
     if not isinstance(completed, bool):
-        yield _finding((name, "completed"), f"is {kind(completed)}; expected true")
+        yield finding((name, "completed"), f"is {kind(completed)}; expected true")
     if not isinstance(node.get("vars", {}), dict):
-        yield _finding((name, "vars"), f"is {kind(node['vars'])}; expected an object")
+        yield finding((name, "vars"), f"is {kind(node['vars'])}; expected an object")
     if name == START or completed is True:
         yield from _calls_nothing(name, node)
     else:
@@ -118,51 +114,49 @@ def _node(name: str, node: JsonObject, data: frozenset[Pointer]) -> Iterator[Fin
 def _calls_nothing(name: str, node: JsonObject) -> Iterator[Finding]:
     what = "the start" if name == START else "an end"
     if "operation" in node:
-        yield _finding((name, "operation"), f"is never called, since {name!r} is {what}; remove it")
+        yield finding((name, "operation"), f"is never called, since {name!r} is {what}; remove it")
     if name == START and node.get("completed"):
-        yield _finding((name, "completed"), "stands on the start; expected a route to an end")
+        yield finding((name, "completed"), "stands on the start; expected a route to an end")
 
 
 def _calls(name: str, node: JsonObject, data: frozenset[Pointer]) -> Iterator[Finding]:
     operation, given = node.get("operation"), node.get("input")
     if not isinstance(operation, str) or not operation.strip():
-        yield _finding(
+        yield finding(
             (name,), f"has the operation {operation!r}; expected a name, or `completed: true`"
         )
     readable = isinstance(given, str) and is_expression(given) and (name, "input") not in data
     if not (given is None or isinstance(given, dict) or readable):
-        yield _finding((name, "input"), f"is {kind(given)}; expected an object or a path `$.…`")
+        yield finding((name, "input"), f"is {kind(given)}; expected an object or a path `$.…`")
 
 
 def _route(at: Pointer, node: JsonObject, body: JsonObject) -> Iterator[Finding]:
     match node.get("route"):
         case None:
-            yield _finding(at, "is missing; expected a node id, or `completed: true` on the node")
+            yield finding(at, "is missing; expected a node id, or `completed: true` on the node")
         case str() as target:
             yield from _target(at, target, body)
         case dict() as entries if len(entries) == 1:
             ((key, target),) = entries.items()
             yield from _target((*at, key), target, body)
         case dict() as entries:
-            yield _finding(
-                at, f"has {len(entries)} entries; expected one, whose value is a node id"
-            )
+            yield finding(at, f"has {len(entries)} entries; expected one, whose value is a node id")
         case list() as ways:
             yield from _ways(at, ways, body)
         case other:
-            yield _finding(at, f"is {kind(other)}; expected a node id, an object or a list")
+            yield finding(at, f"is {kind(other)}; expected a node id, an object or a list")
 
 
 def _ways(at: Pointer, ways: list[Json], body: JsonObject) -> Iterator[Finding]:
     if not ways:
-        yield _finding(at, "is empty; expected conditions and a node id at the end")
+        yield finding(at, "is empty; expected conditions and a node id at the end")
         return
     for i, way in enumerate(ways[:-1]):
         yield from _way((*at, i), way, body)
     if isinstance(ways[-1], str):
         yield from _target((*at, len(ways) - 1), ways[-1], body)
     else:
-        yield _finding(
+        yield finding(
             (*at, len(ways) - 1),
             f"is {kind(ways[-1])}; expected a node id, taken if no condition holds",
         )
@@ -170,21 +164,21 @@ def _ways(at: Pointer, ways: list[Json], body: JsonObject) -> Iterator[Finding]:
 
 def _way(at: Pointer, way: Json, body: JsonObject) -> Iterator[Finding]:
     if not isinstance(way, dict):
-        yield _finding(at, f"is {kind(way)}; expected an object with `condition` and `node`")
+        yield finding(at, f"is {kind(way)}; expected an object with `condition` and `node`")
         return
     if not isinstance(way.get("condition"), str):
-        yield _finding((*at, "condition"), f"is {kind(way.get('condition'))}; expected text")
+        yield finding((*at, "condition"), f"is {kind(way.get('condition'))}; expected text")
     yield from _target((*at, "node"), way.get("node"), body)
 
 
 def _target(at: Pointer, target: Json, body: JsonObject) -> Iterator[Finding]:
     if not isinstance(target, str):
-        yield _finding(at, f"is {kind(target)}; expected a node id")
+        yield finding(at, f"is {kind(target)}; expected a node id")
     elif target == START:
-        yield _finding(at, f"leads back to {START!r}; expected a node that can run again", "target")
+        yield finding(at, f"leads back to {START!r}; expected a node that can run again", "target")
     elif target not in body:
         what = f"leads to {target!r}, which is no node{near(target, _nodes(body))}"
-        yield _finding(at, what, "target")
+        yield finding(at, what, "target")
 
 
 def _nodes(body: JsonObject) -> Iterator[str]:
@@ -196,18 +190,18 @@ def _operation(name: str, node: JsonObject, catalog: Catalog | None) -> Iterator
     if catalog is None or not isinstance(operation, str) or not operation.strip():
         return
     if operation not in catalog:
-        yield _finding((name, "operation"), catalog.unknown(operation), "operation")
+        yield finding((name, "operation"), catalog.unknown(operation), "operation")
 
 
 def _unreadable(at: Pointer, text: str) -> Iterator[Finding]:
     if PLACEHOLDER.search(text):
-        yield _finding(at, f"has a placeholder inside an expression; {_VARS}", "expression")
+        yield finding(at, f"has a placeholder inside an expression; {_VARS}", "expression")
         return
     try:
         parse(text)
     except ExpressionError as error:
         literal = "" if at[1] == "route" else "; write `$$` for a literal `$`"
-        yield _finding(at, f"{error}{literal}", "expression")
+        yield finding(at, f"{error}{literal}", "expression")
 
 
 def _flow(plan: RoutePlan) -> Iterator[Finding]:
@@ -216,7 +210,7 @@ def _flow(plan: RoutePlan) -> Iterator[Finding]:
     reached = reachable(edges, [START])
     for name in plan.body:
         if name not in reached:
-            yield _finding(
+            yield finding(
                 (name,), f"is unreachable from {START!r}; route to it or remove it", "unreachable"
             )
     yield from _endless(plan.body, edges, reached)
@@ -239,7 +233,7 @@ def _endless(
     stuck = [name for name in body if name in reached and name not in saved]
     if stuck:
         among = ", ".join(map(repr, stuck[:5])) + ("…" if len(stuck) > 5 else "")
-        yield _finding(
+        yield finding(
             (stuck[0],), f"leads to no end; these only lead to one another: {among}", "endless"
         )
 
@@ -263,10 +257,10 @@ def _references(plan: RoutePlan) -> Iterator[Finding]:
         if reference.target not in plan.body:
             guess = near(reference.target, _nodes(plan.body))
             what = f"reads {reference.target!r}, which is no node{guess}"
-            yield _finding(reference.at, what, "reference")
+            yield finding(reference.at, what, "reference")
         elif (reference.target, reader) in impossible and not _own(reference.at, reference.target):
             what = f"reads {reference.target!r}, which cannot have run before {reader!r}"
-            yield _finding(reference.at, what, "reference")
+            yield finding(reference.at, what, "reference")
 
 
 def _own(at: Pointer, target: str) -> bool:

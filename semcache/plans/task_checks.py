@@ -4,9 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from semcache.canonical import JsonObject, Pointer, pointer_text
+from semcache.canonical import JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import Code, Finding
+from semcache.plans.finding import Finding, finding
 from semcache.plans.graph import cyclic
 from semcache.plans.inputs import kind, near, unbound
 from semcache.plans.plan import ExecutionPlan
@@ -65,7 +65,7 @@ def _too_many(plan: TaskPlan) -> tuple[Finding, ...]:
     if len(plan.listed) <= MAX_TASKS:
         return ()
     what = f"has {len(plan.listed):,} tasks; expected at most {MAX_TASKS:,}"
-    return (_finding(("tasks",), what),)
+    return (finding(("tasks",), what),)
 
 
 def _in_order(found: list[Finding]) -> tuple[Finding, ...]:
@@ -79,21 +79,17 @@ def _place(finding: Finding) -> tuple[bool, int]:
     return parts[1:2] == ["parallel_groups"], int(parts[2]) if of_task else -1
 
 
-def _finding(at: Pointer, what: str, code: Code = "shape") -> Finding:
-    return Finding(pointer_text(at), what, code)
-
-
 def _structure(plan: TaskPlan) -> Iterator[Finding]:
     yield from _misplaced(plan.data)
     if not isinstance(plan.body.get("tasks"), list):
-        yield _finding(("tasks",), f"is {kind(plan.body.get('tasks'))}; {_TASKS}")
+        yield finding(("tasks",), f"is {kind(plan.body.get('tasks'))}; {_TASKS}")
         return
     yield from _whole(plan)
     for i, item in enumerate(plan.listed):
         if isinstance(item, dict):
             yield from _task(("tasks", i), item)
         else:
-            yield _finding(("tasks", i), f"is {kind(item)}; {_TASKS}")
+            yield finding(("tasks", i), f"is {kind(item)}; {_TASKS}")
     yield from check_groups(plan)
 
 
@@ -101,42 +97,42 @@ def _misplaced(data: Iterable[Pointer]) -> Iterator[Finding]:
     for at in data:
         if len(at) < 4 or at[0] != "tasks" or at[2] != "input":
             what = "holds a value of the prompt where the plan itself is expected"
-            yield _finding(at, f"{what}; {_MOVE}")
+            yield finding(at, f"{what}; {_MOVE}")
 
 
 def _whole(plan: TaskPlan) -> Iterator[Finding]:
     ids = Counter(task.id for task in plan.tasks)
     if CONSTANTS not in ids:
         what = f"has no {CONSTANTS!r}; expected one, with the constants of the request as `input`"
-        yield _finding(("tasks",), what)
+        yield finding(("tasks",), what)
     if not ids.keys() - {CONSTANTS}:
-        yield _finding(("tasks",), f"has no task beside {CONSTANTS!r}; expected at least one")
+        yield finding(("tasks",), f"has no task beside {CONSTANTS!r}; expected at least one")
     for task in plan.tasks:
         if ids.pop(task.id, 1) > 1:  # told once
-            yield _finding((*task.at[:2], "id"), f"{task.id!r} is the id of several tasks")
+            yield finding((*task.at[:2], "id"), f"{task.id!r} is the id of several tasks")
 
 
 def _task(at: Pointer, item: JsonObject) -> Iterator[Finding]:
     name, given, service = item.get("id"), item.get("input", {}), item.get("service", "")
     if not isinstance(name, str) or not _ID.fullmatch(name):
         what = f"is {kind(name)}; expected text such as 'task1': letters, digits, `_` and `-`"
-        yield _finding((*at, "id"), what)
+        yield finding((*at, "id"), what)
     if not isinstance(given, dict):
-        yield _finding((*at, "input"), f"is {kind(given)}; expected an object")
+        yield finding((*at, "input"), f"is {kind(given)}; expected an object")
     if service is None or isinstance(service, str):
         yield from _service(at, id_of(item), called=bool(service and service.strip()))
     else:
-        yield _finding((*at, "service"), f"is {kind(service)}; expected the name of an operation")
+        yield finding((*at, "service"), f"is {kind(service)}; expected the name of an operation")
 
 
 def _service(at: Pointer, name: str, *, called: bool) -> Iterator[Finding]:
     if name == CONSTANTS and called:
         what = f"{CONSTANTS!r} must only contain constant inputs; remove the service"
-        yield _finding((*at, "service"), what)
+        yield finding((*at, "service"), what)
     elif name == REFUSAL and not called:
-        yield _finding(at, "says that the request cannot be met; there is nothing to run")
+        yield finding(at, "says that the request cannot be met; there is nothing to run")
     elif name != CONSTANTS and not called:
-        yield _finding(at, f"task {name!r} has no service; expected the name of an operation")
+        yield finding(at, f"task {name!r} has no service; expected the name of an operation")
 
 
 def _services(plan: TaskPlan, catalog: Catalog) -> Iterator[Finding]:
@@ -145,12 +141,12 @@ def _services(plan: TaskPlan, catalog: Catalog) -> Iterator[Finding]:
             continue
         at = (*task.at[:2], "service")
         if task.service not in catalog:
-            yield _finding(at, catalog.unknown(task.service), "operation")
+            yield finding(at, catalog.unknown(task.service), "operation")
             continue
         undo = catalog.get(task.service).compensation
         if undo is not None and undo not in catalog:
             what = f"operation {task.service!r} is undone by {undo!r}, which the catalog lacks"
-            yield _finding(at, what, "operation")
+            yield finding(at, what, "operation")
 
 
 def _references(plan: TaskPlan) -> Iterator[Finding]:
@@ -172,15 +168,15 @@ def _text(at: Pointer, text: str, ids: Mapping[str, object]) -> Iterator[Finding
     if path is not None:
         if path.task not in ids:
             what = f"reads {path.task!r}, which is no task{near(path.task, ids)}; {_ESCAPE}"
-            yield _finding(at, what, "reference")
+            yield finding(at, what, "reference")
         return
     inside = [found[1] for found in _INSIDE.finditer(text) if named(found[1]) in ids]
     if inside:
         what = f"{text!r} mixes text and references; one stands alone, such as `${inside[0]}.field`"
-        yield _finding(at, what, "expression")
+        yield finding(at, what, "expression")
     elif is_reference(text):
         what = f"{text!r} is no reference such as `$task1.field`; {_ESCAPE}"
-        yield _finding(at, what, "expression")
+        yield finding(at, what, "expression")
 
 
 def _cycles(plan: TaskPlan) -> Iterator[Finding]:
@@ -189,4 +185,4 @@ def _cycles(plan: TaskPlan) -> Iterator[Finding]:
         first = next(task for task in plan.tasks if task.id in waiting)
         among = ", ".join(map(repr, waiting[:5])) + ("…" if len(waiting) > 5 else "")
         what = f"can never start; these wait for one another: {among}"
-        yield _finding(first.at[:2], what, "endless")
+        yield finding(first.at[:2], what, "endless")

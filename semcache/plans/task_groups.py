@@ -6,8 +6,8 @@ the plan was not thought through, and which of them was meant nobody can tell.
 
 from collections.abc import Collection, Iterator, Mapping
 
-from semcache.canonical import Json, Pointer, pointer_text
-from semcache.plans.finding import Code, Finding
+from semcache.canonical import Json, Pointer
+from semcache.plans.finding import Code, Finding, finding
 from semcache.plans.graph import Edges, upstream_first
 from semcache.plans.inputs import kind, near
 from semcache.plans.tasks import TaskPlan
@@ -35,7 +35,7 @@ def check_groups(plan: TaskPlan) -> Iterator[Finding]:
 
 
 def _finding(at: Pointer, what: str, code: Code = "shape") -> Finding:
-    return Finding(pointer_text((GROUPS, *at)), what, code)
+    return finding((GROUPS, *at), what, code)
 
 
 def _member(

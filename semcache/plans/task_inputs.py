@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from semcache.canonical import Json, JsonObject, Pointer, pointer_text
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import Finding
+from semcache.plans.finding import Finding, finding
 from semcache.plans.inputs import PLACEHOLDER, breaches
 from semcache.plans.paths import literal
 from semcache.plans.plan import ExecutionPlan
@@ -89,7 +89,7 @@ def check_constants(plan: TaskPlan) -> Iterator[Finding]:
                 known.at(path)
             except LookupError as error:
                 what = f"reads {text!r}, but {error.args[0]}"
-                yield Finding(pointer_text(at), what, "reference")
+                yield finding(at, what, "reference")
 
 
 def check_inputs(plan: TaskPlan, catalog: Catalog) -> Iterator[Finding]:
@@ -155,7 +155,7 @@ def check_surplus(plan: TaskPlan, catalog: Catalog) -> Iterator[Finding]:
         for key in task.input.keys() - listed.keys():
             takes = ", ".join(map(repr, list(listed)[:10]))
             what = f"is no input of {task.service!r}, which takes {takes}"
-            yield Finding(pointer_text((*task.at, key)), what, "input")
+            yield finding((*task.at, key), what, "input")
 
 
 def check_task_params(plan: ExecutionPlan, names: Sequence[str]) -> tuple[Finding, ...]:
@@ -202,7 +202,7 @@ def _missing(plan: TaskPlan, task: Task, name: str) -> Finding:
         f"parameter {name!r} is missing{found}; add it to the input of {CONSTANTS!r} under its own "
         f"name and read it as `${CONSTANTS}.<name>`"
     )
-    return Finding(pointer_text(task.at), what, "input")
+    return finding(task.at, what, "input")
 
 
 def _embedded(tasks: Iterable[Task], name: str, data: frozenset[Pointer]) -> Iterator[Pointer]:
