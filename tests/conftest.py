@@ -22,6 +22,7 @@ import pytest
 
 from semcache.canonical import Json, JsonObject
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.testing import FakeClock, RecordingObserver
 
 # huggingface_hub reads it once, when it is first imported: a fixture would come too late.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -42,6 +43,18 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith(AMBIENT) or name.upper() in PROXIES:
             monkeypatch.delenv(name)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """A clock that stands still until the test sets it."""
+    return FakeClock()
+
+
+@pytest.fixture
+def observer() -> RecordingObserver:
+    """An observer that keeps what it hears."""
+    return RecordingObserver()
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,9 @@ import io
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from semcache.demo import operations, sales
 from semcache.demo.prompts import CASES, Case, Query
 from semcache.semcache import SemCache
 from semcache.testing import HashEmbedder
+from tests.listening import listening
 
 SALES_2024 = "Show me total sales in 2024 by category"
 SALES_2023 = "Show me total sales in 2023 by category"
@@ -193,14 +193,8 @@ def invoices() -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Handler) as url:
+        yield url
 
 
 def test_an_openapi_document_answers_instead_of_the_demo(

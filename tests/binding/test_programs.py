@@ -22,12 +22,9 @@ from semcache.plans.program_checks import broken_program
 from semcache.ports import Limits
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, RecordingObserver
+from tests.plans.programs import step
 
 FAST = settings(max_examples=100, deadline=None)
-
-
-def step(seq: int, kind: str, **parameters: Json) -> JsonObject:
-    return {"seq_no": seq, "type": kind, "parameters": parameters}
 
 
 def program(*steps: JsonObject) -> JsonObject:

@@ -34,16 +34,6 @@ def scripted_embedder() -> type[ScriptedEmbedder]:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def observer() -> RecordingObserver:
-    return RecordingObserver()
-
-
-@pytest.fixture
 def embedder() -> HashEmbedder:
     return HashEmbedder()
 

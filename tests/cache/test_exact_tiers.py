@@ -1,26 +1,11 @@
-from functools import partial
-
 import pytest
 
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
-from semcache.canonical import Json
-from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema import PromptSchema
 from semcache.testing import HashEmbedder
-from tests.calling import calling, given_input, missed
-
-YEAR = Parameter("year", "2024", mention="2024")
-
-
-plan = partial(calling, "sales")
-
-
-def schema(
-    action: str = "summarize", group_by: tuple[str, ...] = ("category",), **params: Json
-) -> PromptSchema:
-    return PromptSchema(action, ("sale",), group_by, params)
-
+from tests.cache.sales import YEAR, plan, schema
+from tests.calling import given_input, missed
 
 # Template tier ───────────────────────────────────────────────────────────────────────────────────
 

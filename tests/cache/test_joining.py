@@ -35,11 +35,6 @@ def hit(cache: PlanCache, prompt: str, params: Mapping[str, object] | None = Non
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def cache(clock: FakeClock) -> Iterator[PlanCache]:
     with PlanCache.open(embedder=HashEmbedder(), max_wrong=0.3, clock=clock, ttl_s=100) as cache:
         for city in CITIES:

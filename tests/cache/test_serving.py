@@ -13,29 +13,10 @@ from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock
 from tests.calling import calling, given_input
+from tests.orra import IDS, ORRA, two_services
 
-SEED: JsonObject = {
-    "tasks": [
-        {"id": "task0", "input": {"customerId": "CUST789", "orderId": "ORD456"}},
-        {
-            "id": "task1",
-            "service": "customer-service",
-            "input": {"customerId": "$task0.customerId"},
-        },
-        {"id": "task2", "service": "order-system", "input": {"orderId": "$task0.orderId"}},
-    ],
-    "parallel_groups": [["task1", "task2"]],
-}
 STORED = "Process a refund for order ORD456 of customer CUST789"
-IDS = {"customerId": "CUST789", "orderId": "ORD456"}
 NEW = {"customerId": "CUST111", "orderId": "ORD222"}
-
-
-def seed(**task0: Json) -> JsonObject:
-    tasks = SEED["tasks"]
-    assert isinstance(tasks, list)
-    first: Json = {"id": "task0", "input": task0}
-    return {**SEED, "tasks": [first, *tasks[1:]]}
 
 
 plan = partial(calling, "sales")
@@ -51,12 +32,12 @@ def served(found: object) -> JsonObject:
 def test_the_plan_of_the_document_is_rebound_on_a_paraphrase(
     cache: PlanCache, params: dict[str, str] | None
 ) -> None:
-    cache.store(STORED, SEED, params=IDS)
+    cache.store(STORED, ORRA, params=IDS)
     found = cache.lookup(
         "Could you please process the refund for order ORD222 of the customer CUST111?",
         params=params,
     )
-    assert served(found) == seed(customerId="CUST111", orderId="ORD222")
+    assert served(found) == two_services(customerId="CUST111", orderId="ORD222")
     assert found.params == NEW if isinstance(found, Hit) else False
 
 
@@ -65,9 +46,9 @@ def test_the_plan_of_the_document_is_rebound_with_the_real_embedder(
     minilm: SentenceTransformersEmbedder, clock: FakeClock
 ) -> None:
     with PlanCache.open(embedder=minilm, clock=clock) as cache:
-        cache.store("Process the refund of my order", SEED, params=IDS)
+        cache.store("Process the refund of my order", ORRA, params=IDS)
         found = cache.lookup("Please process a refund for my order", params=NEW)
-        assert served(found) == seed(customerId="CUST111", orderId="ORD222")
+        assert served(found) == two_services(customerId="CUST111", orderId="ORD222")
         assert isinstance(found, Hit)
         assert found.tier == "semantic"
 
@@ -84,7 +65,7 @@ def test_the_plan_of_the_document_is_rebound_with_the_real_embedder(
 def test_fewer_more_or_other_parameters_are_a_miss(
     cache: PlanCache, params: dict[str, str]
 ) -> None:
-    cache.store("Refund my order", SEED, params=IDS)
+    cache.store("Refund my order", ORRA, params=IDS)
     found = cache.lookup("Refund my order", params=params)
     assert isinstance(found, Miss)
     assert found.reason == "parameters"
@@ -92,16 +73,16 @@ def test_fewer_more_or_other_parameters_are_a_miss(
 
 # specs: D-5
 def test_names_that_differ_in_spelling_only_are_the_same(cache: PlanCache) -> None:
-    cache.store("Refund my order", SEED, params=IDS)
+    cache.store("Refund my order", ORRA, params=IDS)
     renamed = {"customer_id": "CUST111", "Order-ID": "ORD222"}
-    assert served(cache.lookup("Refund my order", params=renamed)) == seed(**NEW)
+    assert served(cache.lookup("Refund my order", params=renamed)) == two_services(**NEW)
 
 
 # specs: D-5
 def test_equal_values_are_served_apart_where_names_tell_them_apart(cache: PlanCache) -> None:
     same = {"customerId": "X-1000", "orderId": "X-1000"}
-    cache.store("Refund my order", seed(**same), params=same)
-    assert served(cache.lookup("Refund my order", params=NEW)) == seed(**NEW)
+    cache.store("Refund my order", two_services(**same), params=same)
+    assert served(cache.lookup("Refund my order", params=NEW)) == two_services(**NEW)
 
 
 # specs: D-5

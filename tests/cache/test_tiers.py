@@ -1,21 +1,6 @@
-from functools import partial
-
 from semcache.cache.plan_cache import PlanCache
-from semcache.canonical import Json
-from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema import PromptSchema
-from tests.calling import calling, missed
-
-YEAR = Parameter("year", "2024", mention="2024")
-
-
-plan = partial(calling, "sales")
-
-
-def schema(
-    action: str = "summarize", group_by: tuple[str, ...] = ("category",), **params: Json
-) -> PromptSchema:
-    return PromptSchema(action, ("sale",), group_by, params)
+from tests.cache.sales import YEAR, plan, schema
+from tests.calling import missed
 
 
 def test_tiers_are_asked_in_order_until_one_serves(cache: PlanCache) -> None:

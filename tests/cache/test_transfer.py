@@ -18,11 +18,6 @@ def _plan(year: str) -> JsonObject:
     return calling("sales", year=year)
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
 def lines(*entries: str) -> str:
     """Return an export of these lines."""
     body = "".join(f"{entry}\n" for entry in entries)

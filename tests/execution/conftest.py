@@ -22,16 +22,6 @@ def make(name: str, call: Any, *, effect: Any = "read", **schema: Json) -> Opera
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def observer() -> RecordingObserver:
-    return RecordingObserver()
-
-
-@pytest.fixture
 def released() -> Iterator[threading.Event]:
     """An event that operations may wait for; it comes when the test is over."""
     event = threading.Event()

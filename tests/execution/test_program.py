@@ -30,13 +30,10 @@ from semcache.plans.document import DocumentPlan
 from semcache.plans.program import ProgramPlan
 from semcache.ports import Limits, Outcome
 from semcache.testing import FakeClock, RecordingObserver, ScriptedModel
+from tests.plans.programs import step
 
 Run = Callable[..., Outcome]
 LIMITS = frozenset(Limits.__slots__)
-
-
-def step(seq: int, kind: str, **parameters: Any) -> JsonObject:
-    return {"seq_no": seq, "type": kind, "parameters": parameters}
 
 
 def says(result: Json) -> str:

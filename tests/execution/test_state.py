@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from semcache.canonical import JsonObject, dumps, loads
+from semcache.canonical import dumps, loads
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput, OperationFailed, StepLimitExceeded
 from semcache.execution.program import ProgramEngine
@@ -14,13 +14,10 @@ from semcache.execution.state import State, difference
 from semcache.plans.program import ProgramPlan
 from semcache.ports import Limits, Outcome
 from semcache.testing import FakeClock, RecordingObserver, ScriptedModel
+from tests.plans.programs import step
 
 Run = Callable[..., Outcome]
 YES, NO = '{"result": true}', '{"result": false}'
-
-
-def step(seq: int, kind: str, **parameters: Any) -> JsonObject:
-    return {"seq_no": seq, "type": kind, "parameters": parameters}
 
 
 def program(*, last: str = "${n}", tool: str = "echo") -> ProgramPlan:

@@ -35,6 +35,7 @@ from semcache.plans.tasks import TaskPlan
 from semcache.ports import Limits, Outcome, Planned, PlanRequest
 from semcache.semcache import SemCache
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
+from tests.orra import ORRA
 
 Execute = Callable[..., Outcome]
 
@@ -70,16 +71,6 @@ def run(catalog: Catalog, clock: FakeClock, observer: RecordingObserver) -> Exec
 
 
 # The plan of the article ------------------------------------------------------------------------
-
-ORRA: JsonObject = {
-    **plan(
-        task("task1", "customer-service", customerId="$task0.customerId"),
-        task("task2", "order-system", orderId="$task0.orderId"),
-        customerId="CUST789",
-        orderId="ORD456",
-    ),
-    "parallel_groups": [["task1", "task2"]],
-}
 
 
 def services(together: threading.Barrier | None = None) -> Catalog:

@@ -18,13 +18,6 @@ AT_ONCE = {"Retry-After-Ms": "1"}
 
 
 @pytest.fixture
-def reply() -> "type[Reply]":
-    from tests.conftest import Reply
-
-    return Reply
-
-
-@pytest.fixture
 def model(openai_server: "OpenAIServer") -> Iterator[OpenAIModel]:
     model = OpenAIModel("gpt-x", api_key=KEY, base_url=openai_server.base_url, max_retries=2)
     yield model

@@ -36,13 +36,6 @@ def client(plain: OpenAI, responses: Responses) -> OpenAI:
     return cached_openai(plain, responses)
 
 
-@pytest.fixture
-def reply() -> "type[Reply]":
-    from tests.conftest import Reply
-
-    return Reply
-
-
 def chunk(text: str | None, finish: str | None = None) -> dict[str, Any]:
     delta = {} if text is None else {"content": text}
     return {

@@ -9,11 +9,6 @@ from semcache.testing import FakeClock
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def store() -> MemoryStore:
     return MemoryStore()
 

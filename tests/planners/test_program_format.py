@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidJson, PlanningError
@@ -18,6 +18,7 @@ from semcache.plans.codec import decode
 from semcache.ports import Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
 from semcache.testing import ScriptedModel
+from tests.plans.programs import step
 
 if TYPE_CHECKING:
     from tests.conftest import OpenAIServer
@@ -36,10 +37,6 @@ ORDERS = Catalog([
     )
 ])  # fmt: skip
 PARAMS = (Parameter("customer", "Acme", "Acme"), Parameter("limit", 5, "5"))
-
-
-def step(seq: int, kind: str, **parameters: Json) -> JsonObject:
-    return {"seq_no": seq, "type": kind, "parameters": parameters}
 
 
 def steps(customer: str = "{{params.customer}}", target: int = 2) -> list[JsonObject]:

@@ -60,11 +60,6 @@ def service() -> Service:
     return Service()
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
 def opened(
     service: Service, clock: FakeClock, directory: Path | None = None, ask: Ask | None = None
 ) -> SemCache:

@@ -5,6 +5,7 @@ import pytest
 from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
+from tests.orra import IDS, two_services
 
 
 @pytest.fixture
@@ -57,18 +58,7 @@ def catalog() -> Catalog:
 @pytest.fixture
 def orra() -> JsonObject:
     """The plan of the article of orra."""
-    return {
-        "tasks": [
-            {"id": "task0", "input": {"customerId": "CUST789", "orderId": "ORD456"}},
-            {
-                "id": "task1",
-                "service": "customer-service",
-                "input": {"customerId": "$task0.customerId"},
-            },
-            {"id": "task2", "service": "order-system", "input": {"orderId": "$task0.orderId"}},
-        ],
-        "parallel_groups": [["task1", "task2"]],
-    }
+    return two_services(**IDS)
 
 
 @pytest.fixture

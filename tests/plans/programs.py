@@ -25,7 +25,7 @@ RETRIEVALS = Catalog([
 ])  # fmt: skip
 
 
-def step(seq: Any, kind: Any, **parameters: Json) -> JsonObject:
+def step(seq: Any, kind: Any, **parameters: Any) -> JsonObject:
     return {"seq_no": seq, "type": kind, "parameters": parameters}
 
 

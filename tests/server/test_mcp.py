@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import Any
 
 import httpx2
 import pytest
-import uvicorn
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from semcache.server.calls import Calls
 from semcache.server.mcp import http_app
 from semcache.server.tokens import Tokens
+from tests.listening import serving
 
 ACME, INITECH = "acme-token-0123456789", "initech-token-0123456789"
 GIVEN = {"prompt": "visits to Bergen", "params": {"town": "Bergen"}}
@@ -31,16 +30,8 @@ Session = Callable[[Client], Awaitable[Any]]
 @pytest.fixture
 def address(calls: Calls) -> Iterator[str]:
     app = http_app(calls, Tokens({ACME: "acme", INITECH: "initech"}))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.005)
-    host, port = server.servers[0].sockets[0].getsockname()
-    yield f"http://{host}:{port}/mcp"
-    server.should_exit = True
-    thread.join()
+    with serving(app) as url:
+        yield f"{url}/mcp"
 
 
 def over_http(address: str, token: str, work: Session) -> Any:

@@ -3,20 +3,19 @@
 import json
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
-import uvicorn
 from fastapi import FastAPI, Header, HTTPException
 from pydantic import BaseModel
 
 from semcache.canonical import JsonObject
+from tests.listening import listening, serving
 
 KEY = "s3cret-key"
 Customer = Literal["Acme", "Initech"]
@@ -70,17 +69,8 @@ def shop() -> FastAPI:
 @pytest.fixture
 def shop_url() -> Iterator[str]:
     """The address of a running shop; its document is at `/openapi.json`."""
-    config = uvicorn.Config(shop(), port=0, log_level="error", lifespan="off")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.005)
-    host, port = server.servers[0].sockets[0].getsockname()
-    yield f"http://{host}:{port}"
-    server.should_exit = True
-    thread.join()
+    with serving(shop(), lifespan="off") as url:
+        yield url
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +127,10 @@ def echo() -> Iterator[Echo]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    told.url = f"http://127.0.0.1:{server.server_address[1]}"
-    yield told
-    if told.hang is not None:
-        told.hang.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Handler) as told.url:
+        yield told
+        if told.hang is not None:
+            told.hang.set()
 
 
 Describe = Callable[..., JsonObject]

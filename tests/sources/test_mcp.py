@@ -43,11 +43,6 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("semcache.sources.session.CLOSING_S", PATIENT_S)
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
 @pytest.fixture(scope="module")
 def lasting(tmp_path_factory: pytest.TempPathFactory, weather_script: str) -> Iterator[McpServers]:
     """One server for all tests that leave it alive: starting one takes a second."""

@@ -3,7 +3,6 @@
 import logging
 import multiprocessing
 import threading
-import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -25,6 +24,7 @@ from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 from semcache.upkeep.check import sound
 from semcache.upkeep.doctor import examine_database
 from semcache.wiring import SystemClock
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.conftest import Postgres
@@ -54,13 +54,6 @@ def open_cache(database: str) -> Iterator[Open]:
             return stack.enter_context(PlanCache.open(database=database, **given))
 
         yield opened
-
-
-def until(holds: Callable[[], bool], *, within_s: float = 30.0) -> None:
-    """Ask again and again, at most for `within_s`: far longer than any bound that is promised."""
-    end = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < end, "it never held"
 
 
 def plan_of(year: str) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 import itertools
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from semcache.canonical import JsonObject
 from semcache.stores.postgres import PostgresStore
 from semcache.testing import HashEmbedder
 from tests.conftest import Postgres, postgres_folder
+from tests.waiting import until
 
 
 @dataclass
@@ -43,12 +43,6 @@ def pair() -> Iterator[Pair]:
         )
         until(lambda: first.run("SELECT sync_state FROM pg_stat_replication") == [("sync",)])
         yield Pair(first, second)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60.0
-    while not holds():
-        assert time.monotonic() < end, "it never held"
 
 
 def prompt(number: int) -> str:

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -14,6 +13,7 @@ import pytest
 
 from semcache.stores.postgres import PostgresStore
 from semcache.testing import make_record
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.conftest import Postgres
@@ -33,12 +33,6 @@ def opened(postgres: "Postgres", tmp_path: Path) -> Iterator[Open]:
             return store
 
         yield one
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20.0
-    while not holds():
-        assert time.monotonic() < end, "it never held"
 
 
 def reached(store: PostgresStore, number: int) -> bool:

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +19,7 @@ from semcache.settings import Settings
 from semcache.stores.postgres import PostgresStore
 from semcache.stores.postgres_patience import PatientConnection
 from semcache.testing import HashEmbedder, RecordingObserver, make_record
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.conftest import Postgres
@@ -41,12 +41,6 @@ def in_time(work: Callable[[], T]) -> T:
     thread.join(60)
     assert done, "it never returned, or failed"
     return done[0]
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60.0
-    while not holds():
-        assert time.monotonic() < end, "it never held"
 
 
 def failure(work: Callable[[], object]) -> str:

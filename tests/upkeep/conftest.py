@@ -15,11 +15,6 @@ def plan(operation: str, year: str) -> JsonObject:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def kept(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a few plans of two tenants, and a snapshot of their views."""
     monkeypatch.setattr("semcache.cache.views.WORTHWHILE", 1)
