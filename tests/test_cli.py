@@ -545,6 +545,19 @@ def test_evaluate_reports_on_each_stream_and_on_all(run: Run, tmp_path: Path) ->
     assert out.startswith("small: 40 rows, text only")
 
 
+def test_evaluate_tells_as_many_mistakes_as_wanted(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    plans = ["sales", *["refunds"] * 7]
+    lines = [{"prompt": "sales in 2024", "plan": {"operation": name}} for name in plans]
+    log.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    told = {}
+    for wanted in ((), ("--mistakes", "0"), ("--mistakes", "6")):
+        out = run("evaluate", str(log), "--log", *wanted)[1]
+        told[wanted[1:]] = out.count("two plans for one question")
+    assert told == {(): 5, ("0",): 0, ("6",): 6}
+    assert len(_json(run, "evaluate", str(log), "--log", "--mistakes", "2")[0]["mistakes"]) == 2
+
+
 def test_evaluate_refuses_a_stream_that_would_count_twice(run: Run, tmp_path: Path) -> None:
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(Path(SMALL).read_bytes())
@@ -568,6 +581,26 @@ def test_evaluate_reads_a_log_that_has_only_prompts_and_plans(run: Run, tmp_path
     status, _, err = run("evaluate", str(log))
     assert status == 2
     assert "log.jsonl:1: no field 'id'" in err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("--rows", "0", "whole number of 1 or more"),
+        ("--rows", "many", "whole number of 1 or more"),
+        ("--max-wrong", "0", "share between 0 and 1"),
+        ("--max-wrong", "-0.5", "share between 0 and 1"),
+        ("--max-wrong", "nan", "share between 0 and 1"),
+        ("--max-wrong", "1%", "share between 0 and 1"),
+    ],
+)
+@pytest.mark.parametrize("command", ["evaluate", "tune"])
+def test_a_replay_names_the_option_that_is_out_of_range(
+    run: Run, command: str, option: str, value: str, expected: str
+) -> None:
+    status, out, err = run(command, SMALL, f"{option}={value}")
+    assert (status, out) == (2, "")
+    assert f"argument {option}: {value!r} is no {expected}" in err
 
 
 def test_tune_recommends_or_says_what_it_takes(run: Run) -> None:

@@ -1,11 +1,13 @@
 """`semcache evaluate` and `semcache tune`."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.commands.options import add_command
 from semcache.commands.output import WRONG, print_json
+from semcache.explore.checks import check_count, check_share
 from semcache.explore.evaluate import evaluate, rows_of
 from semcache.explore.report import Report, check_once, pooled
 from semcache.explore.tune import TRIED, recommend
@@ -23,16 +25,22 @@ def add(commands: "Commands") -> None:
     )
     options.add_argument("--threshold", type=float, help="cosine to exceed (default: 0.95)")
     options.add_argument(
-        "--max-wrong", type=float, help="highest share of wrong hits (default: no bound)"
+        "--max-wrong", type=_share, help="highest share of wrong hits (default: no bound)"
+    )
+    options.add_argument(
+        "--mistakes",
+        type=partial(_count, least=0),
+        metavar="COUNT",
+        help="wrong hits to tell, the surest first (default: 5, as JSON 20)",
     )
     _add_replay(options)
     says = "Recommend a threshold or max_wrong, with its confidence, from a stream."
     options = add_command(commands, "tune", _tune, says)
     options.add_argument("stream", type=Path, metavar="STREAM", help="JSON lines")
     options.add_argument(
-        "--max-wrong", type=float, default=0.01, help="share of wrong hits (default: 0.01)"
+        "--max-wrong", type=_share, default=0.01, help="share of wrong hits (default: 0.01)"
     )
-    options.add_argument("--confidence", type=float, default=0.95, help="default: 0.95")
+    options.add_argument("--confidence", type=_share, default=0.95, help="default: 0.95")
     options.add_argument(
         "--knob", choices=tuple(TRIED), default="threshold", help="what to set (default: threshold)"
     )
@@ -58,14 +66,20 @@ def _evaluate(options: argparse.Namespace) -> int:
             )
         )
         if not options.json:
-            print(reports[-1], flush=True)
+            print("\n".join(reports[-1].lines(mistakes=_told(options, 5))), flush=True)
     if len(reports) > 1:
         reports.append(pooled(reports))
     if options.json:
-        print_json([report.to_dict() for report in reports])
+        print_json([report.to_dict(mistakes=_told(options, 20)) for report in reports])
     elif len(reports) > 1:
         print("\n".join(reports[-1].lines(mistakes=0)))
     return 0
+
+
+def _told(options: argparse.Namespace, usual: int) -> int:
+    """Return how many mistakes to tell."""
+    wanted: int | None = options.mistakes
+    return usual if wanted is None else wanted
 
 
 def _tune(options: argparse.Namespace) -> int:
@@ -90,5 +104,24 @@ def _add_replay(options: argparse.ArgumentParser) -> None:
         "--log", action="store_true", help="lines need only `text` and `plan`: a log of your own"
     )
     options.add_argument("--given", action="store_true", help="give lookups the parameters' values")
-    options.add_argument("--rows", type=int, help="replay at most this many rows of each stream")
+    options.add_argument("--rows", type=_count, help="replay at most this many rows of each stream")
     options.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _share(text: str) -> float:
+    """Return the number that `text` spells, if it may be a share."""
+    try:
+        check_share("share", share := float(text))
+    except ValueError as error:  # no number, or none that may be
+        raise argparse.ArgumentTypeError(f"{text!r} is no share between 0 and 1") from error
+    return share
+
+
+def _count(text: str, *, least: int = 1) -> int:
+    """Return the number that `text` spells, if something may be counted by it."""
+    try:
+        check_count("count", count := int(text), least=least)
+    except ValueError as error:
+        said = f"{text!r} is no whole number of {least} or more"
+        raise argparse.ArgumentTypeError(said) from error
+    return count

@@ -87,9 +87,14 @@ def covered(bound: float, points: Sequence[Point], ceiling: int) -> Coverage:
     return Coverage(bound, best.hits, right, Share(right, ceiling).value, best.doubt)
 
 
-def reliability(hits: Sequence[Looked], bins: int) -> tuple[Bin, ...]:
+BINS, LEAST = 10, 20
+"""Groups of hits that are compared with their risk, at most, and hits in each, at least."""
+
+
+def reliability(hits: Sequence[Looked], bins: int | None) -> tuple[Bin, ...]:
     """Return hits, surest first, in groups of equal size by risk; empty if no risk was told."""
     told = [(one.risk, one.outcome) for one in hits if one.risk is not None]
+    bins = max(1, min(BINS, len(told) // LEAST)) if bins is None else bins
     size = max(1, -(-len(told) // bins))
     groups = [told[i : i + size] for i in range(0, len(told), size)]
     return tuple(_bin(group) for group in groups)

@@ -84,15 +84,17 @@ def precision_curves(*reports: Report) -> "Figure":
             name=_named(report),
         )
     lowest = min((point.precision for report in reports for point in report.curve()), default=1.0)
-    figure.update_xaxes(range=[0, 1.02], tickformat=".0%")
+    most = max((report.hit_share.value for report in reports), default=1.0)
+    figure.update_xaxes(range=[0, min(1.02, max(most * 1.1, 0.05))], tickformat=".0%")
     figure.update_yaxes(range=[min(0.9, lowest - 0.02), 1.005], tickformat=".0%")
     return _labelled(figure, "rows served", "of them right")
 
 
-def reliability(report: Report, *, bins: int = 10) -> "Figure":
+def reliability(report: Report, *, bins: int | None = None) -> "Figure":
     """Return the risk that was foretold against the share that was wrong, with 95 % bounds.
 
-    Points on the line are well calibrated; above it the cache is too sure of itself.
+    Points on the line are well calibrated; above it the cache is too sure of itself. `bins`: see
+    `Report.reliability`.
     """
     figure = _figure("Does the risk come true?")
     told = report.reliability(bins)
@@ -240,6 +242,7 @@ def neighbors(found: Found) -> "Figure":
         marker_color=[RIGHT if candidate.served else QUIET for candidate in shown],
         text=[f"{candidate.score:.3f}" for candidate in shown],
         textposition="outside",
+        cliponaxis=False,
         hovertext=[candidate.entry for candidate in shown],
     )
     figure.update_layout(showlegend=False, height=170 + 46 * len(shown))

@@ -127,15 +127,16 @@ class Report:
         points = self.curve()
         return tuple(covered(bound, points, self.ceiling) for bound in bounds)
 
-    def reliability(self, bins: int = 10) -> tuple[Bin, ...]:
+    def reliability(self, bins: int | None = None) -> tuple[Bin, ...]:
         """Return the hits in `bins` groups of equal size by risk, lowest first.
 
-        Empty if the cache told no risk.
+        None: at most ten, of twenty hits or more each; of fewer, bounds would tell nothing. Empty
+        if the cache told no risk.
 
         Raises:
             InvalidInput: `bins` is under 1.
         """
-        check_count("bins", bins, optional=False)
+        check_count("bins", bins)
         return reliability(self.hits, bins)
 
     def tenants(self) -> tuple[TenantScore, ...]:

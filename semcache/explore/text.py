@@ -19,8 +19,9 @@ _FAULTS: dict[Fault, str] = {
 
 
 def report_lines(report: "Report", *, mistakes: int) -> list[str]:
-    """Return the figures, the coverage, the tenants and the worst mistakes, at most so many."""
-    tables = (*_coverage_lines(report), *_tenant_lines(report))
+    """Return the figures, the curves, the tenants and the worst mistakes, at most so many."""
+    curves = (*_coverage_lines(report), *_curve_lines(report), *_reliability_lines(report))
+    tables = (*curves, *_tenant_lines(report))
     return [*_head(report), *tables, *_mistake_lines(report, mistakes)]
 
 
@@ -54,6 +55,24 @@ def _head(report: "Report") -> list[str]:
 def _coverage_lines(report: "Report") -> list[str]:
     best = (f"{c.of_ceiling:.1%} at {c.bound:.1%}" for c in report.coverage())
     return [f"  right, if at most so much is wrong: {', '.join(best)}"]
+
+
+def _curve_lines(report: "Report") -> list[str]:
+    points = report.curve()
+    if not points:
+        return []
+    wanted = [points[-1].hits * quarter / 4 for quarter in (1, 2, 3, 4)]
+    shown = dict.fromkeys(next(p for p in points if p.hits >= hits) for hits in wanted)
+    told = ", ".join(f"{p.precision:.1%} of {p.hit_ratio:.1%}" for p in shown)
+    return [f"  right, of the surest rows served: {told}"]
+
+
+def _reliability_lines(report: "Report") -> list[str]:
+    told = report.reliability()
+    if not told:
+        return []
+    bins = ", ".join(f"{b.foretold:.2%} told {b.wrong.value:.2%} of {b.hits}" for b in told)
+    return [f"  risk told and hits that were wrong: {bins}"]
 
 
 def _tenant_lines(report: "Report") -> list[str]:

@@ -61,6 +61,19 @@ def test_hits_are_ordered_by_risk_where_the_cache_tells_it() -> None:
     ]
 
 
+def test_hits_are_grouped_by_twenty_unless_told_otherwise() -> None:
+    def made(count: int) -> Report:
+        told = [looked("right", risk=i / 10_000) for i in range(count)]
+        return report(looked("wrong", risk=0.5), *told)
+
+    assert [b.hits for b in made(30).reliability()] == [31]
+    assert [b.hits for b in made(59).reliability()] == [20, 20, 20]
+    assert len(made(1000).reliability()) == 10
+    assert "risk told and hits that were wrong: 1.76% told 3.23% of 31" in "\n".join(
+        made(30).lines(mistakes=0)
+    )
+
+
 def test_without_risk_there_is_no_reliability(sampled: Report) -> None:
     assert report(looked("right")).reliability() == ()
 

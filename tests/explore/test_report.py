@@ -22,5 +22,7 @@ def test_the_report_is_json_text_and_html(sampled: Report) -> None:
     assert f"{sampled.rows} rows" in str(sampled)
     first = sampled.tenants()[0]
     assert f"{first.tenant}: {first.right} of {first.ceiling} right" in str(sampled)
+    last = sampled.curve()[-1]
+    assert f"{last.precision:.1%} of {last.hit_ratio:.1%}" in str(sampled)
     html = sampled._repr_html_()
     assert html.count("<table>") == html.count("</table>") == 4
