@@ -69,7 +69,7 @@ def test_hits_are_grouped_by_twenty_unless_told_otherwise() -> None:
     assert [b.hits for b in made(30).reliability()] == [31]
     assert [b.hits for b in made(59).reliability()] == [20, 20, 20]
     assert len(made(1000).reliability()) == 10
-    assert "risk told and hits that were wrong: 1.76% told 3.23% of 31" in "\n".join(
+    assert "risk told and hits that were wrong: 1.75% told 3.23% of 31" in "\n".join(
         made(30).lines(mistakes=0)
     )
 
