@@ -12,7 +12,8 @@ import pytest
 
 from semcache.cli import main
 from semcache.demo import operations, sales
-from semcache.demo.prompts import CASES, Case, Query
+from semcache.demo.prompts import CASES, Case
+from semcache.demo.queries import Query
 from semcache.semcache import SemCache
 from semcache.testing import HashEmbedder
 from tests.listening import listening

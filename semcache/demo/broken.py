@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from semcache.demo.prompts import Case, Query
+from semcache.demo.prompts import Case
+from semcache.demo.queries import Query
 from semcache.semcache import SemCache
 
 CASE = Case(

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
-from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict  # before Python 3.12, pydantic takes no other
 
 from semcache.catalog.catalog import Catalog
@@ -26,9 +25,22 @@ from semcache.demo.sales import (
     STATES,
     STATUSES,
 )
+from semcache.demo.terms import (
+    SOURCE,
+    Aggregate,
+    Field,
+    Filter,
+    Scalar,
+    Sort,
+    columns_of,
+    grouped,
+    select,
+    sorted_by,
+    where_of,
+)
 from semcache.sources.functions import catalog_from, operation
 
-Scalar = str | int | float
+_DAY = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
 Row = dict[str, Scalar | None]
 """Column → value."""
 
@@ -71,68 +83,6 @@ class Product(TypedDict):
     name: str
     category: str
     price: float
-
-
-Field = Literal[
-    "order_id", "date", "year", "quarter", "month", "customer", "email", "state", "city",
-    "product", "category", "price", "quantity", "amount", "channel", "payment_method", "status",
-]  # fmt: skip
-Operator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "not_in", "between"]
-Function = Literal["sum", "avg", "min", "max", "count"]
-
-_EXPRESSIONS: dict[str, str] = {
-    "order_id": "o.id",
-    "date": "o.date",
-    "year": "CAST(substr(o.date, 1, 4) AS INTEGER)",
-    "quarter": "(CAST(substr(o.date, 6, 2) AS INTEGER) + 2) / 3",
-    "month": "CAST(substr(o.date, 6, 2) AS INTEGER)",
-    "customer": "c.name",
-    "email": "c.email",
-    "state": "c.state",
-    "city": "c.city",
-    "product": "p.name",
-    "category": "p.category",
-    "price": "p.price",
-    "quantity": "o.quantity",
-    "amount": "o.amount",
-    "channel": "o.channel",
-    "payment_method": "o.payment_method",
-    "status": "o.status",
-}
-_NUMERIC = {"year", "quarter", "month", "price", "quantity", "amount"}
-_SOURCE = "orders o JOIN customers c ON c.id = o.customer_id JOIN products p ON p.id = o.product_id"
-_DAY = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
-
-
-class Filter(BaseModel):
-    """A condition that every counted order meets."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-    field: Field
-    operator: Operator = "="
-    value: Scalar | list[Scalar]
-    """One value; a list for `in` and `not_in`; the two ends, both included, for `between`."""
-
-
-class Aggregate(BaseModel):
-    """A figure over the orders of each group; its column is named `sum_amount`, or `count`."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-    field: Field = "amount"
-    """What is summed, averaged, compared; `count` counts orders whatever the field."""
-    function: Function
-
-
-class Sort(BaseModel):
-    """What the rows are sorted by."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-    field: Field
-    """A field that is grouped by or aggregated; then by its figure."""
-    direction: Literal["asc", "desc"] = "asc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +135,10 @@ class SalesService:
             order_by: Fields to sort by, the first one first.
             limit: At most so many rows.
         """
-        where, values = _where(filters)
-        columns = _columns(aggregates, group_by)
-        sql = f"SELECT {_select(columns)} FROM {_SOURCE}{where}{_grouped(group_by)}"  # noqa: S608 - only names out of _EXPRESSIONS
-        sql += _sorted(order_by, aggregates, columns)
+        where, values = where_of(filters)
+        columns = columns_of(aggregates, group_by)
+        sql = f"SELECT {select(columns)} FROM {SOURCE}{where}{grouped(group_by)}"  # noqa: S608 - only names of columns
+        sql += sorted_by(order_by, aggregates, columns)
         rows = self._rows(sql, values)
         kept = rows if limit is None else rows[: max(limit, 0)]
         return SalesResult(kept, total_records=len(rows), has_more=len(kept) < len(rows))
@@ -209,8 +159,8 @@ class SalesService:
         Args:
             order_id: Id of the order, such as ORD1001.
         """
-        columns = _select(_columns((), ()))
-        sql = f"SELECT {columns} FROM {_SOURCE} WHERE o.id = ?"  # noqa: S608 - only names out of _EXPRESSIONS
+        columns = select(columns_of((), ()))
+        sql = f"SELECT {columns} FROM {SOURCE} WHERE o.id = ?"  # noqa: S608 - only names of columns
         return cast("Order | None", next(iter(self._rows(sql, [order_id])), None))
 
     def get_customer(self, *, email: str) -> Customer | None:
@@ -324,96 +274,6 @@ _SYNONYMS: dict[str, str] = {
     "units": "quantity",
     "web": "online",
 }
-
-
-def _columns(aggregates: Sequence[Aggregate], group_by: Sequence[Field]) -> dict[str, str]:
-    """Return column → SQL expression; every field where nothing is grouped or aggregated."""
-    if not aggregates and not group_by:
-        return dict(_EXPRESSIONS)
-    columns: dict[str, str] = {name: _EXPRESSIONS[name] for name in group_by}
-    for aggregate in aggregates:
-        columns[_column(aggregate)] = _figure(aggregate)
-    return columns
-
-
-def _column(aggregate: Aggregate) -> str:
-    return "count" if aggregate.function == "count" else f"{aggregate.function}_{aggregate.field}"
-
-
-def _figure(aggregate: Aggregate) -> str:
-    if aggregate.function == "count":
-        return "count(*)"
-    figure = f"{aggregate.function}({_EXPRESSIONS[aggregate.field]})"
-    # Cents: sums of floats differ in the last digits with the order of the rows.
-    exact = aggregate.function in {"min", "max"} or figure == "sum(o.quantity)"
-    return figure if exact else f"round({figure}, 2)"
-
-
-def _select(columns: dict[str, str]) -> str:
-    return ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
-
-
-def _where(filters: Sequence[Filter]) -> tuple[str, list[Scalar]]:
-    conditions, values = [], []
-    for condition in filters:
-        operands = _operands(condition)
-        conditions.append(_condition(condition, len(operands)))
-        values += operands
-    return (" WHERE " + " AND ".join(conditions) if conditions else ""), values
-
-
-def _condition(condition: Filter, count: int) -> str:
-    expression = _EXPRESSIONS[condition.field]
-    match condition.operator:
-        case "in" | "not_in" as word:
-            return f"{expression} {word.replace('_', ' ')} ({', '.join('?' * count)})"
-        case "between":
-            return f"{expression} BETWEEN ? AND ?"
-        case comparison:
-            return f"{expression} {comparison} ?"
-
-
-def _operands(condition: Filter) -> list[Scalar]:
-    many = condition.operator in {"in", "not_in", "between"}
-    if isinstance(condition.value, list) != many:
-        expected = "a list of values" if many else "one value"
-        raise ValueError(
-            f"operator {condition.operator!r} on {condition.field!r} got {condition.value!r}; "
-            f"expected {expected}"
-        )
-    values = condition.value if isinstance(condition.value, list) else [condition.value]
-    if condition.operator == "between" and len(values) != 2:
-        raise ValueError(f"'between' got {len(values)} values; expected the two ends")
-    return [_typed(condition.field, value) for value in values]
-
-
-def _typed(name: str, value: Scalar) -> Scalar:
-    """Return `value` in the type of its column: SQLite finds no text equal to a number."""
-    if name not in _NUMERIC:
-        return str(value)
-    try:
-        return float(value)
-    except ValueError as error:
-        raise ValueError(f"{name!r} is compared with {value!r}; expected a number") from error
-
-
-def _grouped(group_by: Sequence[Field]) -> str:
-    return " GROUP BY " + ", ".join(_EXPRESSIONS[name] for name in group_by) if group_by else ""
-
-
-def _sorted(
-    order_by: Sequence[Sort], aggregates: Sequence[Aggregate], columns: dict[str, str]
-) -> str:
-    figures = {aggregate.field: _column(aggregate) for aggregate in aggregates}
-    wanted = [(figures.get(sort.field, sort.field), sort.direction) for sort in order_by]
-    for name, _ in wanted:
-        if name not in columns:
-            raise ValueError(f"rows have no {name!r} to sort by; they have {', '.join(columns)}")
-    # Ties in an order that is the same every time: by what is grouped, else by date and id.
-    ties = [name for name in columns if name in _EXPRESSIONS]
-    ties = ["date", "order_id"] if len(ties) == len(_EXPRESSIONS) else ties
-    keys = [f"{name} {direction}" for name, direction in wanted] + ties
-    return f" ORDER BY {', '.join(keys)}" if keys else ""
 
 
 def _fetched(
