@@ -127,7 +127,7 @@ def test_what_only_the_hook_finds_is_a_value_like_any_other(watched: Watched) ->
             "remind Zebulon Quux of the invoices",
             {"to": "Zebulon Quux", "text": "Dear Zebulon Quux, pay!", "by": "zebulon quux ltd"},
             {"to": "Zebulon Quux"},
-            "redacted",
+            "depends on 'to'",
         ),
         ("list what Zebulon Quux bought", {"what": "everything"}, {}, "depends on"),
     ],
@@ -137,12 +137,9 @@ def test_a_plan_that_would_write_down_or_mix_up_what_is_hidden_is_not_kept(
 ) -> None:
     with watched.open() as cache:
         kept = cache.store(prompt, plan(**values), params=params)
-        if kept:  # bound wherever it stands: fine as well
-            found = cache.lookup(prompt.replace("Zebulon Quux", "Ottoline Brakk"))
-            assert not isinstance(found, Hit) or "zebulon" not in json.dumps(inputs(found)).lower()
-        else:
-            assert why in kept.reason
-            assert not cache.lookup(prompt)
+        assert not kept
+        assert why in kept.reason
+        assert not cache.lookup(prompt)
     assert watched.places("zebulon", "quux") == []
 
 
