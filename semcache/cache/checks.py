@@ -1,6 +1,7 @@
 """Checks: what a caller hands in can be used, or an error says what it should be."""
 
 from collections.abc import Collection
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +15,17 @@ def check_tenant(tenant: object) -> None:
     if not isinstance(tenant, str) or not tenant or not tenant.isprintable() or len(tenant) > 256:
         found = f"{tenant!r:.80}"  # what is refused for its length must not fill a log
         raise InvalidInput(f"tenant is {found}; expected printable text of 1 to 256 characters")
+
+
+def path_of(path: object) -> Path:
+    """Return where `path` leads.
+
+    Raises:
+        InvalidInput: it is neither text nor a path.
+    """
+    if not isinstance(path, str | Path):
+        raise InvalidInput(f"{path!r} is no path; expected that of a file")
+    return Path(path)
 
 
 def check_schema(schema: object) -> None:

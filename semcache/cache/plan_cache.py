@@ -7,7 +7,7 @@ from typing import Literal
 
 from semcache.cache.asking import Asking
 from semcache.cache.carrying import Carrying
-from semcache.cache.checks import check_tenant
+from semcache.cache.checks import check_tenant, path_of
 from semcache.cache.decoded import Decoded
 from semcache.cache.entry import Entry
 from semcache.cache.found import Found, Hit
@@ -444,7 +444,7 @@ class PlanCache(Closing):
         Raises:
             StoreUnavailable: the store cannot be read or the file cannot be written.
         """
-        return self._carrying.export_evidence(Path(path), tenant)
+        return self._carrying.export_evidence(path_of(path), tenant)
 
     def import_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
         """Add the evidence of a file to the tenant's own; return from how many labels it is.
@@ -454,7 +454,7 @@ class PlanCache(Closing):
         Raises:
             StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing changed.
         """
-        return self._carrying.import_evidence(Path(path), tenant)
+        return self._carrying.import_evidence(path_of(path), tenant)
 
     def learned(self, *, tenant: str = "default") -> LearnedValues:
         """Return the values that the tenant's plans taught: words, their types, translations.
@@ -471,7 +471,7 @@ class PlanCache(Closing):
         Raises:
             StoreUnavailable: the store cannot be read or the file cannot be written.
         """
-        return self._carrying.export(Path(path), tenant)
+        return self._carrying.export(path_of(path), tenant)
 
     def import_(self, path: str | Path, *, tenant: str = "default") -> int:
         """Keep the entries of an exported file as the tenant's own; return how many were kept.
@@ -482,7 +482,7 @@ class PlanCache(Closing):
         Raises:
             StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing was kept.
         """
-        return self._carrying.import_(Path(path), tenant)
+        return self._carrying.import_(path_of(path), tenant)
 
     def flush(self) -> None:
         """Write counts that are kept in memory; plans are written when stored.

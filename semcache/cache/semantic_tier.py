@@ -31,7 +31,7 @@ _OF_LIKENESS = frozenset({"threshold", "words", "risk"})
 def by_meaning(lookup: Lookup) -> Hit | None:
     """Serve the entry near in meaning with the least risk, if that is low enough."""
     if not len(lookup.view.index):
-        lookup.tiers.append(("semantic", "nothing to compare with"))
+        lookup.tiers.append(("semantic", _nothing_near(lookup)))
         return None
     neighbors = _neighbors(lookup, lookup.asked)
     if neighbors is None:
@@ -47,6 +47,14 @@ def by_meaning(lookup: Lookup) -> Hit | None:
     else:
         _explain(lookup, neighbors)
     return None
+
+
+def _nothing_near(lookup: Lookup) -> str:
+    """Return why no entry can be near."""
+    if not len(lookup.view.entries):
+        return "nothing to compare with"
+    mine = lookup.parts.embedder.fingerprint
+    return f"no entry has a vector of {mine}; `semcache doctor --repair` embeds them anew"
 
 
 def by_supposing(lookup: Lookup) -> Hit | None:

@@ -1,7 +1,6 @@
 """Checks: what a caller hands to a replay can be used, or an error says what it should be."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from semcache.errors import InvalidInput, InvalidSettings
 from semcache.settings import Settings
@@ -25,17 +24,6 @@ def check_share(name: str, value: object) -> None:
     """Raise `InvalidSettings` unless `value` is a number over 0 and under 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise InvalidSettings(f"{name} is {value!r}; expected a share between 0 and 1")
-
-
-def path_in(path: object) -> Path:
-    """Return where `path` leads.
-
-    Raises:
-        InvalidInput: it is no path.
-    """
-    if not isinstance(path, str | Path):
-        raise InvalidInput(f"{path!r} is no path; expected that of a stream or log")
-    return Path(path)
 
 
 def settings_in(knob: str, values: object) -> tuple[float, ...]:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from semcache.cache.checks import check_tenant
+from semcache.cache.checks import check_tenant, path_of
 from semcache.canonical import Json, JsonObject, leaves, loads, plain
 from semcache.errors import InvalidInput, InvalidJson, InvalidPrompt, InvalidStream
-from semcache.explore.checks import check_count, path_in
+from semcache.explore.checks import check_count
 from semcache.explore.scoring import plan_shape, plan_text
 from semcache.file_errors import binary, unreadable
 from semcache.prompts.mentions import find_mentions
@@ -67,7 +67,7 @@ def read_stream(path: str | Path, *, limit: int | None = None) -> tuple[Row, ...
             the wrong kind, or there are no rows; the message names file and line.
         InvalidInput: `path` is no path, or `limit` is under 1.
     """
-    return _read(path_in(path), _stream_row, limit)
+    return _read(path_of(path), _stream_row, limit)
 
 
 def read_log(path: str | Path, *, limit: int | None = None) -> tuple[Row, ...]:
@@ -80,7 +80,7 @@ def read_log(path: str | Path, *, limit: int | None = None) -> tuple[Row, ...]:
     Raises:
         InvalidStream, InvalidInput: as `read_stream` does.
     """
-    return _read(path_in(path), _log_row, limit)
+    return _read(path_of(path), _log_row, limit)
 
 
 def rows_from(records: Iterable[Mapping[str, object]]) -> tuple[Row, ...]:

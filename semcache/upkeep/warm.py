@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from semcache.cache.checks import path_of
 from semcache.cache.plan_cache import PlanCache
 from semcache.errors import (
     BindingError,
@@ -47,7 +48,7 @@ def warm(cache: PlanCache, path: str | Path, *, tenant: str | None = None) -> Wa
     """
     stored = without_plan = 0
     bad: list[BadLine] = []
-    for number, line in lines_of(Path(path)):
+    for number, line in lines_of(path_of(path)):
         try:
             row = _row(line)
             if row.plan is None:

@@ -11,6 +11,7 @@ import pytest
 from semcache import Hit, PlanCache
 from semcache.cache.responses import Responses
 from semcache.errors import InvalidInput, InvalidParameter, InvalidSettings
+from semcache.upkeep.warm import warm
 from tests.calling import calling
 
 Call = Callable[..., Any]
@@ -44,6 +45,14 @@ def test_what_names_no_tenant_is_refused_wherever_a_tenant_is_named(
         OF_A_TENANT[name](cache, tmp_path / "file", tenant)
     assert len(cache.entries()) == 1
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("path", [None, 5, b"plans", ["plans"]])
+def test_what_is_no_path_is_refused_wherever_a_file_is_named(cache: PlanCache, path: Any) -> None:
+    calls = (cache.export, cache.import_, cache.export_evidence, cache.import_evidence)
+    for call in (*calls, partial(warm, cache)):
+        with pytest.raises(InvalidInput, match="is no path; expected that of a file"):
+            call(path)
 
 
 @pytest.mark.parametrize("tags", ["orders", 5, [""], [" "], [b"orders"], ["a", 5]])

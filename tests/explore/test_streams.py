@@ -124,7 +124,7 @@ def test_records_that_are_none_are_refused(records: Any) -> None:
 @pytest.mark.parametrize("read", [read_stream, read_log])
 @pytest.mark.parametrize("path", [None, 5, ["a.jsonl"]])
 def test_what_is_no_path_is_refused(read: Any, path: Any) -> None:
-    with pytest.raises(InvalidInput, match="is no path; expected that of a stream or log"):
+    with pytest.raises(InvalidInput, match="is no path; expected that of a file"):
         read(path)
 
 
