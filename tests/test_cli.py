@@ -676,6 +676,16 @@ def test_answers_can_be_given_with_the_prompt(run: Run) -> None:
 # Upkeep ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_commands_over_a_cache_keep_to_the_settings_of_the_environment(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEMCACHE_MAX_ENTRIES", "1")
+    lines = [{"prompt": f"list {what}", "plan": {"operation": what}} for what in ("a", "b")]
+    (tmp_path / "w.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert run("warm", "w.jsonl")[1] == "2 stored, 0 without a plan, 0 bad lines\n"
+    assert [entry["prompt"] for entry in _json(run, "list")] == ["list b"]
+
+
 def test_a_cache_is_warmed_verified_examined_and_compacted(run: Run, tmp_path: Path) -> None:
     good = {"prompt": "sales in 2024", "plan": {"year": "2024"}, "params": {"year": "2024"}}
     (tmp_path / "w.jsonl").write_text(f"{json.dumps(good)}\n{{\n", encoding="utf-8")

@@ -185,7 +185,6 @@ class Keeping:
 
 
 def _seconds(cost_s: object) -> float:
-    wanted = isinstance(cost_s, int | float) and not isinstance(cost_s, bool)
-    if not wanted or not 0 <= cost_s < math.inf:  # type: ignore[operator]  # a number by now
-        raise InvalidInput(f"cost_s is {cost_s!r}; expected seconds, 0 or more")
-    return float(cost_s)  # type: ignore[arg-type]  # a number by now
+    if isinstance(cost_s, int | float) and not isinstance(cost_s, bool) and 0 <= cost_s < math.inf:
+        return float(cost_s)
+    raise InvalidInput(f"cost_s is {cost_s!r}; expected seconds, 0 or more")

@@ -373,11 +373,18 @@ class PlanCache(Closing):
 
         Such labels are of hits as they come, and so keep the bound honest. Whether a plan that
         differs is better, nobody says: nothing is removed.
+
+        Raises:
+            InvalidInput: `hit` is none.
         """
         return self._judging.audit(hit, plan)
 
     def judged(self, hit: Hit, *, right: bool) -> None:
-        """Let the risk model know how a hit turned out; nothing is vetoed or removed."""
+        """Let the risk model know how a hit turned out; nothing is vetoed or removed.
+
+        Raises:
+            InvalidInput: `hit` is none, or `right` is neither True nor False.
+        """
         self._judging.judged(hit, right=right)
 
     def invalidate(

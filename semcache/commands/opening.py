@@ -14,12 +14,13 @@ from semcache.catalog.catalog import Catalog
 from semcache.demo import operations, sales
 from semcache.errors import InvalidInput
 from semcache.semcache import SemCache
-from semcache.settings import PREFIX, Settings
+from semcache.settings import Settings
 from semcache.sources.auth import Auth
 from semcache.sources.functions import load
 from semcache.sources.mcp import McpServer, McpServers
 from semcache.sources.openapi import OpenApiService
 from semcache.stores.directory import existing
+from semcache.wiring import open_plan_cache
 
 
 @contextmanager
@@ -88,12 +89,8 @@ def _asked(question: Question) -> str:
 
 
 def cache_of(options: argparse.Namespace) -> PlanCache:
-    """Return the cache that the options name, without operations or model."""
-    return PlanCache.open(
-        options.directory,
-        database=in_database(options),
-        encryption_key=encryption_key(),
-    )
+    """Return the cache of options and environment, without operations or model."""
+    return open_plan_cache(_place(options))
 
 
 def existing_cache_of(options: argparse.Namespace) -> PlanCache:
@@ -102,14 +99,15 @@ def existing_cache_of(options: argparse.Namespace) -> PlanCache:
     Raises:
         ForeignDirectory: there is none.
     """
-    if not in_database(options):
+    settings = _place(options)
+    if not settings.database:
         existing(options.directory)
-    return cache_of(options)
+    return open_plan_cache(settings)
 
 
-def in_database(options: argparse.Namespace) -> str | None:
-    """Return the URL of the database that keeps the cache; None: a directory does."""
-    return options.database or os.environ.get(f"{PREFIX}DATABASE")
+def _place(options: argparse.Namespace) -> Settings:
+    """Return the settings of the environment, for the place that the options name."""
+    return Settings.load(environ=os.environ, directory=options.directory, database=options.database)
 
 
 def encryption_key() -> str:
@@ -118,7 +116,7 @@ def encryption_key() -> str:
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
-    """Return the settings of options, environment and file, checked for what makes no sense."""
+    """Return the settings of options and environment, checked for what makes no sense."""
     settings = Settings.load(
         environ=os.environ,
         directory=options.directory,

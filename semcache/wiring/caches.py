@@ -32,12 +32,12 @@ RESPONSES = "responses"
 def open_plan_cache(
     settings: Settings,
     *,
-    catalog: Catalog | None,
-    embedder: Embedder | None,
-    clock: Clock | None,
-    observer: Observer | None,
-    redact: Redact | None,
-    verifier: Verifier | None,
+    catalog: Catalog | None = None,
+    embedder: Embedder | None = None,
+    clock: Clock | None = None,
+    observer: Observer | None = None,
+    redact: Redact | None = None,
+    verifier: Verifier | None = None,
 ) -> PlanCache:
     """Return a plan cache for these settings; see `PlanCache.open`."""
     check_parts(
