@@ -636,16 +636,12 @@ def asking() -> None:
 def test_a_plan_that_asks_is_answered_at_the_terminal(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setattr("sys.stdin", Terminal("\nORD1001\n"))
+    monkeypatch.setattr("sys.stdin", _Terminal("\nORD1001\n"))
     status, out, err = run("ask", "get an order but ask me")
     assert (status, "ORD1001" in out) == (0, True)
     assert err.count("Please provide: order number") == 2
     assert "'order number' was not answered" in err
-    monkeypatch.setattr("sys.stdin", Terminal(""))
+    monkeypatch.setattr("sys.stdin", _Terminal(""))
     assert run("ask", "get an order but ask me")[0] == 130
 
 

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 
 from semcache.catalog.operation import Operation
 from semcache.prompts.parameter import name_key
-from semcache.prompts.words import singular, tokens
+from semcache.prompts.words import phrase_of
 
 
 def domains_of(text: str, domains: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -15,11 +14,11 @@ def domains_of(text: str, domains: Mapping[str, Sequence[str]]) -> tuple[str, ..
     A keyword counts as whole words, in the singular or the plural: "pr" is not in "price"
     (specs/ccos.md, E1, has it as a substring).
     """
-    words = _words(text)
+    words = phrase_of(text)
     return tuple(
         name
         for name, keywords in domains.items()
-        if any(_stands_in(_words(keyword), words) for keyword in (name, *keywords))
+        if any(_stands_in(phrase_of(keyword), words) for keyword in (name, *keywords))
     )
 
 
@@ -47,11 +46,6 @@ def _belongs(
 def _spaced(name: str) -> str:
     """Return the words of a name: `mcp.github.listIssues` is "mcp github list issues"."""
     return re.sub(r"_", " ", name_key(name))
-
-
-@lru_cache(maxsize=10_000)
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(singular(word) for word in tokens(text.replace("_", " ")))
 
 
 def _stands_in(phrase: tuple[str, ...], words: tuple[str, ...]) -> bool:

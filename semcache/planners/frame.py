@@ -10,7 +10,7 @@ from semcache.planners.lexicon import PHRASES, Sense, longest
 from semcache.prompts.mentions import Mention
 from semcache.prompts.operators import aggregate_name
 from semcache.prompts.vocabulary import GETS, READS, Vocabulary, entity, query_fields
-from semcache.prompts.words import CLOSED_CLASS, singular, tokens
+from semcache.prompts.words import CLOSED_CLASS, phrase_of, tokens
 
 # Last word of a field's name → kinds of mention that are values of it without being told so.
 NAMES_OF_KINDS: dict[str, frozenset[str]] = {
@@ -296,11 +296,6 @@ def _meant(
             yield Sense("measure", name)
     for name, value in canonical.get(target, ()):
         yield Sense("value", value, name)
-
-
-def phrase_of(text: str) -> Words:
-    """Return the singular words of a name or value, as the words of a prompt are compared."""
-    return tuple(singular(word) for word in tokens(text.replace("_", " ")))
 
 
 def spelled(mention: Mention, types: frozenset[str]) -> Json:

@@ -206,6 +206,12 @@ def singular(word: str) -> str:
     return word[:-2] if _takes_es(word) else word[:-1]
 
 
+@lru_cache(maxsize=10_000)
+def phrase_of(text: str) -> tuple[str, ...]:
+    """Return the singular words of a name or value, as the words of a prompt are compared."""
+    return tuple(singular(word) for word in tokens(text.replace("_", " ")))
+
+
 def _takes_es(word: str) -> bool:
     if word.endswith("uses"):
         return not word.endswith(("auses", "ouses")) and len(word) > 4

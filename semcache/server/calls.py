@@ -5,11 +5,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from semcache.cache.found import Found
 from semcache.canonical import Json, JsonObject, as_object, plain
 from semcache.errors import InvalidInput, UnknownTool
+from semcache.runs.arguments import Arguments, Nothing, read, schema_of
 from semcache.runs.here import Here
 from semcache.runs.tools import TOOLS, Tool
 from semcache.semcache import SemCache
@@ -18,32 +19,24 @@ MAX_FOUND = 1000
 """Lookups that a tenant may still judge; the oldest are forgotten first."""
 
 
-class _Input(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _Prompt(_Input):
+class _Prompt(Arguments):
     prompt: str = Field(description="The prompt, as a user would say it")
     params: dict[str, object] | None = Field(
         default=None, description="Values that are known already, by name"
     )
 
 
-class _Feedback(_Input):
+class _Feedback(Arguments):
     found: str = Field(description="The `id` of what `lookup` or `ask` found")
     right: bool = Field(description="Whether the plan was the right one")
 
 
-class _Nothing(_Input):
-    pass
-
-
-_TABLE: dict[str, tuple[type[_Input], str]] = {
+_TABLE: dict[str, tuple[type[Arguments], str]] = {
     "ask": (_Prompt, "Answer a prompt from the plan cache; plan only if no plan fits."),
     "lookup": (_Prompt, "Return the cached plan for a prompt, with its own values; run nothing."),
     "explain": (_Prompt, "Tell why a prompt hits or misses, tier by tier and gate by gate."),
     "feedback": (_Feedback, "Tell whether a plan that was found was right."),
-    "statistics": (_Nothing, "Count entries, hits and misses of your tenant."),
+    "statistics": (Nothing, "Count entries, hits and misses of your tenant."),
 }
 
 
@@ -60,7 +53,7 @@ class Calls:
         self._lock = threading.Lock()
         self._found: dict[str, OrderedDict[str, Found]] = {}
         self._number = 0
-        self._handlers: Mapping[str, Callable[[_Input, str], Json]] = {
+        self._handlers: Mapping[str, Callable[[Arguments, str], Json]] = {
             "ask": self._ask,
             "lookup": self._lookup,
             "explain": self._explain,
@@ -71,7 +64,7 @@ class Calls:
     @property
     def tools(self) -> tuple[Tool, ...]:
         """All that is served, in the shape that models are told of."""
-        own = (Tool(name, says, _schema(model)) for name, (model, says) in _TABLE.items())
+        own = (Tool(name, says, schema_of(model)) for name, (model, says) in _TABLE.items())
         return (*own, *(Tool(t.name, t.description, _with_run(t.input_schema)) for t in TOOLS))
 
     def call(self, name: str, arguments: Mapping[str, object], *, tenant: str) -> Json:
@@ -83,7 +76,7 @@ class Calls:
             SemCacheError: what `SemCache` raises.
         """
         if name in _TABLE:
-            return self._handlers[name](_read(_TABLE[name][0], name, arguments), tenant)
+            return self._handlers[name](read(_TABLE[name][0], name, arguments), tenant)
         if all(name != tool.name for tool in TOOLS):
             known = ", ".join(tool.name for tool in self.tools)
             raise UnknownTool(f"there is no tool {name!r:.100}; known: {known}")
@@ -91,24 +84,24 @@ class Calls:
 
     # Plans ---------------------------------------------------------------------------------------
 
-    def _ask(self, given: _Input, tenant: str) -> Json:
+    def _ask(self, given: Arguments, tenant: str) -> Json:
         prompt, params = _prompt(given)
         answer = self._semcache.run(
             prompt, tenant=tenant, params=params, allow_writes=self._allow_writes
         )
         return {**answer.to_dict(), "id": self._keep(tenant, answer.found)}
 
-    def _lookup(self, given: _Input, tenant: str) -> Json:
+    def _lookup(self, given: Arguments, tenant: str) -> Json:
         prompt, params = _prompt(given)
         found = self._semcache.lookup(prompt, tenant=tenant, params=params)
         return {**found.to_dict(), "id": self._keep(tenant, found)}
 
-    def _explain(self, given: _Input, tenant: str) -> Json:
+    def _explain(self, given: Arguments, tenant: str) -> Json:
         prompt, params = _prompt(given)
         found = self._semcache.lookup(prompt, tenant=tenant, params=params, what_if=True)
         return found.explain()
 
-    def _feedback(self, given: _Input, tenant: str) -> Json:
+    def _feedback(self, given: Arguments, tenant: str) -> Json:
         if not isinstance(given, _Feedback):
             return None
         with self._lock:
@@ -119,7 +112,7 @@ class Calls:
         self._semcache.cache.feedback(found, right=given.right)
         return {"id": given.found, "right": given.right}
 
-    def _statistics(self, _: _Input, tenant: str) -> Json:
+    def _statistics(self, _: Arguments, tenant: str) -> Json:
         return plain(asdict(self._semcache.cache.stats(tenant=tenant)))
 
     def _keep(self, tenant: str, found: Found) -> str:
@@ -161,7 +154,7 @@ class Calls:
         return any(key in {e.id, e.label} for e in self._semcache.cache.entries(tenant=tenant))
 
 
-def _prompt(given: _Input) -> tuple[str, Mapping[str, object] | None]:
+def _prompt(given: Arguments) -> tuple[str, Mapping[str, object] | None]:
     if not isinstance(given, _Prompt):
         raise InvalidInput("a prompt was expected")
     return given.prompt, given.params
@@ -188,19 +181,3 @@ def _with_run(schema: JsonObject) -> JsonObject:
         **schema,
         "properties": {**(as_object(properties)), **more},
     }
-
-
-def _schema(model: type[_Input]) -> JsonObject:
-    said = model.model_json_schema()
-    said.pop("title", None)
-    schema = plain({"type": "object", "properties": {}, "required": [], **said})
-    return as_object(schema)
-
-
-def _read(model: type[_Input], name: str, arguments: Mapping[str, object]) -> _Input:
-    try:
-        return model.model_validate(dict(arguments))
-    except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=False, include_input=False)
-        told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in errors[:5])
-        raise InvalidInput(f"the arguments of {name} do not fit: {told}") from error
