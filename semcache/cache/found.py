@@ -176,7 +176,8 @@ class Hit:
     def explain(self) -> str:
         """Return, for a person, each tier and gate with its verdict."""
         head = f"HIT {self.tier} {self.score:.3f} {self.key}"
-        return "\n".join([head, *self.trace.lines()])
+        risk = [] if self.risk is None else [f"risk      {self.risk:.2%} that the plan is wrong"]
+        return "\n".join([head, *risk, *self.trace.lines()])
 
     def to_dict(self) -> JsonObject:
         """Return the hit as JSON, plan included."""

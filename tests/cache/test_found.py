@@ -37,6 +37,18 @@ def test_a_hit_explains_each_tier_and_gate(hit: Hit) -> None:
     assert "FAIL" not in said
 
 
+def test_a_hit_by_meaning_tells_its_risk_and_an_exact_one_has_none(
+    hit: Hit, cache: PlanCache
+) -> None:
+    assert hit.risk is not None
+    assert f"risk      {hit.risk:.2%} that the plan is wrong" in hit.explain().splitlines()
+    assert f"HIT semantic 1.000, risk {hit.risk:.2%}" in hit._repr_html_()
+    exact = cache.lookup("sales in 2022 by state")
+    assert isinstance(exact, Hit)
+    assert exact.risk is None
+    assert "risk" not in exact.explain() + exact._repr_html_()
+
+
 # specs: D-13
 def test_a_miss_explains_what_the_nearest_failed_on(miss: Miss) -> None:
     said = miss.explain()

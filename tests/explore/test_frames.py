@@ -27,6 +27,10 @@ def test_candidates_are_labeled_and_gates_add_up_to_them(sampled: Report) -> Non
     refused = gates[["rightly", "wrongly", "unknown"]].to_numpy().sum()
     assert refused == (table["gate"] != "").sum()
     assert table.loc[table["served"], "gate"].eq("").all()
+    for gate in gates.to_dict("records"):
+        same = table.loc[table["gate"] == gate["gate"], "same_plan"]
+        assert (gate["wrongly"], gate["rightly"]) == (same.eq(True).sum(), same.eq(False).sum())
+    assert gates["wrongly"].sum() > 0
 
 
 def test_entries_of_a_tenant_are_one_row_each(sampled: Report) -> None:

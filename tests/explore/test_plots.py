@@ -39,6 +39,7 @@ def test_precision_curves_have_one_line_a_report(sampled: Report) -> None:
     figure = plots.precision_curves(sampled, replace(sampled, name="again"))
     assert [line.name for line in figure.data] == ["rows, text only", "again, text only"]
     assert figure.data[0].x[-1] == sampled.hit_share.value
+    assert figure.data[0].y[-1] == 1 - sampled.wrong_share.value
 
 
 def test_reliability_needs_a_risk_and_shows_its_bins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,6 +50,9 @@ def test_reliability_needs_a_risk_and_shows_its_bins(monkeypatch: pytest.MonkeyP
     line, points = plots.reliability(report).data
     assert list(points.x) == [0.01, 0.05]
     assert line.x[-1] > 0.05
+    above, below = points.error_y.array, points.error_y.arrayminus
+    assert above[1] == pytest.approx(Share(5, 100).high - 0.05)
+    assert below[1] == pytest.approx(0.05 - Share(5, 100).low)
 
 
 def test_the_gate_funnel_leaves_out_gates_that_refused_nothing(sampled: Report) -> None:
@@ -65,6 +69,20 @@ def test_the_map_shows_every_template_once_with_its_slots_escaped(sampled: Repor
     assert len(texts) == len(sampled.cache.entries(tenant="tickets"))
     assert any("&lt;code&gt;" in text for text in texts)
     assert not any("<code>" in text for text in texts)
+
+
+def test_templates_with_one_plan_have_one_color_on_the_map(quick: Evaluate, sale: MakeRow) -> None:
+    rows = [
+        sale("sales in 2001", "2001"),
+        sale("what did we sell in 2002", "2002"),
+        sale("refunds in 2003", "2003", operation="refunds"),
+    ]
+    report = quick(rows)
+    assert report.cache is not None
+    same, other = plots.template_map(report.cache, tenant="acme").data
+    assert {*same.customdata} == {"sales in 2001", "what did we sell in 2002"}
+    assert [*other.customdata] == ["refunds in 2003"]
+    assert same.marker.color != other.marker.color
 
 
 def test_names_from_outside_are_shown_as_they_are_spelled(quick: Evaluate, sale: MakeRow) -> None:
@@ -95,6 +113,18 @@ def test_the_threshold_explorer_shows_less_the_higher_the_threshold(sampled: Rep
     assert served == sorted(served, reverse=True)
     start = slider.steps[slider.active].args[0]["x"]
     assert [list(bar.x) for bar in figure.data] == start
+
+
+def test_the_threshold_explorer_keeps_hits_by_meaning_from_under_the_threshold(
+    sampled: Report,
+) -> None:
+    near = next(one for one in sampled.hits if one.hit and one.hit.tier == "semantic")
+    assert near.hit is not None
+    lower = replace(near, found=replace(near.hit, score=0.7))
+    exact = next(one for one in sampled.hits if one.hit and one.hit.tier == "template")
+    (slider,) = plots.threshold_explorer(replace(sampled, lookups=(lower, exact))).layout.sliders
+    gated = {step.label: sum(bars[1] for bars in step.args[0]["x"]) for step in slider.steps}
+    assert (gated["0.69"], gated["0.7"], gated["0.95"]) == (2, 1, 1)
 
 
 def test_neighbors_show_the_verdict_of_each_and_nothing_where_there_are_none(

@@ -13,16 +13,56 @@ def test_figures_add_up(sampled: Report) -> None:
     scores = sampled.tenants()
     assert sum(score.rows for score in scores) == sampled.rows
     assert sum(score.wrong for score in scores) == sampled.wrong
+    last = sampled.curve()[-1]
+    assert last.precision == 1 - sampled.wrong / len(sampled.hits)
+    assert last.hit_ratio == sampled.hit_share.value
+
+
+def test_tenants_are_told_one_by_one_the_one_with_most_rows_first(sampled: Report) -> None:
+    first, second = sampled.tenants()
+    assert first.rows > second.rows
+    for score in (first, second):
+        mine = [one for one in sampled.lookups if one.row.scope == score.tenant]
+        outcomes = [one.outcome for one in mine]
+        assert (score.rows, score.right, score.wrong) == (
+            len(mine),
+            outcomes.count("right"),
+            outcomes.count("wrong"),
+        )
+        assert score.hits == score.right + score.wrong
+        assert score.ceiling == sum(one.servable for one in mine)
+
+
+def test_coverage_is_told_for_half_one_two_and_five_percent_wrong(sampled: Report) -> None:
+    assert [one.bound for one in sampled.coverage()] == [0.005, 0.01, 0.02, 0.05]
+    assert all(f"at {bound}" in str(sampled) for bound in ("0.5%", "1.0%", "2.0%", "5.0%"))
+
+
+def test_what_could_have_been_served_and_was_missed_is_lost_by_reason(sampled: Report) -> None:
+    missed = [one for one in sampled.lookups if one.outcome == "missed"]
+    lost = sampled.lost()
+    assert 0 < sum(lost.values()) == sum(one.servable for one in missed) < len(missed)
+    assert all(f"{reason} {count}" in str(sampled) for reason, count in lost.items())
+
+
+def test_the_text_tells_a_wrong_plan_from_wrong_values(sampled: Report) -> None:
+    assert f"{sampled.faults()['plan']} wrong plan" in str(sampled)
 
 
 def test_the_report_is_json_text_and_html(sampled: Report) -> None:
     doc = json.loads(dumps(sampled.to_dict(mistakes=3)))
     assert doc["wrong"]["count"] == sampled.wrong
     assert len(doc["mistakes"]) == 3
+    assert len(doc["coverage"]) == 4
+    assert doc["curve"][-1][1:] == [len(sampled.hits), sampled.wrong]
+    assert sum(hits for hits, _, _ in doc["reliability"]) <= len(sampled.hits)
+    assert doc["reliability"]
+    assert [one["tenant"] for one in doc["tenants"]] == [s.tenant for s in sampled.tenants()]
     assert f"{sampled.rows} rows" in str(sampled)
     first = sampled.tenants()[0]
     assert f"{first.tenant}: {first.right} of {first.ceiling} right" in str(sampled)
     last = sampled.curve()[-1]
     assert f"{last.precision:.1%} of {last.hit_ratio:.1%}" in str(sampled)
     html = sampled._repr_html_()
+    assert f"{sampled.wrong_share.low:.1%} to {sampled.wrong_share.high:.1%}" in html
     assert html.count("<table>") == html.count("</table>") == 4

@@ -35,6 +35,13 @@ def test_of_several_that_pass_the_one_with_most_right_hits_is_chosen(tuned: Reco
     assert found.chosen.report.right == max(t.report.right for t in found.trials if t.passed)
 
 
+def test_each_setting_more_on_the_same_rows_makes_the_bounds_wider(tuned: Recommend) -> None:
+    rows = sample_rows(100, noise=0)
+    (alone,), (first, _) = tuned(rows, values=(0.98,)).trials, tuned(rows).trials
+    assert alone.report.hit_share == first.report.hit_share
+    assert alone.bound < first.bound
+
+
 def test_too_few_hits_recommend_nothing_and_say_how_many_it_takes(tuned: Recommend) -> None:
     found = tuned(sample_rows(60, noise=0), target=0.01)
     assert found.chosen is None
