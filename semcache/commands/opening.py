@@ -116,7 +116,11 @@ def encryption_key() -> str:
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
-    """Return the settings of options and environment, checked for what makes no sense."""
+    """Return the settings of options and environment, checked for what makes no sense.
+
+    Raises:
+        InvalidInput: a base URL without a model, or a model without a key.
+    """
     settings = Settings.load(
         environ=os.environ,
         directory=options.directory,

@@ -104,7 +104,12 @@ class Run:
         return Outcome(value, text, tuple(self.nodes))
 
     def instruction(self) -> Instruction:
-        """Return the instruction whose turn it is, if the budget allows one more."""
+        """Return the instruction whose turn it is.
+
+        Raises:
+            ExecutionError: the program is over and has not set its goal.
+            StepLimitExceeded, DeadlineExceeded: the budget allows none more.
+        """
         if self.index >= len(self.steps):
             last = str(self.steps[-1].seq)
             raise ExecutionError(
@@ -252,7 +257,11 @@ class Run:
         )
 
     def kept(self, value: Json, step: Instruction) -> Json:
-        """Return a value that the program made itself, if it is within the bounds."""
+        """Return a value that the program made itself.
+
+        Raises:
+            OutputTooLarge, ExecutionError: it is over the bounds, or no JSON.
+        """
         node = str(step.seq)
         try:
             return bounded(value, self.limits, what=f"what instruction {node} sets", node=node)

@@ -73,7 +73,11 @@ class Endpoints:
         self._names: set[str] = set()
 
     def read(self) -> tuple[list[Operation], dict[str, str]]:
-        """Return the operations, and for what could not become one, why."""
+        """Return the operations, and for what could not become one, why.
+
+        Raises:
+            InvalidOperation: there are more than `MAX_OPERATIONS`.
+        """
         operations: list[Operation] = []
         skipped: dict[str, str] = {}
         for path, item, method, node in self._endpoints():
@@ -83,7 +87,9 @@ class Endpoints:
             except _Unsupported as error:
                 skipped[name] = str(error)
             if len(self._names) > MAX_OPERATIONS:
-                raise InvalidOperation(f"the document has over {MAX_OPERATIONS} operations")
+                raise InvalidOperation(
+                    f"the document has over {MAX_OPERATIONS:,} operations; hand in a part of it"
+                )
         for name, why in skipped.items():
             log.warning("operation %r is left out: %s", name, why)
         return operations, skipped

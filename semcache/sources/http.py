@@ -167,7 +167,7 @@ class _Answer:
     timeout_s: float
 
     def value(self) -> object:
-        """Return the answer: JSON, text, or None if it is empty."""
+        """Return the answer: JSON, text, or None if it is empty. Raises as `HttpCall`."""
         if not self.response.is_success:
             raise self._rejected()
         body, whole = self._read(self.max_bytes)

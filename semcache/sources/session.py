@@ -127,7 +127,8 @@ class Session:
         except TimeoutError as error:
             future.cancel()
             raise SourceUnavailable(
-                f"MCP server {self._name!r} gave no answer within {timeout_s:g} s"
+                f"MCP server {self._name!r} gave no answer within {timeout_s:g} s; "
+                "give it longer by `timeout_s`"
             ) from error
         except CancelledError as error:
             raise Gone(self._told(), ran=True) from error

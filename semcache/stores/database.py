@@ -47,25 +47,41 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]
     """
 
     def put(self, key: object) -> tuple[str, bool]:
-        """Return a key as the database has it."""
+        """Return a key as the database has it.
+
+        Raises:
+            StoreError: it is no text.
+        """
         if not isinstance(key, str):
             raise StoreError(f"a key of the store is {key!r}; expected text")
         return key, True
 
     def get(self, key: object, raw: object) -> str:
-        """Return a key that the database has."""
+        """Return a key that the database has.
+
+        Raises:
+            StoreCorrupt: it is no text, so it is not ours.
+        """
         if not isinstance(key, str) or not raw:
             raise StoreCorrupt(f"a key of the store is {key!r}; expected text")
         return key
 
     def store(self, value: object, read: object, key: object = None) -> tuple[int, int, None, str]:
-        """Return size, mode, file name and value as the database has them."""
+        """Return size, mode, file name and value as the database has them.
+
+        Raises:
+            StoreError: the value is no text.
+        """
         if read or not isinstance(value, str):
             raise StoreError(f"the value of {key!r} is a {type(value).__name__}; expected text")
         return 0, diskcache.core.MODE_RAW, None, value
 
     def fetch(self, mode: object, _filename: object, value: object, _read: object) -> str:
-        """Return a value that the database has."""
+        """Return a value that the database has.
+
+        Raises:
+            StoreCorrupt: it is no text, so it is not ours.
+        """
         if mode != diskcache.core.MODE_RAW or not isinstance(value, str):
             raise StoreCorrupt("a value of the store is not text: it is not ours")
         return value
@@ -112,6 +128,9 @@ class Database(Reads, Forked, diskcache.Cache):  # type: ignore[misc]
         Not `diskcache.Cache.transact`: that hides why it cannot begin, and stays in a transaction
         that failed to commit. Threads wait for their turn here, since SQLite's way of waiting is
         to sleep and look again.
+
+        Raises:
+            StoreUnavailable: other threads were writing all the time that there is to wait.
         """
         if not self._turn.acquire(timeout=self._timeout_s):
             raise StoreUnavailable("another thread is writing to the store for too long; try again")
