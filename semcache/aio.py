@@ -139,7 +139,7 @@ class AsyncPlanCache(_Door):
         """Take a caller's word on a hit; see `PlanCache.feedback`."""
         await self._call(self.cache.feedback, found, right=right)
 
-    async def audit(self, hit: Hit, plan: ExecutionPlan) -> bool:
+    async def audit(self, hit: Hit, plan: Mapping[str, object] | str | ExecutionPlan) -> bool:
         """Take in the plan made for a prompt although it hit; see `PlanCache.audit`."""
         return await self._call(self.cache.audit, hit, plan)
 

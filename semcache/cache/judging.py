@@ -1,5 +1,7 @@
 """Judging: what a caller, or a plan made anew, says of a hit is taken to heart."""
 
+from collections.abc import Mapping
+
 from semcache.cache.checks import check_right, hit_of
 from semcache.cache.found import Found, Hit
 from semcache.cache.joining import Joining
@@ -7,6 +9,7 @@ from semcache.cache.labels import Labels
 from semcache.cache.shared import Shared
 from semcache.cache.vetoes import Vetoes
 from semcache.canonical import same
+from semcache.plans.codec import decode
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.template import TemplateText
 
@@ -42,10 +45,10 @@ class Judging:
             elif self._shared.store.remove(tenant, [hit.entry]):
                 self._shared.trouble.removed(tenant, 1, "feedback")
 
-    def audit(self, hit: Hit, plan: ExecutionPlan) -> bool:
+    def audit(self, hit: Hit, plan: Mapping[str, object] | str | ExecutionPlan) -> bool:
         """Compare a hit with the plan that was made all the same; see `PlanCache.audit`."""
         tenant = hit_of(hit).trace.tenant
-        agrees = same(hit.plan.to_dict(), plan.to_dict())
+        agrees = same(hit.plan.to_dict(), decode(plan).to_dict())
         self._shared.reports.count(tenant, "explored")
         if not agrees:
             self._shared.reports.count(tenant, "explored_wrong")

@@ -368,11 +368,15 @@ class PlanCache(Closing):
         """
         self._judging.feedback(found, right=right)
 
-    def audit(self, hit: Hit, plan: ExecutionPlan) -> bool:
+    def audit(self, hit: Hit, plan: Mapping[str, object] | str | ExecutionPlan) -> bool:
         """Take in the plan that was made for a prompt although it hit; return whether it agrees.
 
         Such labels are of hits as they come, and so keep the bound honest. Whether a plan that
         differs is better, nobody says: nothing is removed.
+
+        Raises:
+            InvalidInput: it is no hit.
+            InvalidPlan: `plan` is none; nothing is counted.
 
         Raises:
             InvalidInput: `hit` is none.

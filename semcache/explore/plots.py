@@ -15,6 +15,7 @@ from semcache.cache.found import Candidate, Found
 from semcache.cache.plan_cache import PlanCache
 from semcache.errors import InvalidInput
 from semcache.explore import frames
+from semcache.explore.checks import check_count
 from semcache.explore.looked import Looked
 from semcache.explore.report import Report
 from semcache.explore.scoring import Share
@@ -264,6 +265,7 @@ def learned_pairs(evidence: Evidence, *, count: int = 20) -> "Figure":
 
 
 def _learned(evidence: Evidence, kind: str, title: str, nothing: str, count: int) -> "Figure":
+    check_count("count", count)
     figure = _figure(title)
     table = frames.words(evidence)
     table = table[table["kind"] == kind]

@@ -1,5 +1,6 @@
 """What callers hand in by mistake is told, and changes nothing."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from semcache import Hit, PlanCache
 from semcache.cache.responses import Responses
-from semcache.errors import InvalidInput, InvalidParameter, InvalidSettings
+from semcache.errors import InvalidInput, InvalidParameter, InvalidPlan, InvalidSettings
 from semcache.upkeep.warm import warm
 from tests.calling import calling
 
@@ -45,6 +46,26 @@ def test_what_names_no_tenant_is_refused_wherever_a_tenant_is_named(
         OF_A_TENANT[name](cache, tmp_path / "file", tenant)
     assert len(cache.entries()) == 1
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_plan_made_for_a_hit_may_be_told_in_any_form_that_store_takes(cache: PlanCache) -> None:
+    cache.store("sales", plan())
+    hit = cache.lookup("sales")
+    assert isinstance(hit, Hit)
+    for form in (plan(), json.dumps(plan()), hit.plan):
+        assert cache.audit(hit, form)
+    assert not cache.audit(hit, calling("refunds"))
+    assert (cache.stats().explored, cache.stats().explored_wrong) == (4, 1)
+
+
+@pytest.mark.parametrize("told", [None, 5, "call sales()", "[1]"])
+def test_what_is_no_plan_says_nothing_of_a_hit(cache: PlanCache, told: Any) -> None:
+    cache.store("sales", plan())
+    hit = cache.lookup("sales")
+    assert isinstance(hit, Hit)
+    with pytest.raises(InvalidPlan):
+        cache.audit(hit, told)
+    assert cache.stats().explored == 0
 
 
 @pytest.mark.parametrize("path", [None, 5, b"plans", ["plans"]])

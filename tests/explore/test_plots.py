@@ -148,6 +148,15 @@ def test_learned_words_are_shown_most_seen_first() -> None:
     assert list(same.y) == ["often", "&lt;moved&gt;", "rare"]
 
 
+def test_as_many_words_are_shown_as_wanted_and_one_at_least() -> None:
+    evidence = Evidence()
+    evidence.words.add("rare", same=True)
+    evidence.words.add("often", same=False, weight=5)
+    assert list(plots.learned_words(evidence, count=1).data[0].y) == ["often"]
+    with pytest.raises(InvalidInput, match="count is -1; expected a whole number of 1 or more"):
+        plots.learned_words(evidence, count=-1)
+
+
 def test_learned_pairs_are_a_plot_of_their_own_and_name_both_words() -> None:
     evidence = Evidence()
     evidence.words.add("big", same=True)
