@@ -16,7 +16,7 @@ import contextlib
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -48,8 +48,9 @@ from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import mask
 from semcache.prompts.text import check_prompt
 
-SERVED_FROM = 3.0
-"""Score from which replays serve, so that the table reaches below every cutoff of interest."""
+SERVED_FROM = (3.0, 1.5)
+"""Scores from which replays serve: first about where a bound of 1 or 2 % does, then for laxer ones.
+What is served is not learned from, so that a replay says most of cutoffs near its own."""
 BOUND = 3
 """Families of each lookup that are bound and labeled."""
 LOOSER = 5.0
@@ -265,10 +266,10 @@ Hits: TypeAlias = list[tuple[float, bool]]
 """The score of each hit that risk let through, and whether it was right."""
 
 
-def told(replays: Sequence[Sequence[Decision]], *, less: float = 0.0) -> Hits:
-    """Return the hits by meaning where the stream agrees with itself; scores are `less`."""
+def told(replays: Sequence[Sequence[Decision]]) -> Hits:
+    """Return the hits by meaning where the stream agrees with itself."""
     return [
-        (d.score - less, d.was_right)
+        (d.score, d.was_right)
         for replay in replays
         for d in replay
         if d.tier == "semantic" and not d.contradicted
@@ -300,10 +301,10 @@ def handicapped(prior: Prior, by: float) -> Prior:
     return replace(prior, weights=weights)
 
 
-def table(hits: Hits) -> tuple[Step, ...]:
-    """Return what was served at each score or over, highest score first."""
+def table(hits: Hits, *, highest: float = 6.0, lowest: float) -> tuple[Step, ...]:
+    """Return what was served at each score or over, from the `highest` down to the `lowest`."""
     steps = []
-    for sixteenth in range(96, int(SERVED_FROM * 16) - 1, -1):
+    for sixteenth in range(int(highest * 16), math.ceil(lowest * 16) - 1, -1):
         score = sixteenth / 16
         over = [right for z, right in hits if z >= score]
         steps.append(Step(score, len(over), len(over) - sum(over)))
@@ -337,43 +338,82 @@ def main() -> int:
         "--out", type=Path, default=Path(__file__).parents[1] / "semcache/matching/prior.json"
     )
     args = parser.parse_args()
-    modes = (False, True)
     start = first()
     if args.start is not None:
         start = Prior.from_json(json.loads(args.start.read_text(encoding="utf-8")))
     priors = dict.fromkeys(args.streams, start)
     with ProcessPoolExecutor(args.workers) as pool:
         for number in range(args.rounds + 1):
-            jobs = {
-                (s, g): pool.submit(collect, Job(s, g, priors[s], args.rows))
-                for s in args.streams
-                for g in modes
-            }
-            replays = {key: job.result() for key, job in jobs.items()}
-            both = [told([replays[s, g] for s in args.streams]) for g in modes]
-            less = handicap(*both)
-            steps = table(both[0] + told([replays[s, True] for s in args.streams], less=less))
-            print(f"round {number}: scores where values are given are {less:.2f} too high")
-            for cut in (3.0, 3.5, 4.0, 4.5):
-                print(f"round {number}, cutoff {cut}:")
-                print(
-                    *(line(s.stem, [replays[s, g] for g in modes], cut) for s in args.streams),
-                    sep="\n",
-                    flush=True,
-                )
+            replays = replayed(pool, priors, args.rows)
+            show(f"round {number}", replays, SERVED_FROM[0])
             if number < args.rounds:
                 priors = {
-                    s: fit([[replays[t, g] for g in modes] for t in args.streams if t != s])
-                    for s in args.streams
+                    s: fit([replays[t] for t in args.streams if t != s]) for s in args.streams
                 }
-    final = fit([[replays[s, g] for g in modes] for s in args.streams])
-    final = replace(handicapped(final, less), steps=steps)
+        by_floor = [hits(replays)]
+        for floor in SERVED_FROM[1:]:
+            lower = {s: replace(p, steps=serving_from(floor)) for s, p in priors.items()}
+            lowered = replayed(pool, lower, args.rows)
+            show(f"served from {floor}", lowered, floor)
+            by_floor.append(hits(lowered))
+    less = handicap(*by_floor[0])
+    print(f"scores where values are given are {less:.2f} too high")
+    both, *alone = tables(by_floor, less)
+    final = replace(handicapped(fit([*replays.values()]), less), steps=both)
     args.out.write_text(json.dumps(final.to_json()) + "\n", encoding="utf-8")
-    for name, given in (("text", False), ("params", True)):
+    for name, steps in zip(("both", "text", "params"), (both, *alone), strict=True):
         print(f"{name}: score, hits and wrong ones at it or over")
-        alone = table(told([replays[s, given] for s in args.streams], less=less * given))
-        print(*(f"{step.score:6.3f} {step.hits:6d} {step.wrong:4d}" for step in alone), sep="\n")
+        print(*(f"{step.score:6.3f} {step.hits:6d} {step.wrong:4d}" for step in steps), sep="\n")
     return 0
+
+
+Replays: TypeAlias = dict[Path, list[list[Decision]]]
+"""Stream → its replay text only, and with parameters given."""
+
+
+def replayed(pool: ProcessPoolExecutor, priors: Mapping[Path, Prior], limit: int | None) -> Replays:
+    """Replay each stream with its prior, both ways."""
+    jobs = {
+        stream: [pool.submit(collect, Job(stream, given, prior, limit)) for given in (False, True)]
+        for stream, prior in priors.items()
+    }
+    return {stream: [job.result() for job in both] for stream, both in jobs.items()}
+
+
+def hits(replays: Replays) -> tuple[Hits, Hits]:
+    """Return the hits of all streams, text only and with parameters given."""
+    text, given = zip(*replays.values(), strict=True)
+    return told(text), told(given)
+
+
+def show(name: str, replays: Replays, served_from: float) -> None:
+    """Print what some cutoffs would have served."""
+    for cut in np.arange(served_from, 5.0, 0.5):
+        print(f"{name}, cutoff {cut}:")
+        print(*(line(s.stem, both, cut) for s, both in replays.items()), sep="\n", flush=True)
+
+
+def serving_from(score: float) -> tuple[Step, ...]:
+    """Return a table that lets everything from `score` on be served."""
+    return (Step(score, 10**6, 0),)
+
+
+def tables(by_floor: Sequence[tuple[Hits, Hits]], less: float) -> tuple[tuple[Step, ...], ...]:
+    """Return the tables of both ways of asking together, text only, and with parameters.
+
+    `by_floor`: for each of `SERVED_FROM` the hits of both; `less`: what is taken off the scores of
+    those where values are given. Each step is of the highest of these replays that served all of
+    it, both ways.
+    """
+    found: list[tuple[Step, ...]] = [(), (), ()]
+    highest = 6.0
+    for floor, (text, given) in zip(SERVED_FROM, by_floor, strict=True):
+        shifted = [(score - less, right) for score, right in given]
+        lowest = math.ceil((floor + max(0.0, -less)) * 16) / 16
+        for i, hits in enumerate(([*text, *shifted], text, shifted)):
+            found[i] += table(hits, highest=highest, lowest=lowest)
+        highest = lowest - 1 / 16
+    return tuple(found)
 
 
 def first() -> Prior:
@@ -394,7 +434,7 @@ def first() -> Prior:
         np.ones(size),
         np.array([*(weights.get(name, 0.0) for name in NAMES), 1.5]),
         np.full(size + 1, 1e9),
-        (Step(SERVED_FROM, 10**6, 0),),
+        serving_from(SERVED_FROM[0]),
     )
 
 

@@ -54,6 +54,24 @@ def test_a_handicap_lowers_only_scores_where_values_are_given(
 
 
 def test_the_table_counts_hits_at_each_score_or_over(trainer: ModuleType) -> None:
-    steps = trainer.table([(5.0, True), (4.0, False), (3.0, True), (2.0, False)])
+    hits = [(5.0, True), (4.0, False), (3.0, True), (2.0, False)]
+    steps = trainer.table(hits, lowest=3.0)
     assert {(s.score, s.hits, s.wrong) for s in steps} >= {(5.0, 1, 0), (4.0, 2, 1), (3.0, 3, 1)}
     assert [s.score for s in steps] == sorted((s.score for s in steps), reverse=True)
+
+
+@pytest.mark.parametrize("less", [-0.5, 0.0, 0.3])
+def test_each_step_is_of_the_nearest_replay_that_served_all_of_it_both_ways(
+    trainer: ModuleType, less: float
+) -> None:
+    near, far = trainer.SERVED_FROM
+    text, given = [(near, True)] * 3, [(near, True)] * 5
+    lower = [*text, (far, False)], [*given, (far, False)]
+    both, alone, beside = trainer.tables([(text, given), lower], less)
+    valid = [near + max(0.0, -less), far + max(0.0, -less)]  # both ways were served from there
+    for step in both:
+        assert step.score >= valid[1]
+        assert step.wrong == 0 or step.score < valid[0]
+    assert both[-1].wrong == (2 if less == 0 else 1)
+    for step, one, other in zip(both, alone, beside, strict=True):
+        assert (step.hits, step.wrong) == (one.hits + other.hits, one.wrong + other.wrong)
