@@ -14,7 +14,7 @@ THINGS = ("invoices", "shipments", "refunds", "drivers", "parcels", "tickets")
 @pytest.fixture(scope="module")
 def cache(minilm: SentenceTransformersEmbedder) -> Iterator[PlanCache]:
     """A tenant that was taught, by planning, that phrases may stand first, and one that was not."""
-    with PlanCache.open(embedder=minilm, max_wrong=0.05) as cache:
+    with PlanCache.open(embedder=minilm, max_wrong=0.015) as cache:
         for tenant in ("taught", "new"):
             for thing in THINGS:
                 for what in (f"overdue {thing} by region", f"{thing} of every depot"):
