@@ -273,8 +273,12 @@ class Evidence:
         """
         try:
             return _read(cast("dict[str, Any]", body), weights)
-        except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise ValueError(f"evidence cannot be read: {error!r}") from error
+        except KeyError as error:
+            raise ValueError(f"evidence misses its {error.args[0]!r}") from error
+        except (IndexError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"one of its parts is of another type than expected: {error}"
+            ) from error
 
 
 def order(difference: Difference) -> str:

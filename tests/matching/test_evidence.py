@@ -1,4 +1,6 @@
 import math
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -97,3 +99,21 @@ def test_evidence_of_another_version_or_broken_is_refused(change: JsonObject) ->
     body = learned([(("a",), ("b",), "f", True)]).to_json() | change
     with pytest.raises(ValueError, match="evidence"):
         Evidence.from_json(body, weights=3)
+
+
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        (lambda doc: doc.pop("words"), "misses its 'words'"),
+        (lambda doc: doc.pop("format"), "misses its 'format'"),
+        (lambda doc: doc.update(words=[]), "part of an unexpected shape"),
+        (lambda doc: doc.update(leanings={"a": 1}), "part of an unexpected shape"),
+    ],
+)
+def test_evidence_that_was_edited_says_what_is_wrong_with_it(
+    harm: Callable[[dict[str, Any]], object], told: str
+) -> None:
+    doc = cast("dict[str, Any]", Evidence().to_json())
+    harm(doc)
+    with pytest.raises(ValueError, match=told):
+        Evidence.from_json(doc, weights=3)
