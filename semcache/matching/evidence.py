@@ -276,9 +276,7 @@ class Evidence:
         except KeyError as error:
             raise ValueError(f"evidence misses its {error.args[0]!r}") from error
         except (IndexError, TypeError, AttributeError) as error:
-            raise ValueError(
-                f"one of its parts is of another type than expected: {error}"
-            ) from error
+            raise ValueError(f"evidence has a part of an unexpected shape: {error}") from error
 
 
 def order(difference: Difference) -> str:
