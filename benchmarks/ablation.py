@@ -19,7 +19,6 @@ from replay import replay as replayed
 from train_prior import first
 
 from semcache.cache import (
-    admission,
     exact_tiers,
     plan_cache,
     semantic_tier,
@@ -32,7 +31,6 @@ from semcache.cache.view import View
 from semcache.matching import content, proof, risk
 from semcache.matching.gates import Gates, held, risk_gates
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
-from semcache.prompts import mentions
 from semcache.prompts.template import TemplateText
 
 Without = Callable[[contextlib.ExitStack], None]
@@ -48,8 +46,7 @@ def _embedding(stack: contextlib.ExitStack) -> None:
 
 
 def _order_of_dates(stack: contextlib.ExitStack) -> None:
-    for module in (admission, mentions, serving):
-        stack.enter_context(patch.object(module, "in_order_of", lambda *_, **__: None))
+    stack.enter_context(patch.object(serving, "in_order_of", lambda *_, **__: None))
 
 
 PARTS: dict[str, Without] = {

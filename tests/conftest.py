@@ -107,18 +107,21 @@ class Postgres:
     def hang(self) -> None:
         """Let every process of the server stand still: connections stay open and say nothing."""
         for process in self._processes():
-            process.suspend()
+            with suppress(psutil.NoSuchProcess):  # a connection's may end meanwhile
+                process.suspend()
 
     def go_on(self) -> None:
         """End what `hang` did."""
         for process in self._processes():
-            process.resume()
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
 
     def kill(self) -> None:
         """End every process of the server as a crash does, and return when they are gone."""
         processes = self._processes()
         for process in processes:
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         psutil.wait_procs(processes)
 
     def copy(self, directory: Path) -> "Postgres":
