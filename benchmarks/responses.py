@@ -20,10 +20,10 @@ from pathlib import Path
 import diskcache
 
 from semcache import __version__
-from semcache.cache.cached_model import CachedModel
-from semcache.cache.response_key import ModelRequest, response_key
-from semcache.cache.responses import Responses
 from semcache.ports import Message
+from semcache.responses.cache import Responses
+from semcache.responses.cached_model import CachedModel
+from semcache.responses.key import ModelRequest, response_key
 from semcache.testing import ScriptedModel
 
 ENTRIES = 500

@@ -17,7 +17,6 @@ from semcache.answering.suspending import Suspending
 from semcache.answering.telling import Telling
 from semcache.cache.found import Found
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.responses import Responses
 from semcache.cache.writer import Stored
 from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.catalog import Catalog
@@ -46,6 +45,7 @@ from semcache.ports import (
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
 from semcache.reflection import Reflection
+from semcache.responses.cache import Responses
 from semcache.runs.creation import workflow
 from semcache.runs.here import Here, Open, OpenRun
 from semcache.runs.node import Node

@@ -32,18 +32,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ports": TEXTS,
     "matching": PORTS,
     "cache": PORTS | {"matching", "settings", "forks", "file_errors"},
+    "responses": PORTS | {"cache", "forks", "settings"},
     "runs": PORTS,
     "planners": PORTS | {"runs"},
     "reflection": PORTS | {"planners", "runs"},
     "execution": PORTS | {"runs"},
     "stores": PORTS | {"forks"},
-    "models": PORTS | {"cache"},
+    "models": PORTS,
     "sources": PORTS | {"file_errors"},
     "answering": PORTS | {"cache", "planners", "reflection", "runs"},
-    "semcache": PORTS | {"answering", "cache", "planners", "reflection", "runs", "settings"},
+    "semcache": PORTS
+    | {"answering", "cache", "planners", "reflection", "responses", "runs", "settings"},
     "wiring": PORTS
     | {"matching", "cache", "planners", "execution", "stores", "models", "sources", "settings"}
-    | {"reflection", "runs", "semcache"},
+    | {"reflection", "responses", "runs", "semcache"},
     "aio": PORTS | {"answering", "cache", "planners", "matching", "semcache", "settings"},
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache", "file_errors", "settings"},
@@ -54,12 +56,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "commands": PORTS
     | {"upkeep", "stores"}
     | {"server", "runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"}
-    | {"answering", "file_errors"},
+    | {"answering", "file_errors", "responses"},
     "cli": LEAVES | {"commands"},
 }
-# `PlanCache.open` and `SemCache.open` are the doors that the contract names; they ask wiring, which
+# `PlanCache.open`, `Responses.open` and `SemCache.open` are doors that the contract names; they ask wiring, which
 # alone knows who implements what, when they are called and not before.
-DOORS = {("cache", "wiring"), ("semcache", "wiring")}
+DOORS = {("cache", "wiring"), ("responses", "wiring"), ("semcache", "wiring")}
 
 
 def rooms() -> list[str]:

@@ -5,8 +5,6 @@ from typing import Any, cast
 import pytest
 from pydantic import TypeAdapter
 
-from semcache.cache.cached_model import CachedModel
-from semcache.cache.responses import Responses
 from semcache.errors import (
     DeadlineExceeded,
     InvalidJson,
@@ -28,6 +26,8 @@ from semcache.reflection import (
     stop_after_seconds,
     stop_on,
 )
+from semcache.responses.cache import Responses
+from semcache.responses.cached_model import CachedModel
 from semcache.runs.faults import fault_of
 from semcache.runs.here import OpenRun, node
 from semcache.runs.recorder import Runs

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semcache.cache.responses import Responses
 from semcache.canonical import Json, JsonObject
 from semcache.commands.opening import cache_of, encryption_key, existing_cache_of
 from semcache.commands.options import add_command, add_common
 from semcache.commands.output import print_json, print_pairs
 from semcache.errors import InvalidInput
+from semcache.responses.cache import Responses
 from semcache.wiring.caches import RESPONSES
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.responses import Responses
 from semcache.cache.views import NOTE
 from semcache.catalog.catalog import Catalog
 from semcache.planners.rules import RuleNormalizer
@@ -15,6 +14,7 @@ from semcache.ports import (
     Verifier,
 )
 from semcache.prompts.redaction import Redact
+from semcache.responses.cache import Responses
 from semcache.settings import Settings
 from semcache.stores.cipher import Cipher
 from semcache.stores.disk_responses import DiskResponses

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from semcache.cache.cached_model import CachedModel
-from semcache.cache.responses import Responses
 from semcache.catalog.builtin import ask_user
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounding
@@ -32,6 +30,8 @@ from semcache.ports import (
 )
 from semcache.prompts.redaction import Redact
 from semcache.reflection import Reflection
+from semcache.responses.cache import Responses
+from semcache.responses.cached_model import CachedModel
 from semcache.runs.recorder import Runs
 from semcache.runs.tree import Prices
 from semcache.semcache import SemCache

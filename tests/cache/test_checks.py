@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from semcache import Hit, PlanCache
-from semcache.cache.responses import Responses
 from semcache.errors import InvalidInput, InvalidParameter, InvalidPlan, InvalidSettings
+from semcache.responses.cache import Responses
 from semcache.upkeep.warm import warm
 from tests.calling import calling
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache import PlanCache, SemCache
-from semcache.cache.responses import Responses
 from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
@@ -24,6 +23,7 @@ from semcache.errors import (
     WrongKey,
 )
 from semcache.ports import Bounds, PlanStore, ResponseStore
+from semcache.responses.cache import Responses
 from semcache.settings import Settings
 from semcache.sources.functions import catalog_from, operation
 from semcache.stores.cipher import Cipher

@@ -12,14 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from semcache.cache.response_key import (
-    ModelRequest,
-    canonical_text,
-    response_key,
-    schema_fingerprint,
-)
 from semcache.errors import InvalidJson
 from semcache.ports import Message
+from semcache.responses.key import ModelRequest, canonical_text, response_key, schema_fingerprint
 
 TOOL = {"name": "sum", "description": "Add.", "input_schema": {"type": "object"}}
 OTHER = {"name": "get", "description": "Read.", "input_schema": {"type": "object"}}
@@ -151,7 +146,7 @@ def test_the_order_of_tools_and_of_keys_and_the_spelling_of_numbers_do_not() -> 
 
 def test_a_key_is_the_same_in_another_process_with_another_hash_seed() -> None:
     code = (
-        "from semcache.cache.response_key import *\n"
+        "from semcache.responses.key import *\n"
         "print(response_key(ModelRequest(model='m', data={'b': {'x': 1.5}, 'a': ['é']},"
         " tools=[{'name': 'b'}, {'name': 'a'}], response_schema=int)))"
     )

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from semcache.cache.response_key import ModelRequest, response_key
-from semcache.cache.responses import ABSENT, Responses
 from semcache.canonical import MAX_DEPTH, Json, JsonObject, as_object
 from semcache.closing import Closing
 from semcache.errors import InvalidInput
+from semcache.responses.cache import ABSENT, Responses
+from semcache.responses.key import ModelRequest, response_key
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from semcache import SemCache, Settings
-from semcache.cache.cached_model import CachedModel
-from semcache.cache.responses import Responses
 from semcache.errors import InvalidJson, ModelUnavailable
 from semcache.planners.model_planner import ModelPlanner
 from semcache.ports import Completion, Message, Model, PlanRequest, RememberingModel
 from semcache.prompts.parameter import Parameter
+from semcache.responses.cache import Responses
+from semcache.responses.cached_model import CachedModel
 from semcache.sources.functions import catalog_from, operation
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 

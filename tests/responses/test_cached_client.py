@@ -8,9 +8,9 @@ import openai
 import pytest
 from openai import OpenAI
 
-from semcache.cache.responses import Responses
 from semcache.errors import InvalidInput, InvalidJson
-from semcache.models.openai_cached import cached_openai
+from semcache.responses.cache import Responses
+from semcache.responses.cached_client import cached_openai
 
 if TYPE_CHECKING:
     from tests.conftest import OpenAIServer, Reply

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from semcache.cache.response_key import ModelRequest, response_key
-from semcache.cache.responses import Responses
 from semcache.canonical import Json
 from semcache.ports import Completion, Message, Model, RememberingModel
 from semcache.prompts.redaction import Redact
+from semcache.responses.cache import Responses
+from semcache.responses.key import ModelRequest, response_key
 
 
 class CachedModel:

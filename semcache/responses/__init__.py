@@ -1,0 +1,1 @@
+"""The exact response cache: equal requests of a model, answered once."""
