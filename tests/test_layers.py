@@ -59,8 +59,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"answering", "file_errors", "responses"},
     "cli": LEAVES | {"commands"},
 }
-# `PlanCache.open`, `Responses.open` and `SemCache.open` are doors that the contract names; they ask wiring, which
-# alone knows who implements what, when they are called and not before.
+# `open` of `PlanCache`, `Responses` and `SemCache` are the doors that the contract names; they ask
+# wiring, which alone knows who implements what, when they are called and not before.
 DOORS = {("cache", "wiring"), ("responses", "wiring"), ("semcache", "wiring")}
 
 
