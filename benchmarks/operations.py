@@ -25,8 +25,8 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import NotActionable
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
-from semcache.planners.model_planner import ModelPlanner
-from semcache.planners.relevant import Relevant
+from semcache.planners.model.planner import ModelPlanner
+from semcache.planners.model.relevant import Relevant
 from semcache.ports import PlanRequest
 from semcache.testing import ScriptedModel
 

@@ -46,16 +46,21 @@ from semcache.errors import InvalidStream, PlanningError
 from semcache.explore.scoring import plan_text, wilson_upper
 from semcache.explore.streams import Row, read_stream
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
-from semcache.planners.builtin_resolver import BuiltinResolver
-from semcache.planners.decompose import Hybrid
-from semcache.planners.modular import ModularPlanner
-from semcache.planners.operation_index import Indexes
-from semcache.planners.patterns import Patterns
-from semcache.planners.resolution import Resolver
-from semcache.planners.resolve import Composite, RulesResolver, SuggestedResolver, WordResolver
-from semcache.planners.semantic_resolver import SemanticResolver
-from semcache.planners.transforms import TRANSFORMS
-from semcache.planners.whole import Whole
+from semcache.planners.arguments.operation_index import Indexes
+from semcache.planners.steps.builtin_resolver import BuiltinResolver
+from semcache.planners.steps.decompose import Hybrid
+from semcache.planners.steps.modular import ModularPlanner
+from semcache.planners.steps.patterns import Patterns
+from semcache.planners.steps.resolution import Resolver
+from semcache.planners.steps.resolve import (
+    Composite,
+    RulesResolver,
+    SuggestedResolver,
+    WordResolver,
+)
+from semcache.planners.steps.semantic_resolver import SemanticResolver
+from semcache.planners.steps.transforms import TRANSFORMS
+from semcache.planners.steps.whole import Whole
 from semcache.ports import Planned, PlanRequest
 from semcache.prompts.vocabulary import READS
 

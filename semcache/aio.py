@@ -19,7 +19,7 @@ from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.grounding import Grounded
 from semcache.errors import StoreUnavailable
 from semcache.matching.evidence import Evidence
-from semcache.planners.intent_graph import IntentGraph
+from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Outcome, Planned
 from semcache.prompts.learned import LearnedValues

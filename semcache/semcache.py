@@ -23,10 +23,10 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded, Grounding
 from semcache.closing import Closing
 from semcache.planners.failures import FailureMemory
-from semcache.planners.grounding import Groundings
-from semcache.planners.intent_graph import IntentGraph
+from semcache.planners.model.grounding import Groundings
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask, Interview
+from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.waiting import Waiting
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import (

@@ -37,7 +37,7 @@ from semcache.execution.routes import RoutesEngine
 from semcache.models.openai import OpenAIModel
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.planners.failures import FailureMemory
-from semcache.planners.rules import RuleNormalizer
+from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.plans.codec import decode
 from semcache.ports import Limits, Planned, PlanRequest, PlanStore
 from semcache.prompts.parameter import Parameter

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from semcache.cache.found import Found, Hit
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import NeedsInput
-from semcache.planners.intent_graph import IntentGraph
+from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import NodeResult
 from semcache.runs.tree import Run

@@ -12,7 +12,7 @@ from semcache.cache.found import Found, Hit, Miss
 from semcache.canonical import JsonObject
 from semcache.errors import BindingError, ModelError, PlanningError
 from semcache.planners.failures import Failure, FailureMemory
-from semcache.planners.intent_graph import IntentGraph
+from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Planned

@@ -2,9 +2,9 @@
 
 from semcache.answering.job import Chosen, Job
 from semcache.answering.stages import Stages
-from semcache.planners.intent_graph import IntentGraph
-from semcache.planners.intents import serves
 from semcache.planners.progress import IntentLog, fresh
+from semcache.planners.steps.intent_graph import IntentGraph
+from semcache.planners.steps.intents import serves
 
 
 class Goals:

@@ -16,9 +16,9 @@ from semcache.catalog.builtin import NeedsInput
 from semcache.errors import ExecutionError, ExpressionError, OperationRefused, StepLimitExceeded
 from semcache.planners.blame import blame
 from semcache.planners.failures import FailureMemory
-from semcache.planners.intent_graph import IntentGraph
 from semcache.planners.progress import Progress
 from semcache.planners.questions import Interview
+from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Outcome
 from semcache.reflection import Attempt, Failed, Reflection, Verdict

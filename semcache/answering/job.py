@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from semcache.cache.found import Found, Hit
-from semcache.planners.intent_graph import IntentGraph
+from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.plan import ExecutionPlan
 
 

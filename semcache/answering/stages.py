@@ -16,7 +16,7 @@ from semcache.errors import (
     PlanningError,
     Referred,
 )
-from semcache.planners.grounding import Groundings
+from semcache.planners.model.grounding import Groundings
 from semcache.ports import Normalizer, Planned, Planner, PlanRequest
 from semcache.prompts.parameter import by_name
 from semcache.prompts.schema import PromptSchema

@@ -7,9 +7,9 @@ from semcache.catalog.builtin import Question
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InputNeeded, InvalidInput
 from semcache.events import Event, NodeFinished
-from semcache.planners.intent_graph import IntentGraph, IntentNode
 from semcache.planners.kept import Kept
 from semcache.planners.learned import Learned
+from semcache.planners.steps.intent_graph import IntentGraph, IntentNode
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Observer, PlanStore
 

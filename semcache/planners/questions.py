@@ -17,7 +17,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Call, Operation
 from semcache.catalog.schemas import Schema
 from semcache.errors import ExecutionError, InputNeeded, InvalidJson, InvalidParameter
-from semcache.planners.coercion import coerced
+from semcache.planners.arguments.coercion import coerced
 from semcache.plans.paths import is_expression
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.routes import RoutePlan, route_of

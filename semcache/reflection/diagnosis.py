@@ -4,9 +4,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from semcache.canonical import dumps, plain
 from semcache.errors import InvalidJson, SemCacheError
-from semcache.planners.answers import json_object
-from semcache.planners.attempts import Accepted, Asking, Rejected
-from semcache.planners.texts import load
+from semcache.planners.model.answers import json_object
+from semcache.planners.model.attempts import Accepted, Asking, Rejected
+from semcache.planners.model.texts import load
 from semcache.ports import Clock, Message, Model, Observer
 from semcache.reflection.attempts import Failed, Verdict
 from semcache.runs.here import told

@@ -5,7 +5,7 @@ from pathlib import Path
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.views import NOTE
 from semcache.catalog.catalog import Catalog
-from semcache.planners.rules import RuleNormalizer
+from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.ports import (
     Clock,
     Embedder,

@@ -1,27 +1,27 @@
 """Who reads prompts and who makes plans, in the order in which they are asked."""
 
-from semcache.planners.builtin_resolver import BuiltinResolver
-from semcache.planners.catalog_planner import CatalogPlanner
-from semcache.planners.decompose import Decomposer, Hybrid
-from semcache.planners.deferring import Deferring
+from semcache.planners.arguments.operation_index import Indexes
 from semcache.planners.learned import Learned, LearnedResolver
-from semcache.planners.model_decomposer import Grounded, IntentFirst
-from semcache.planners.model_normalizer import ModelNormalizer
-from semcache.planners.model_planner import ModelPlanner
-from semcache.planners.modular import ModularPlanner
-from semcache.planners.operation_index import Indexes
-from semcache.planners.patterns import Patterns
-from semcache.planners.relevant import Relevant
-from semcache.planners.resolution import Resolver
-from semcache.planners.resolve import (
+from semcache.planners.model.decomposer import Grounded, IntentFirst
+from semcache.planners.model.normalizer import ModelNormalizer
+from semcache.planners.model.planner import ModelPlanner
+from semcache.planners.model.relevant import Relevant
+from semcache.planners.rules.catalog_planner import CatalogPlanner
+from semcache.planners.rules.normalizer import RuleNormalizer
+from semcache.planners.steps.builtin_resolver import BuiltinResolver
+from semcache.planners.steps.decompose import Decomposer, Hybrid
+from semcache.planners.steps.deferring import Deferring
+from semcache.planners.steps.modular import ModularPlanner
+from semcache.planners.steps.patterns import Patterns
+from semcache.planners.steps.resolution import Resolver
+from semcache.planners.steps.resolve import (
     Composite,
     RulesResolver,
     SuggestedResolver,
     WordResolver,
 )
-from semcache.planners.rules import RuleNormalizer
-from semcache.planners.semantic_resolver import SemanticResolver
-from semcache.planners.whole import Whole
+from semcache.planners.steps.semantic_resolver import SemanticResolver
+from semcache.planners.steps.whole import Whole
 from semcache.ports import (
     Clock,
     Embedder,

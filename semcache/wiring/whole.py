@@ -11,14 +11,14 @@ from semcache.execution.program import ProgramEngine
 from semcache.execution.routes import RoutesEngine
 from semcache.execution.tasks import TasksEngine
 from semcache.models.redacting import RedactingEmbedder
+from semcache.planners.arguments.operation_index import Indexes
 from semcache.planners.failures import FailureMemory
-from semcache.planners.grounding import Groundings
 from semcache.planners.learned import Learned
-from semcache.planners.operation_index import Indexes
-from semcache.planners.parting import PARTING
+from semcache.planners.model.grounding import Groundings
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask
-from semcache.planners.transforms import TRANSFORMS
+from semcache.planners.steps.parting import PARTING
+from semcache.planners.steps.transforms import TRANSFORMS
 from semcache.planners.waiting import Waiting
 from semcache.ports import (
     Clock,

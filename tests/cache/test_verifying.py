@@ -9,7 +9,7 @@ from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidSettings, ModelUnavailable
-from semcache.planners.model_verifier import ModelVerifier
+from semcache.planners.model.verifier import ModelVerifier
 from semcache.ports import Verification, Verifier
 from semcache.prompts.parameter import Parameter
 from semcache.settings import Settings

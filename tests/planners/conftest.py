@@ -8,7 +8,7 @@ import pytest
 from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
-from semcache.planners.rules import RuleNormalizer
+from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.prompts.schema import PromptSchema
 from semcache.sources.functions import catalog_from, operation
 

@@ -10,9 +10,9 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidJson, PlanningError
 from semcache.models.openai import OpenAIModel
-from semcache.planners.answers import json_object
-from semcache.planners.model_planner import ModelPlanner
-from semcache.planners.texts import load
+from semcache.planners.model.answers import json_object
+from semcache.planners.model.planner import ModelPlanner
+from semcache.planners.model.texts import load
 from semcache.plans.checks import check
 from semcache.plans.codec import decode
 from semcache.ports import Planned, PlanRequest

@@ -7,7 +7,7 @@ import pytest
 
 from semcache import SemCache, Settings
 from semcache.errors import InvalidJson, ModelUnavailable
-from semcache.planners.model_planner import ModelPlanner
+from semcache.planners.model.planner import ModelPlanner
 from semcache.ports import Completion, Message, Model, PlanRequest, RememberingModel
 from semcache.prompts.parameter import Parameter
 from semcache.responses.cache import Responses

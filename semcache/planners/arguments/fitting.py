@@ -1,0 +1,243 @@
+"""Fitting: a step and one operation, its values in the properties that take them; or why not."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from semcache.binding.types import choices
+from semcache.canonical import Json, JsonObject
+from semcache.catalog.labels import Value, labeled
+from semcache.planners.arguments.operation_index import Known
+from semcache.planners.arguments.places import Place, places
+from semcache.planners.arguments.placing import Placing, is_guess, placed
+from semcache.planners.arguments.proper import proper_names
+from semcache.planners.arguments.synonyms import GENERAL, Synonyms, words
+from semcache.planners.arguments.wires import wired
+from semcache.planners.steps.intents import SubIntent
+from semcache.planners.steps.resolution import Asked, Wire
+from semcache.prompts.closed import ClosedValues
+from semcache.prompts.mentions import find_mentions
+from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.recognizers import DEFAULT
+
+_ASKING = frozenset(["prompt", "question", "message"])
+"""Required texts that the words of the step itself can fill (specs/ccos.md, E4)."""
+MAX_CLOSED = 500
+"""Listed values of one operation that are looked for in a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """An operation that can do a step."""
+
+    known: Known
+    input: JsonObject
+    """With a placeholder for each value."""
+    params: tuple[Parameter, ...]
+    wires: tuple[Wire, ...]
+    quality: float
+    """How surely the values are in their places, in [0, 1]; 1 if there are none."""
+    accounts: frozenset[str]
+    """Singular words of the step that name where its values go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Why an operation cannot do a step."""
+
+    known: Known
+    why: str
+    missing: tuple[str, ...] = ()
+    """Properties that lack a value, if that is all."""
+    options: tuple[str, ...] = ()
+    """Properties that one value could mean, if that is all."""
+    value: str = ""
+    """That value, as it was said."""
+
+
+def fitted(
+    intent: SubIntent, known: Known, asked: Asked, *, synonyms: Synonyms = GENERAL
+) -> Fit | Unfit:
+    """Return how `intent` is done by an operation: every value said for it used, none invented.
+
+    What may be left out is left out, a default that the schema names is filled in, and a required
+    `prompt`, `question` or `message` takes the words of the step. Anything else that is missing,
+    left over or in doubt makes the operation unfit.
+    """
+    into = places(known.operation.input_schema)
+    values, optional = _values(intent, known, into, asked)
+    for one in values:
+        if one not in asked.params and _is_relative(one):
+            what = f"{one.mention!r} is another value whenever it is asked; give the date itself"
+            return Unfit(known, what)
+    found = placed(values, goal=intent.goal, known=known, places=into, synonyms=synonyms)
+    if (doubt := _doubt(found, optional, known)) is not None:
+        return doubt
+    taken = {one.place.name for one in found.placed}
+    free = [place for place in into if place.name not in taken]
+    wires, lost = wired(
+        intent.depends_on, asked=asked, places=free, about=known.nouns, synonyms=synonyms
+    )
+    if lost:
+        return Unfit(known, f"it has no one property for {', '.join(map(repr, lost))}")
+    return _complete(intent, known, found, wires, free)
+
+
+def _values(
+    intent: SubIntent, known: Known, into: Sequence[Place], asked: Asked
+) -> tuple[list[Parameter], set[str]]:
+    """Return the values of a step, and the names of those that another step may be meant to use.
+
+    What is a listed value of some operation is none here if it only says what this one is about.
+    Where the caller gives values, what was only found in the words is none: "the 1st of March" is
+    the date that the caller holds.
+    """
+    about = {known.verb, *known.nouns}
+    said = [
+        one
+        for one in intent.params
+        if one.mention is not None and (one in asked.params or _is_value(one, about, asked))
+    ]
+    unsaid = [one for one in intent.params if one.mention is None]
+    values = [*said, *unsaid]
+    if not asked.params:
+        values += proper_names(intent.goal, intent.params)
+    closed = _closed(into, known.operation.input_schema)
+    if closed:
+        held = [one.mention or str(one.value) for one in values]
+        for mention in find_mentions(intent.goal, given=said, closed=closed):
+            said_already = any(mention.text.casefold() in one.casefold() for one in held)
+            noun = about.issuperset(words(mention.text))
+            if mention.source == "closed" and mention.name and not said_already and not noun:
+                values.append(Parameter(mention.name, mention.value, mention.text))
+    return values, {one.name for one in unsaid}
+
+
+def _is_value(param: Parameter, about: set[str], asked: Asked) -> bool:
+    if is_guess(param.name):
+        return not asked.params
+    return not about.issuperset(words(param.mention or ""))
+
+
+def _is_relative(param: Parameter) -> bool:
+    """Return whether a value depends on when it is asked: "next week", "March 6th"."""
+    said = param.mention or ""
+    return any(one.relative and one.value == param.value for one in DEFAULT.find(said))
+
+
+def _closed(into: Sequence[Place], root: JsonObject) -> ClosedValues:
+    found: dict[str, list[str]] = {}
+    labels: dict[str, dict[str, Value]] = {}
+    left = MAX_CLOSED
+    for place in into:
+        texts = list(_texts(place.schema, root))[:left]
+        if texts:
+            found[place.name] = texts
+            left -= len(texts)
+        called = dict(islice(_called(place.schema, root), max(left, 0)))
+        if called:
+            labels[place.name] = called
+            left -= len(called)
+    return ClosedValues(found, labels=labels)
+
+
+def _parts(schema: JsonObject, root: JsonObject) -> Iterator[JsonObject]:
+    for part in choices(schema, root):
+        yield part
+        yield from choices(part.get("items"), root)
+
+
+def _texts(schema: JsonObject, root: JsonObject) -> Iterator[str]:
+    for part in _parts(schema, root):
+        listed = part.get("enum")
+        values = [*(listed if isinstance(listed, list) else ()), part.get("const")]
+        yield from (value for value in values if isinstance(value, str))
+
+
+def _called(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, Value]]:
+    """Yield the words that the schema has for its values."""
+    for part in _parts(schema, root):
+        yield from labeled(part)
+
+
+def _doubt(found: Placing, optional: set[str], known: Known) -> Unfit | None:
+    for param, options in found.ambiguous:
+        said = param.mention or str(param.value)
+        names = ", ".join(map(repr, options))
+        return Unfit(known, f"{said!r} could be {names}", options=options, value=said)
+    left = [one for one in found.left if one.name not in optional]
+    if left:
+        said = ", ".join(repr(one.mention or one.value) for one in left)
+        return Unfit(known, f"it has no property for {said}")
+    return None
+
+
+def _complete(
+    intent: SubIntent,
+    known: Known,
+    found: Placing,
+    wires: tuple[Wire, ...],
+    free: Sequence[Place],
+) -> Fit | Unfit:
+    """Return the fit with what may be filled in, or what is missing."""
+    given: JsonObject = {one.place.name: _placeholder(one.param) for one in found.placed}
+    actual: JsonObject = {one.place.name: one.param.value for one in found.placed}
+    params = _distinct([one.param for one in found.placed])
+    by_wire = {wire.property for wire in wires}
+    missing = []
+    for place in free:
+        if not place.required or place.name in by_wire:
+            continue
+        if place.has_default:
+            given[place.name] = actual[place.name] = place.schema["default"]
+        elif name_key(place.name) in _ASKING and place.takes_text:
+            given[place.name] = _worded(intent.goal, params)
+            actual[place.name] = intent.goal
+        else:
+            missing.append(place.name)
+    if missing:
+        told = ", ".join(map(repr, missing))
+        return Unfit(known, f"it needs {told}, which nothing gives", tuple(missing))
+    scores = [one.score for one in found.placed] + [wire.score for wire in wires]
+    return Fit(
+        known,
+        given,
+        params,
+        wires,
+        sum(scores) / len(scores) if scores else 1.0,
+        frozenset(word for one in found.placed for word in words(one.beside)),
+    )
+
+
+def breaches(fit: Fit, asked: Asked) -> tuple[str, ...]:
+    """Return how the values of a fit break the schema of the operation; empty if they don't."""
+    values = {f"{{{{params.{one.name}}}}}": one.value for one in fit.params}
+    given = {key: _filled(value, values) for key, value in fit.input.items()}
+    wired_to = {wire.property for wire in fit.wires}
+    found = asked.catalog.violations(fit.known.operation.name, given)
+    return tuple(
+        str(one)
+        for one in found
+        if not (one.keyword == "required" and any(f"'{name}'" in one.what for name in wired_to))
+    )
+
+
+def _filled(value: Json, values: Mapping[str, Json]) -> Json:
+    return values.get(value, value) if isinstance(value, str) else value
+
+
+def _placeholder(param: Parameter) -> str:
+    return f"{{{{params.{param.name}}}}}"
+
+
+def _distinct(params: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    return tuple({name_key(one.name): one for one in params}.values())
+
+
+def _worded(goal: str, params: Sequence[Parameter]) -> str:
+    """Return the words of a step with a placeholder for each value that stands in them."""
+    text = goal
+    for param in sorted(params, key=lambda one: -len(one.mention or "")):
+        if param.mention:
+            text = text.replace(param.mention, _placeholder(param), 1)
+    return text

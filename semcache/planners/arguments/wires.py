@@ -1,0 +1,218 @@
+"""Wires: what steps before give, in the properties that take it.
+
+The answer of a person goes by its topic; the result of an operation by the members that its output
+schema names, by what the operation is about (`customer.id` is a `customer_id`), or whole where one
+place is left. A list that meets a property which takes one of it becomes a call for each item.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from semcache.binding.types import choices, types
+from semcache.canonical import Json, JsonObject, as_object
+from semcache.catalog.builtin import ASK_USER
+from semcache.catalog.operation import Operation
+from semcache.planners.arguments.mapping import likeness, mapped
+from semcache.planners.arguments.operation_index import known_as
+from semcache.planners.arguments.places import Place
+from semcache.planners.arguments.synonyms import Synonyms, words
+from semcache.planners.steps.resolution import Asked, Resolution, Wire
+from semcache.planners.steps.rows import ENVELOPES
+
+_SURE = 0.85  # likeness of a member and a property that are the same thing
+_IDS = ("id", "number", "key", "code", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """Something that a step's result has."""
+
+    path: tuple[str, ...]
+    each: bool
+    """Whether `path` leads to a list."""
+    item: str
+    """Member of an item of that list; empty for the item itself, or where there is no list."""
+    names: tuple[str, ...]
+    """What it may be called."""
+    types: frozenset[str]
+
+
+def wired(
+    steps: Sequence[str],
+    *,
+    asked: Asked,
+    places: Sequence[Place],
+    about: tuple[str, ...],
+    synonyms: Synonyms,
+) -> tuple[tuple[Wire, ...], tuple[str, ...]]:
+    """Return a wire for each of `places` that one of the `steps` fills, and the topics left over.
+
+    A topic is left over if no property, or more than one, means it.
+    """
+    before = [asked.before[step] for step in steps if step in asked.before]
+    answers = [one for one in before if one.operation == ASK_USER]
+    found = mapped([_topic(one) for one in answers], places, about=about, synonyms=synonyms)
+    wires = [Wire(p.place.name, answers[p.given].intent, score=p.score) for p in found.pairs]
+    lost = [_topic(answers[i]) for i in (*found.left, *(i for i, _ in found.ambiguous))]
+    for one in before:
+        if one.operation == ASK_USER or one.operation not in asked.catalog:
+            continue
+        taken = {wire.property for wire in wires}
+        free = [place for place in places if place.name not in taken]
+        wires += _from(one, asked.catalog.get(one.operation), free, synonyms)
+    return tuple(wires), tuple(lost)
+
+
+def _topic(answer: Resolution) -> str:
+    return str(answer.input.get("topic", ""))
+
+
+def _from(
+    step: Resolution, operation: Operation, free: Sequence[Place], synonyms: Synonyms
+) -> Iterator[Wire]:
+    """Yield the wires from one step's result: by name, else the one that must be filled."""
+    outputs = list(_outputs(operation))
+    filled = set()
+    nouns = set(known_as(operation).nouns)
+    for place in free:
+        # What may be left out is filled only by a thing that it is named for.
+        if not place.required and nouns.isdisjoint(words(place.name)):
+            continue
+        best = max(
+            ((_fit(one, place, synonyms), one) for one in outputs),
+            key=lambda pair: pair[0],
+            default=(0.0, None),
+        )
+        if best[1] is not None and best[0] >= _SURE:
+            filled.add(place.name)
+            yield _wire(step, best[1], place, best[0])
+    needed = [one for one in free if one.required and not one.has_default]
+    if not filled and len(needed) == 1 and _may_be(operation, outputs, needed[0]):
+        yield _whole(step, outputs, needed[0])
+
+
+def _may_be(operation: Operation, outputs: Sequence[_Output], place: Place) -> bool:
+    """Return whether a whole result, or one of its list, may go where `place` is.
+
+    An object whose members are known, and none of which is what the place is named for, does not.
+    """
+    root = operation.output_schema
+    scalar = bool(place.types) and place.types.isdisjoint({"array", "object"})
+    listed = any(one.each and not one.item for one in outputs)
+    return listed or not scalar or frozenset(types(root, root)) - {"null"} != {"object"}
+
+
+def _fit(one: _Output, place: Place, synonyms: Synonyms) -> float:
+    scalar = bool(place.types) and place.types.isdisjoint({"array", "object"})
+    if one.types and place.types and not _compatible(one, place):
+        return 0.0
+    if scalar and not one.types and not one.item:
+        return 0.0
+    return max(likeness(name, place, synonyms=synonyms) for name in one.names)
+
+
+def _compatible(one: _Output, place: Place) -> bool:
+    if one.types & place.types or "array" in place.types:
+        return True
+    numbers = {"integer", "number"}
+    return bool(one.types & numbers and place.types & (numbers | {"string"})) or (
+        "string" in one.types and bool(place.types & numbers)
+    )
+
+
+def _wire(step: Resolution, one: _Output, place: Place, score: float) -> Wire:
+    one_each = one.each and "array" not in place.types
+    return Wire(place.name, step.intent, one.path, each=one_each, item=one.item, score=score)
+
+
+def _whole(step: Resolution, outputs: Sequence[_Output], place: Place) -> Wire:
+    """Return the wire of a whole result to the one place that needs something."""
+    takes_list = not place.types or not place.types.isdisjoint({"array", "object"})
+    listed = [one for one in outputs if one.each and not one.item]
+    if takes_list or not listed:
+        return Wire(place.name, step.intent, score=0.6)
+    return Wire(place.name, step.intent, listed[0].path, each=True, score=0.6)
+
+
+def _outputs(operation: Operation) -> Iterator[_Output]:
+    """Yield what the result of an operation has: its members, and those of the items of its list.
+
+    Nothing for an output without a schema.
+    """
+    root = operation.output_schema
+    nouns = known_as(operation).nouns
+    yield from _members(root, root, (), nouns)
+    listed = _listed(root, root, ())
+    if listed is not None:
+        path, items = listed
+        kinds = frozenset(types(items, root) - {"null"})
+        yield _Output(path, True, "", (" ".join(nouns) or "items",), kinds)
+        for one in _members(items, root, (), nouns):
+            if len(one.path) == 1:
+                yield _Output(path, True, one.path[0], one.names, one.types)
+
+
+def _members(
+    schema: Json, root: JsonObject, above: tuple[str, ...], nouns: tuple[str, ...]
+) -> Iterator[_Output]:
+    for name, described in _properties(schema, root).items():
+        kinds = frozenset(types(described, root) - {"null"})
+        if "array" in kinds:
+            continue
+        own = (name, f"{' '.join(nouns)} {name}") if nouns else (name,)
+        bare = words(name)[-1:] == words(name) and name.lower() in _IDS
+        named = own[1:] if bare and nouns else own
+        yield _Output((*above, name), False, "", named, kinds)
+
+
+def _properties(schema: Json, root: JsonObject) -> JsonObject:
+    found: JsonObject = {}
+    for part in choices(schema, root):
+        listed = part.get("properties")
+        found |= as_object(listed)
+    return found
+
+
+def _listed(
+    schema: Json, root: JsonObject, path: tuple[str, ...]
+) -> tuple[tuple[str, ...], Json] | None:
+    """Return the way to the list that a result is or has, and the schema of its items."""
+    parts = choices(schema, root)
+    for part in parts:
+        if part.get("type") == "array" or "items" in part:
+            return path, part.get("items", {})
+    lists = {
+        name: described
+        for name, described in _properties(schema, root).items()
+        if "array" in types(described, root)
+    }
+    names = [name for name in ENVELOPES if name in lists] or list(lists)
+    if path or not names or (len(lists) > 1 and names[0] not in ENVELOPES):
+        return None
+    return _listed(lists[names[0]], root, (names[0],))
+
+
+def list_path(operation: Operation) -> tuple[str, ...]:
+    """Return the members that lead from an operation's result to its list; empty if unknown."""
+    found = _listed(operation.output_schema, operation.output_schema, ())
+    return () if found is None else found[0]
+
+
+def item_fields(operation: Operation) -> JsonObject:
+    """Return field → schema of the items of the list that an operation gives; empty if unknown."""
+    root = operation.output_schema
+    found = _listed(root, root, ())
+    return {} if found is None else _properties(found[1], root)
+
+
+def gives(operation: Operation, wire: Wire) -> frozenset[str]:
+    """Return the JSON types of what a wire takes from an operation; empty if unknown."""
+    root = operation.output_schema
+    schema: Json = root
+    for name in wire.path:
+        schema = _properties(schema, root).get(name, {})
+    if wire.each or wire.item:
+        found = _listed(schema, root, wire.path)
+        schema = {} if found is None else found[1]
+        schema = _properties(schema, root).get(wire.item, {}) if wire.item else schema
+    return frozenset(types(schema, root) - {"null"})

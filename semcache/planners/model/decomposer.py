@@ -1,0 +1,187 @@
+"""Decomposition by a language model: with the operations in sight (grounded), or without."""
+
+from collections.abc import Mapping, Sequence
+
+from semcache.canonical import Json, JsonObject
+from semcache.catalog.operation import Operation
+from semcache.planners.arguments.domains import domains_of, in_domains
+from semcache.planners.model.attempts import Asking, Rejected
+from semcache.planners.model.relevant import Relevant
+from semcache.planners.model.step_answers import StepReader
+from semcache.planners.model.texts import load, shown
+from semcache.planners.steps.intents import Decomposition, Deferred
+from semcache.ports import Clock, Message, Model, Observer, PlanRequest
+from semcache.prompts.redaction import Redact
+
+
+class ModelDecomposer:
+    """Asks a model for the steps of a goal; what it says is checked and sent back if it is wrong.
+
+    `IntentFirst` shows it no operations, `Grounded` those that are near. Safe from several threads
+    if the model is. Satisfies `decompose.Decomposer`.
+    """
+
+    strategy = "intent-first"
+    confidence = 0.7
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        domains: Mapping[str, Sequence[str]] | None = None,
+        attempts: int = 2,
+        observer: Observer | None = None,
+        clock: Clock | None = None,
+        redact: Redact | None = None,
+    ) -> None:
+        """Keep what is asked for.
+
+        Args:
+            model: Who is asked.
+            domains: Domain → its keywords.
+            attempts: Calls at most for one prompt; each after the first is told what was wrong.
+            observer: Hears of each call.
+            clock: Times the calls; None: the machine's own.
+            redact: Leaves of what is wrong with an answer what may be logged; None: all.
+
+        Raises:
+            InvalidSettings: `attempts` is under 1.
+        """
+        self._asking = Asking(model, "decompose", attempts, observer, clock, redact)
+        self._text = load("decompose")
+        self._domains = dict(domains or {})
+
+    @property
+    def name(self) -> str:
+        """The strategy, the model and the version of its prompt text."""
+        return f"{self.strategy}/{self._asking.model.fingerprint}/{self._text.label}"
+
+    def decompose(self, request: PlanRequest) -> Decomposition | Deferred:
+        """Return the steps that the model tells, or why it told none that can be used.
+
+        Raises:
+            NotActionable: the model says that the request cannot be taken apart.
+            ModelError: the model cannot answer.
+        """
+        tools = self._tools(request)
+        reading = StepReader(request, self._domains, tools)
+        result = self._asking.ask(
+            self._messages(request, tools),
+            read=reading.read,
+            retry=lambda errors: self._text.fill("retry", errors=errors),
+            fresh=bool(request.failure),
+        )
+        if isinstance(result, Rejected):
+            told = "; ".join(result.errors)
+            what = f"no steps after {self._asking.attempts} attempt(s): {told}"
+            return Deferred(self.strategy, what)
+        return Decomposition(request.prompt, result.value, self.confidence, self.strategy)
+
+    def _tools(self, request: PlanRequest) -> tuple[Operation, ...] | None:
+        """Return the operations to show; None to show none."""
+        del request
+        return None
+
+    def _messages(self, request: PlanRequest, tools: Sequence[Operation] | None) -> list[Message]:
+        grounded = tools is not None
+        system = self._text.fill(
+            "system",
+            toolfield=', "tool": "..."' if grounded else "",
+            tools=self._text.fill("tools", operations=shown(_described(tools or ())))
+            if grounded
+            else "",
+        )
+        values: JsonObject = {one.name: one.value for one in request.params}
+        failure = self._text.fill("failure", error=request.failure) if request.failure else ""
+        grounding = (
+            self._text.fill("grounding", grounding=shown(request.grounding.to_json()))
+            if request.grounding
+            else ""
+        )
+        user = self._text.fill(
+            "user",
+            params=shown(values) if values else "none",
+            failure=f"\n{failure}\n" if failure else "",
+            grounding=f"\n{grounding}\n" if grounding else "",
+            prompt=shown(request.prompt),
+        )
+        return [Message("system", system), Message("user", user)]
+
+
+class IntentFirst(ModelDecomposer):
+    """Takes goals apart with no operation in sight: what people want, whatever can be done."""
+
+
+class Grounded(ModelDecomposer):
+    """Takes goals apart with the operations in sight that are near in domain and in meaning.
+
+    A step names the operation that does it, or says that none does; an operation that it made up
+    is sent back.
+    """
+
+    strategy = "grounded"
+    confidence = 0.75
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        relevant: Relevant | None = None,
+        domains: Mapping[str, Sequence[str]] | None = None,
+        attempts: int = 2,
+        observer: Observer | None = None,
+        clock: Clock | None = None,
+        redact: Redact | None = None,
+    ) -> None:
+        """Keep what is asked for; see `ModelDecomposer`.
+
+        Args:
+            model: Who is asked.
+            relevant: Tells which operations the goal is likely about; None: all of its domains are
+                shown.
+            domains: Domain → its keywords.
+            attempts: Calls at most for one prompt.
+            observer: Hears of each call.
+            clock: Times the calls; None: the machine's own.
+            redact: Leaves of what is wrong with an answer what may be logged; None: all.
+
+        Raises:
+            InvalidSettings: `attempts` is under 1.
+        """
+        super().__init__(
+            model,
+            domains=domains,
+            attempts=attempts,
+            observer=observer,
+            clock=clock,
+            redact=redact,
+        )
+        self._relevant = relevant
+
+    def decompose(self, request: PlanRequest) -> Decomposition | Deferred:
+        """Return the steps that the model tells; deferred for an empty catalog. See the base."""
+        if not request.catalog:
+            return Deferred(self.strategy, "the catalog is empty: there is no operation to show")
+        return super().decompose(request)
+
+    def _tools(self, request: PlanRequest) -> tuple[Operation, ...] | None:
+        wanted = domains_of(request.prompt, self._domains)
+        near = in_domains(request.catalog, wanted, self._domains)
+        if self._relevant is None or len(near) <= self._relevant.most:
+            return near
+        names = {one.name for one in near}
+        ranked = self._relevant.ranked(request.prompt, request.catalog)
+        likely = {one.name for one in [o for o in ranked if o.name in names][: self._relevant.most]}
+        return tuple(one for one in near if one.name in likely)
+
+
+def _described(tools: Sequence[Operation]) -> list[Json]:
+    return [
+        {
+            "name": one.name,
+            "summary": one.summary,
+            "input_schema": one.input_schema,
+            "output_schema": one.output_schema or "unknown",
+        }
+        for one in tools
+    ]

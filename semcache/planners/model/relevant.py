@@ -1,0 +1,121 @@
+"""Which operations of a large catalog a text is about: words and meaning, two rankings in one."""
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
+from semcache.errors import EmbeddingError, InvalidSettings
+from semcache.planners.arguments.operation_index import Indexes, content, wording
+from semcache.ports import Embedder, Vector
+
+log = logging.getLogger(__name__)
+
+KEPT_VECTORS = 10_000
+"""Operations whose vectors are remembered."""
+EMBEDDED = 400
+"""Operations that are embedded at most, those with the likeliest words; embedding 5,000 of them
+would take half a minute."""
+FUSION = 60
+"""The constant of reciprocal rank fusion, as its authors give it."""
+
+
+class Relevant:
+    """Finds the operations that a text is likely about. Safe from several threads.
+
+    Two rankings, by BM25 over words and by cosine of embeddings, become one by reciprocal rank
+    fusion (Cormack, Clarke and Büttcher 2009). Only operations with the likeliest words are
+    embedded, each once; an embedder that fails leaves the ranking by words.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder | None = None,
+        *,
+        most: int = 40,
+        indexes: Indexes | None = None,
+    ) -> None:
+        """Keep what is asked for.
+
+        Args:
+            embedder: Compares meanings; None: words decide alone.
+            most: Operations at most, at least 1; a catalog that has no more is taken whole.
+            indexes: Shared by those who ask for words; None: own ones.
+
+        Raises:
+            InvalidSettings: `most` is under 1.
+        """
+        if most < 1:
+            raise InvalidSettings(f"most is {most!r}; expected 1 or more operations")
+        self.most = most
+        """Operations at most."""
+        self._embedder = embedder
+        self._indexes = indexes or Indexes()
+        self._vectors: OrderedDict[str, Vector] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, text: str, catalog: Catalog, *, widened: int = 1) -> tuple[Operation, ...]:
+        """Return the operations of `catalog` that `text` is likely about, in the catalog's order.
+
+        `widened`: how many times `most` they may be. A catalog that has no more comes back whole.
+        """
+        operations = tuple(catalog)
+        most = self.most * widened
+        if len(operations) <= most:
+            return operations
+        chosen = {operation.name for operation in self.ranked(text, catalog)[:most]}
+        return tuple(one for one in operations if one.name in chosen)
+
+    def ranked(self, text: str, catalog: Catalog) -> list[Operation]:
+        """Return all operations of `catalog`, the likeliest for `text` first, ties by name."""
+        operations = tuple(catalog)
+        by_words = self._indexes.of(catalog).scores(content(text))
+        first = sorted(range(len(operations)), key=lambda at: (-by_words.get(at, 0.0), at))
+        near = self._by_meaning(text, [operations[at] for at in first[: max(EMBEDDED, self.most)]])
+        score = {at: 1 / (FUSION + rank) for rank, at in enumerate(first) if at in by_words}
+        for rank, place in enumerate(near):
+            at = first[place]
+            score[at] = score.get(at, 0.0) + 1 / (FUSION + rank)
+        order = sorted(range(len(operations)), key=lambda at: (-score.get(at, 0.0), at))
+        return [operations[at] for at in order]
+
+    def cosines(self, text: str, operations: Sequence[Operation]) -> list[float]:
+        """Return how near `text` is to each operation in meaning, in [-1, 1]; higher is nearer.
+
+        `[]` without an embedder, or where it fails (which is logged). Each operation is embedded
+        once, as long as its fingerprint is the same.
+        """
+        if self._embedder is None or not operations:
+            return []
+        try:
+            asked = self._embedder.embed([text])[0]
+            rows = self._embedded(self._embedder, operations)
+        except EmbeddingError as error:
+            log.warning("operations are ranked by their words alone: %s", error)
+            return []
+        return [float(cosine) for cosine in rows @ asked]
+
+    def _by_meaning(self, text: str, operations: Sequence[Operation]) -> list[int]:
+        """Return places of `operations`, the nearest to `text` first; `[]` if nothing can tell."""
+        near = self.cosines(text, operations)
+        return sorted(range(len(near)), key=lambda at: (-near[at], at))
+
+    def _embedded(self, embedder: Embedder, operations: Sequence[Operation]) -> np.ndarray:
+        with self._lock:
+            kept = dict(self._vectors)
+        prints = [operation.fingerprint for operation in operations]
+        missing = {p: o for p, o in zip(prints, operations, strict=True) if p not in kept}
+        if missing:
+            rows = embedder.embed([wording(operation) for operation in missing.values()])
+            kept.update(zip(missing, rows, strict=True))
+        with self._lock:
+            for print_ in prints:
+                self._vectors[print_] = kept[print_]
+                self._vectors.move_to_end(print_)
+            while len(self._vectors) > KEPT_VECTORS:
+                self._vectors.popitem(last=False)
+        return np.stack([kept[print_] for print_ in prints])

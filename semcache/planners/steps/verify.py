@@ -1,0 +1,244 @@
+"""Verification: what a person would ask before a plan runs, told as findings and a verdict.
+
+Rules alone, over the steps and their operations: does every step use what it waits for, is every
+value and every word of the goal somewhere, may it write what it writes. What is found goes back to
+whoever took the goal apart, for a bounded number of rounds.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from semcache.catalog.builtin import ASK_USER
+from semcache.catalog.catalog import Catalog
+from semcache.errors import InvalidSettings
+from semcache.planners.arguments.operation_index import VERBS, content, known_as
+from semcache.planners.arguments.placing import is_guess
+from semcache.planners.steps.intents import Decomposition, SubIntent
+from semcache.planners.steps.resolution import NoTool, Referral, Resolution, Resolved
+from semcache.prompts.mentions import find_mentions
+from semcache.prompts.parameter import Parameter
+from semcache.prompts.words import REQUESTS, tokens
+
+Severity = Literal["critical", "error", "warning"]
+"""`critical`: it must not run. `error`: a person should look at it first. `warning`: it may run."""
+Status = Literal["valid", "warnings", "review", "invalid"]
+"""What the worst finding makes of a plan: none, a warning, an error, a critical one."""
+
+SURE = 0.8
+"""Score from which an operation that writes is taken without a second look."""
+LOST = 0.5
+"""Share of the goal's words that no step has, from which the goal itself is in doubt."""
+ROUNDS = 2
+"""Repairs of one plan at most."""
+
+# Words that hold steps together, and those of a question; no step has to speak of them.
+_JOINTS = frozenset("also and ask asking but me plus so then user".split())
+_BACK = frozenset("it them these those they that this each its their".split())
+_EACH = _BACK | frozenset("all each every".split())
+_STATUS: dict[Severity, Status] = {"critical": "invalid", "error": "review", "warning": "warnings"}
+
+Draft = TypeVar("Draft")
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Something about a plan that a person should know before it runs."""
+
+    code: Literal["unresolved", "data_flow", "value", "coverage", "effect"]
+    severity: Severity
+    intent: str
+    """Id of the step; empty for the goal as a whole."""
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.intent or 'goal'}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a plan may run."""
+
+    findings: tuple[Concern, ...] = ()
+    """The gravest first."""
+
+    @property
+    def status(self) -> Status:
+        """What the gravest finding makes of the plan."""
+        return _STATUS[self.findings[0].severity] if self.findings else "valid"
+
+    @property
+    def runs(self) -> bool:
+        """Whether the plan may run as it is."""
+        return self.status in {"valid", "warnings"}
+
+    @property
+    def told(self) -> str:
+        """The findings as text, for a model or a person; empty if there are none."""
+        return "; ".join(map(str, self.findings))
+
+
+def verify(
+    goal: Decomposition,
+    resolved: Mapping[str, Resolved],
+    catalog: Catalog,
+    *,
+    params: Sequence[Parameter] = (),
+    may_write: bool | Collection[str] = False,
+) -> Verdict:
+    """Return what is to be said of a plan before it runs.
+
+    `params`: the values that the caller gave; beside them, what was only found in the words need
+    not be used. `may_write`: whether operations that write may be called, or the names of those
+    that may.
+    """
+    named = catalog.fingerprints if may_write is True else may_write
+    leave = frozenset(named) if named else frozenset[str]()
+    found = [
+        *_unresolved(goal, resolved),
+        *_data_flow(goal, resolved),
+        *_values(goal, resolved, params),
+        *_coverage(goal, resolved, catalog),
+        *_effects(goal, resolved, catalog, leave),
+    ]
+    order = list(_STATUS)
+    return Verdict(tuple(sorted(found, key=lambda one: order.index(one.severity))))
+
+
+def repaired(
+    make: Callable[[str], Draft], judge: Callable[[Draft], Verdict], *, rounds: int = ROUNDS
+) -> tuple[Draft, Verdict]:
+    """Return a draft and its verdict, made anew with the findings until it may run.
+
+    `make` takes what is wrong with the last draft, empty for the first. It ends after `rounds`
+    repairs, or when a repair changes nothing about the findings.
+
+    Raises:
+        InvalidSettings: `rounds` is negative.
+    """
+    if rounds < 0:
+        raise InvalidSettings(f"rounds is {rounds!r}; expected 0 or more repairs")
+    draft = make("")
+    verdict = judge(draft)
+    for _ in range(rounds):
+        if verdict.runs:
+            break
+        before = verdict
+        draft = make(verdict.told)
+        verdict = judge(draft)
+        if verdict == before:
+            break
+    return draft, verdict
+
+
+def _unresolved(goal: Decomposition, resolved: Mapping[str, Resolved]) -> Iterator[Concern]:
+    for intent in goal.intents:
+        match resolved.get(intent.id):
+            case Resolution():
+                continue
+            case Referral(question=question):
+                yield Concern("unresolved", "critical", intent.id, question)
+            case NoTool(why=why):
+                yield Concern("unresolved", "critical", intent.id, f"no operation does it: {why}")
+            case None:
+                yield Concern("unresolved", "critical", intent.id, "nothing was found for it")
+
+
+def _found(
+    goal: Decomposition, resolved: Mapping[str, Resolved]
+) -> Iterator[tuple[SubIntent, Resolution]]:
+    for intent in goal.intents:
+        one = resolved.get(intent.id)
+        if isinstance(one, Resolution):
+            yield intent, one
+
+
+def _data_flow(goal: Decomposition, resolved: Mapping[str, Resolved]) -> Iterator[Concern]:
+    """Yield the steps that wait for a result and do not use it, and answers that nobody uses."""
+    used: set[str] = set()
+    for intent, one in _found(goal, resolved):
+        taken = {wire.step for wire in one.wires}
+        used |= taken | (set(intent.depends_on) if intent.kind == "output" else set())
+        for step in intent.depends_on:
+            if step in taken or intent.kind == "output":
+                continue
+            # "then ping" only says when; "then close it" speaks of what came before.
+            back = intent.kind != "api_call" or not _BACK.isdisjoint(tokens(intent.goal))
+            what = f"{intent.goal!r} waits for {step!r} and uses nothing of it"
+            yield Concern("data_flow", "error" if back else "warning", intent.id, what)
+    for intent, one in _found(goal, resolved):
+        if one.operation == ASK_USER and intent.id not in used:
+            what = f"asks for {intent.topic!r}, and no step uses the answer"
+            yield Concern("data_flow", "error", intent.id, what)
+
+
+def _values(
+    goal: Decomposition, resolved: Mapping[str, Resolved], held: Sequence[Parameter]
+) -> Iterator[Concern]:
+    """Yield the values said for a step that its operation is not given."""
+    for intent, one in _found(goal, resolved):
+        if intent.kind in {"user_input", "output"}:
+            continue
+        given = [(param.mention or "").casefold() for param in one.params]
+        for param in intent.params:
+            said = (param.mention or "").casefold()
+            if held and is_guess(param.name):
+                continue
+            if said and not any(said in text or (text and text in said) for text in given):
+                what = f"{param.mention!r} was said and {one.operation!r} is not given it"
+                yield Concern("value", "error", intent.id, what)
+
+
+def _coverage(
+    goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalog
+) -> Iterator[Concern]:
+    """Yield the values and words of the goal that no step has."""
+    texts = [text.casefold() for one in goal.intents for text in (one.goal, one.topic)]
+    texts += [(param.mention or "").casefold() for one in goal.intents for param in one.params]
+    for mention in find_mentions(goal.goal, closed=catalog.closed):
+        if not any(mention.text.casefold() in text for text in texts):
+            what = f"{mention.text!r} was said, and no step has it"
+            yield Concern("coverage", "error", "", what)
+    said = [word for word in content(goal.goal) if word not in VERBS and word not in REQUESTS]
+    known = {word for text in texts for word in content(text)} | _told(goal, resolved, catalog)
+    lost = list(dict.fromkeys(word for word in said if word not in known))
+    if lost:
+        grave = len(lost) > LOST * len(set(said))
+        what = f"no step speaks of {', '.join(map(repr, lost[:10]))}"
+        yield Concern("coverage", "error" if grave else "warning", "", what)
+
+
+def _told(goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalog) -> set[str]:
+    """Return the words of the operations that were found."""
+    words: set[str] = set()
+    for _, one in _found(goal, resolved):
+        if one.operation in catalog:
+            known = known_as(catalog.get(one.operation))
+            words |= {known.verb, *known.nouns} | known.told | known.inputs
+    return words | _JOINTS
+
+
+def _effects(
+    goal: Decomposition,
+    resolved: Mapping[str, Resolved],
+    catalog: Catalog,
+    leave: frozenset[str],
+) -> Iterator[Concern]:
+    """Yield the operations that write without leave, or that are not sure to be meant."""
+    for intent, one in _found(goal, resolved):
+        if one.operation not in catalog or catalog.get(one.operation).effect != "write":
+            continue
+        if one.operation not in leave:
+            what = (
+                f"{one.operation!r} writes, and nobody has allowed it; "
+                "allow it by name, or declare its effect `read` if it only reads"
+            )
+            yield Concern("effect", "critical", intent.id, what)
+        elif any(wire.each for wire in one.wires) and _EACH.isdisjoint(tokens(intent.goal)):
+            what = (
+                f"{one.operation!r} writes once for each of a list, and the step says nothing of it"
+            )
+            yield Concern("effect", "error", intent.id, what)
+        elif one.score < SURE:
+            what = f"{one.operation!r} writes, and is only {one.score:.2f} sure to be meant"
+            yield Concern("effect", "error", intent.id, what)

@@ -1,0 +1,417 @@
+"""The modular planner, alone and as a part of SemCache."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache.canonical import Json, JsonObject
+from semcache.catalog.builtin import ask_user
+from semcache.catalog.catalog import Catalog
+from semcache.errors import (
+    InvalidParameter,
+    InvalidPrompt,
+    ModelUnavailable,
+    NotActionable,
+    OperationFailed,
+    OperationRefused,
+    PlanningError,
+    Referred,
+)
+from semcache.models.openai import OpenAIModel
+from semcache.planners.model.decomposer import Grounded, IntentFirst
+from semcache.planners.steps.builtin_resolver import BuiltinResolver
+from semcache.planners.steps.decompose import Decomposer, Hybrid
+from semcache.planners.steps.intent_graph import IntentGraph
+from semcache.planners.steps.intents import serves
+from semcache.planners.steps.modular import ModularPlanner
+from semcache.planners.steps.parting import PARTING
+from semcache.planners.steps.patterns import Patterns
+from semcache.planners.steps.resolve import Composite, SuggestedResolver, WordResolver
+from semcache.planners.steps.transforms import TRANSFORMS
+from semcache.plans.checks import check
+from semcache.ports import PlanRequest
+from semcache.prompts.parameter import Parameter
+from semcache.semcache import SemCache
+from semcache.settings import Settings
+from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
+from tests.conftest import OpenAIServer, Reply
+from tests.planners.github import GitHub
+
+RESOLVER = Composite([BuiltinResolver(), SuggestedResolver(), WordResolver()])
+ASK = "list issues in mandubian/ccos but ask me for the page size"
+
+
+@pytest.fixture
+def github() -> GitHub:
+    return GitHub()
+
+
+@pytest.fixture
+def catalog(github: GitHub) -> Catalog:
+    return github.catalog.with_builtins([ask_user(), PARTING, *TRANSFORMS])
+
+
+@pytest.fixture
+def semcache(github: GitHub) -> Iterator[SemCache]:
+    with SemCache.open(
+        catalog=github.catalog, embedder=HashEmbedder(), clock=FakeClock()
+    ) as semcache:
+        yield semcache
+
+
+def planner() -> ModularPlanner:
+    return ModularPlanner(Patterns(), RESOLVER, rounds=0)
+
+
+def steps(*told: JsonObject) -> str:
+    return json.dumps({"steps": list(told)})
+
+
+def call(description: str, tool: Json = None, **more: Json) -> JsonObject:
+    return {"description": description, "intent_type": "api_call", "tool": tool, **more}
+
+
+# specs: E-1
+def test_asking_for_the_page_size_binds_it_as_a_number(semcache: SemCache, github: GitHub) -> None:
+    waiting = semcache.run(ASK)
+    assert waiting.needs is not None
+    assert [one.topic for one in waiting.needs.questions] == ["page size"]
+    assert waiting.needs.questions[0].input == "perPage"
+    semcache.answer(waiting.needs, {"page size": "25"})
+    assert github.calls == [("list_issues", {"owner": "mandubian", "repo": "ccos", "perPage": 25})]
+
+
+def test_the_plan_is_kept_and_asks_again_for_another_repository(
+    semcache: SemCache, github: GitHub
+) -> None:
+    semcache.run(ASK, answers={"page size": 25})
+    prompt = "list issues in acme/site but ask me for the page size"
+    answer = semcache.run(prompt, answers={"page size": "7"})
+    assert answer.tier == "template"
+    assert github.calls[-1] == ("list_issues", {"owner": "acme", "repo": "site", "perPage": 7})
+    with pytest.raises(InvalidParameter, match="'page size'"):
+        semcache.run(prompt, answers={"page size": "101"})
+
+
+# specs: E-11
+def test_two_answers_of_a_person_feed_one_call(semcache: SemCache, github: GitHub) -> None:
+    semcache.run(
+        "list issues in mandubian/ccos but ask me for the page size and the labels",
+        answers={"page size": "5", "labels": "bug"},
+    )
+    given: JsonObject = {"owner": "mandubian", "repo": "ccos", "perPage": 5, "labels": ["bug"]}
+    assert github.calls == [("list_issues", given)]
+
+
+# specs: E-2
+@pytest.mark.parametrize(
+    ("prompt", "value"),
+    [
+        ("list issues in acme/site and filter by label bug", [3]),
+        ("list issues in acme/site then sort by number, and keep the first 2", [1, 2]),
+        ("list issues in acme/site, then sort by title", [2, 1, 3]),
+    ],
+)
+def test_a_transform_works_on_what_the_call_gave(
+    semcache: SemCache, prompt: str, value: list[int]
+) -> None:
+    answer = semcache.run(prompt).value
+    assert isinstance(answer, dict)
+    rows = answer["answer"]
+    assert isinstance(rows, list)
+    assert [row["number"] for row in rows if isinstance(row, dict)] == value
+
+
+def test_counting_gives_a_number(semcache: SemCache) -> None:
+    assert semcache.run("list issues in acme/site and count them").value == {"answer": 3}
+
+
+# specs: E-9
+def test_list_issues_is_neither_their_types_nor_branches(
+    semcache: SemCache, github: GitHub
+) -> None:
+    semcache.run("list issues in acme/site")
+    assert [name for name, _ in github.calls] == ["list_issues"]
+
+
+# specs: E-12
+def test_each_call_leads_back_to_its_intent_and_the_goal(semcache: SemCache) -> None:
+    prompt = "list issues in acme/site and count them"
+    graph = semcache.run(prompt).intents
+    assert graph is not None
+    assert [one.status for one in graph.nodes] == ["completed"] * 3
+    assert graph.why("list_issues")[0].text == (
+        "list_issues serves step1, 'list issues in acme/site'; needed by step2, 'count them'; "
+        f"for the goal {prompt!r}"
+    )
+    assert graph.why("data.count")[0].nodes[-1] is graph.goal
+
+
+# specs: E-12
+def test_a_plan_names_the_intent_of_each_node_and_passes_the_checks(catalog: Catalog) -> None:
+    planned = planner().plan(PlanRequest(ASK, None, catalog))
+    assert check(planned.plan, catalog) == ()
+    assert serves(planned.plan) == {"step1": "step1", "step2": "step2"}
+    assert planned.planner == "modular 1/pattern:action_with_user_input"
+    assert [one.name for one in planned.params] == ["owner_repo"]
+
+
+def test_a_hit_has_the_intents_of_its_plan_under_its_own_goal(semcache: SemCache) -> None:
+    first = semcache.run("list issues in acme/site and count them")
+    assert semcache.intents(first.run.id) == first.intents
+    hit = semcache.run("list issues in globex/docs-site and count them")
+    assert (hit.tier, hit.planned) == ("template", False)
+    assert hit.intents is not None
+    assert hit.intents.goal.goal == "list issues in globex/docs-site and count them"
+    assert [one.goal for one in hit.intents.steps] == ["list issues in <identifier>", "count them"]
+    assert [one.status for one in hit.intents.nodes] == ["completed"] * 3
+    assert semcache.intents("unknown") is None
+    assert semcache.intents(first.run.id, tenant="other") is None
+
+
+def test_a_step_waits_while_its_question_has_no_answer(semcache: SemCache) -> None:
+    waiting = semcache.run(ASK)
+    assert waiting.intents is not None
+    assert waiting.needs is not None
+    assert [one.status for one in waiting.intents.nodes] == ["suspended", "suspended", "resolved"]
+    answered = semcache.answer(waiting.needs, {"page size": 3})
+    assert answered.intents is not None
+    assert [one.status for one in answered.intents.nodes] == ["completed"] * 3
+
+
+def test_a_call_that_fails_fails_its_step_and_the_goal(semcache: SemCache, github: GitHub) -> None:
+    github.broken.add("list_issues")
+    with pytest.raises(OperationFailed):
+        semcache.run("list issues in acme/site and count them")
+
+
+# specs: E-13
+def test_planning_stops_after_decomposition_and_goes_on_from_the_stored_graph(
+    catalog: Catalog,
+) -> None:
+    model = ScriptedModel([steps(call("List the issues", "list_issues", noun="issues"))])
+    request = PlanRequest(
+        "give me all of it",
+        None,
+        catalog,
+        (Parameter("owner", "acme"), Parameter("repo", "site")),
+    )
+    made = ModularPlanner(Grounded(model), RESOLVER)
+    told = json.dumps(made.decompose(request).to_json())
+    graph = IntentGraph.from_json(json.loads(told))
+    assert [one.status for one in graph.nodes] == ["active", "active"]
+    planned = made.resume(graph, PlanRequest("", None, catalog))
+    assert planned.plan.operations() == ("list_issues",)
+    assert len(model.calls) == 1
+
+
+def test_a_value_that_nobody_gave_is_asked_for_and_not_guessed(semcache: SemCache) -> None:
+    with pytest.raises(Referred) as raised:
+        semcache.run("list issues")
+    assert raised.value.questions == ("What is 'owner' and 'repo' for 'list issues'?",)
+
+
+# specs: E-3
+def test_a_goal_that_no_pattern_understands_needs_a_model(semcache: SemCache) -> None:
+    with pytest.raises(PlanningError, match=r"cannot be taken apart: .*'unless' joins"):
+        semcache.run("list issues in acme/site unless they are closed")
+
+
+def test_every_planner_that_refused_says_why(semcache: SemCache) -> None:
+    with pytest.raises(PlanningError, match=r"does not account for .*cannot be taken apart"):
+        semcache.run("list issues in acme/site unless they are closed")
+
+
+@pytest.mark.parametrize("catalog", [Catalog()], indirect=False)
+def test_an_empty_catalog_can_do_nothing(catalog: Catalog) -> None:
+    with pytest.raises(NotActionable, match="the catalog is empty"):
+        planner().plan(PlanRequest("list issues", None, catalog))
+
+
+# specs: E-3
+def test_a_model_takes_apart_what_patterns_leave_and_the_plan_is_kept(
+    github: GitHub, openai_server: OpenAIServer
+) -> None:
+    where: JsonObject = {
+        "owner": {"value": "acme", "words": "acme"},
+        "repo": {"value": "site", "words": "site"},
+    }
+    told = steps(
+        call("List the issues", "list_issues", action="list", noun="issues", params=where),
+        {
+            "description": "Drop the closed issues",
+            "intent_type": "data_transform",
+            "action": "filter",
+            "topic": "state OPEN",
+            "depends_on": [0],
+        },
+    )
+    openai_server.answers(lambda _: "no schema" if len(openai_server.requests) < 4 else told)
+    settings = Settings(
+        model="m",
+        api_key="k",
+        base_url=openai_server.base_url,
+        model_retries=0,
+        steps_by_model=True,
+    )
+    with SemCache.open(
+        catalog=github.catalog, settings=settings, embedder=HashEmbedder(), clock=FakeClock()
+    ) as semcache:
+        answer = semcache.run("list the issues that acme has in site, unless they are closed")
+    assert isinstance(answer.value, dict)
+    assert [row["number"] for row in answer.value["answer"]] == [3, 2]  # type: ignore[union-attr, index, call-overload]  # rows
+    assert answer.intents is not None
+    assert answer.intents.strategy == "grounded"
+    assert answer.intents.reasons[0].startswith("patterns deferred: ")
+
+
+def test_a_repair_tells_the_model_what_was_wrong(catalog: Catalog) -> None:
+    where: JsonObject = {"owner": "acme", "repo": "site"}
+    bad = steps(call("List the issues", "list_issues", params={"owner": "acme"}))
+    good = steps(call("List the issues", "list_issues", params=where))
+    model = ScriptedModel([bad, good])
+    planned = ModularPlanner(Grounded(model), RESOLVER).plan(
+        PlanRequest("issues of acme site please", None, catalog)
+    )
+    assert planned.plan.operations() == ("list_issues",)
+    assert "What is 'repo'" in model.calls[1][1].content
+
+
+def test_a_repair_is_bounded(catalog: Catalog) -> None:
+    told = [steps(call(f"List them {i}", "list_issues")) for i in range(9)]
+    model = ScriptedModel(told)
+    with pytest.raises(Referred):
+        ModularPlanner(Grounded(model), RESOLVER).plan(PlanRequest("issues", None, catalog))
+    assert len(model.calls) == 3
+
+
+# specs: E-8
+def test_a_step_for_which_a_model_finds_no_operation_is_not_guessed(catalog: Catalog) -> None:
+    told = steps(call("List issues of acme/site", None, action="list", noun="issues"))
+    made = ModularPlanner(Grounded(ScriptedModel([told] * 3)), RESOLVER)
+    with pytest.raises(NotActionable, match="no operation does it"):
+        made.plan(PlanRequest("list issues of acme/site", None, catalog))
+
+
+def test_a_step_that_is_no_single_step_is_taken_apart_once_more(catalog: Catalog) -> None:
+    where: JsonObject = {"owner": "acme", "repo": "site"}
+    outer = steps(
+        {"description": "Report on acme site", "intent_type": "report"},
+        {
+            "description": "count them",
+            "intent_type": "data_transform",
+            "action": "count",
+            "depends_on": [0],
+        },
+    )
+    inner = steps(call("List the issues of acme site", "list_issues", params=where))
+    model = ScriptedModel([outer, inner])
+    planned = ModularPlanner(Grounded(model), RESOLVER).plan(
+        PlanRequest("report on acme site, count them", None, catalog)
+    )
+    assert planned.intents is not None
+    graph = IntentGraph.from_json(planned.intents)
+    assert [one.id for one in graph.steps] == ["step1.1", "step2"]
+    assert graph.dependencies("step2") == ("step1.1",)
+
+
+def test_a_model_that_goes_round_in_circles_is_stopped(catalog: Catalog) -> None:
+    model = ScriptedModel([steps({"description": "Do it", "intent_type": "thing"})] * 9)
+    with pytest.raises(PlanningError, match="maximum decomposition depth reached: 'Do it'"):
+        ModularPlanner(Grounded(model), RESOLVER).plan(PlanRequest("do it all", None, catalog))
+    assert len(model.calls) == 3
+
+
+def test_steps_that_multiply_are_stopped(catalog: Catalog) -> None:
+    things: list[JsonObject] = [
+        {"description": f"Do {i}", "intent_type": "thing"} for i in range(50)
+    ]
+    many = steps(*things)
+    leaves = steps(*(call(f"List {i}", "list_issues") for i in range(50)))
+    model = ScriptedModel([many, *[leaves] * 50])
+    with pytest.raises(PlanningError, match="has 2500 steps; a plan has at most 50"):
+        ModularPlanner(Grounded(model), RESOLVER).plan(PlanRequest("do it all", None, catalog))
+
+
+@pytest.mark.parametrize("reply", [Reply({}, instead="hang"), Reply({}, status=500)])
+def test_a_model_that_is_late_or_broken_is_unavailable(
+    catalog: Catalog, openai_server: OpenAIServer, reply: Reply
+) -> None:
+    model = OpenAIModel(
+        "m", api_key="k", base_url=openai_server.base_url, timeout_s=0.3, max_retries=0
+    )
+    openai_server.replies(reply)
+    strategies: list[Decomposer] = [Patterns(), Grounded(model), IntentFirst(model)]
+    with pytest.raises(ModelUnavailable):
+        ModularPlanner(Hybrid(strategies), RESOLVER).plan(
+            PlanRequest("list issues unless it rains", None, catalog)
+        )
+
+
+def test_a_plan_that_writes_runs_with_leave_and_not_without(
+    semcache: SemCache, github: GitHub
+) -> None:
+    prompt = 'create issue "Broken link" in acme/site'
+    with pytest.raises(OperationRefused, match="writes are not allowed"):
+        semcache.run(prompt, allow_writes=False)
+    assert github.calls == []
+    semcache.run(prompt)
+    assert github.calls == [
+        ("create_issue", {"owner": "acme", "repo": "site", "title": "Broken link"})
+    ]
+
+
+def test_a_name_without_two_halves_is_refused_where_two_are_needed(semcache: SemCache) -> None:
+    semcache.run("list issues in acme/site and count them")
+    with pytest.raises((OperationRefused, OperationFailed, PlanningError)):
+        semcache.run("list issues in acme/site/docs and count them")
+
+
+def test_values_of_the_caller_are_used_by_name(semcache: SemCache, github: GitHub) -> None:
+    semcache.run("list issues and count them", params={"owner": "acme", "repo": "site"})
+    assert github.calls == [("list_issues", {"owner": "acme", "repo": "site"})]
+
+
+@pytest.mark.parametrize("prompt", ["", "   ", "\0", "x" * 30_000])
+def test_an_empty_or_endless_goal_is_refused_before_anything_is_asked(
+    semcache: SemCache, prompt: str
+) -> None:
+    with pytest.raises(InvalidPrompt):
+        semcache.run(prompt)
+
+
+def test_two_hundred_goals_in_one_are_refused(semcache: SemCache, github: GitHub) -> None:
+    with pytest.raises(PlanningError, match="too long or too ragged"):
+        semcache.run("list issues in acme/site" + " then list issues in acme/site" * 200)
+    assert github.calls == []
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        "list|get|create|issues|issue|branches|in acme/site|in mandubian/ccos|then|and|filter by|"
+        "sort by|count them|keep the first 2|but ask me for|the page size|label bug|title|open|17|"
+        "without|it|their|labels|,|by state|number".split("|")
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+@given(WORDS)
+@settings(max_examples=60, deadline=None)
+def test_any_words_become_a_valid_plan_or_a_typed_refusal(words: list[str]) -> None:
+    catalog = GitHub().catalog.with_builtins([ask_user(), PARTING, *TRANSFORMS])
+    prompt = " ".join(words)
+    try:
+        planned = planner().plan(PlanRequest(prompt, None, catalog))
+    except PlanningError:
+        return
+    assert check(planned.plan, catalog) == ()
+    for one in planned.params:
+        assert one.mention is None or one.mention in prompt
+    assert planned.intents is not None
+    graph = IntentGraph.from_json(planned.intents)
+    assert {node for one in graph.steps for node in one.plan_nodes} == set(serves(planned.plan))

@@ -1,0 +1,170 @@
+"""Before a plan runs it is looked over; what is found goes back for a bounded number of rounds."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from semcache.canonical import JsonObject
+from semcache.catalog.builtin import ASK_USER, ask_user
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
+from semcache.errors import InvalidSettings
+from semcache.planners.steps.intents import Decomposition, SubIntent
+from semcache.planners.steps.resolution import NoTool, Referral, Resolution, Resolved, Wire
+from semcache.planners.steps.transforms import TRANSFORMS
+from semcache.planners.steps.verify import Concern, Verdict, repaired, verify
+from semcache.prompts.parameter import Parameter
+
+OPEN: JsonObject = {"type": "object"}
+CATALOG = Catalog(
+    [
+        Operation("list_issues", "List issues.", OPEN, {}, "read"),
+        Operation("close_issue", "Close an issue.", OPEN, {}, "write"),
+    ]
+).with_builtins([*TRANSFORMS, ask_user()])
+
+
+def call(name: str, goal: str, *needs: str, params: tuple[Parameter, ...] = ()) -> SubIntent:
+    return SubIntent(id=name, goal=goal, kind="api_call", depends_on=needs, params=params)
+
+
+def does(name: str, operation: str, *wires: Wire, score: float = 1.0) -> Resolution:
+    return Resolution(intent=name, operation=operation, wires=wires, score=score)
+
+
+def verdict(
+    goal: str, steps: Sequence[SubIntent], *found: Resolved, may_write: bool = False
+) -> Verdict:
+    made = Decomposition(goal, tuple(steps), 1.0, "test")
+    return verify(made, {one.intent: one for one in found}, CATALOG, may_write=may_write)
+
+
+def codes(of: Verdict) -> list[tuple[str, str, str]]:
+    return [(one.code, one.severity, one.intent) for one in of.findings]
+
+
+def test_a_plan_that_does_what_was_asked_is_valid() -> None:
+    of = verdict("list issues", [call("a", "list issues")], does("a", "list_issues"))
+    assert of == Verdict()
+    assert (of.status, of.runs, of.told) == ("valid", True, "")
+
+
+def test_an_operation_that_writes_needs_leave() -> None:
+    steps, found = [call("a", "close issue")], does("a", "close_issue")
+    refused = verdict("close issue", steps, found)
+    assert codes(refused) == [("effect", "critical", "a")]
+    assert (refused.status, refused.runs) == ("invalid", False)
+    assert verdict("close issue", steps, found, may_write=True).status == "valid"
+    made = Decomposition("close issue", tuple(steps), 1.0, "test")
+    assert verify(made, {"a": found}, CATALOG, may_write=["close_issue"]).runs
+    assert not verify(made, {"a": found}, CATALOG, may_write=["other"]).runs
+
+
+def test_an_operation_that_writes_and_is_not_surely_meant_is_looked_at_again() -> None:
+    found = does("a", "close_issue", score=0.65)
+    of = verdict("close issue", [call("a", "close issue")], found, may_write=True)
+    assert (codes(of), of.status) == ([("effect", "error", "a")], "review")
+
+
+def test_writing_once_for_each_of_a_list_must_be_said() -> None:
+    each = does("b", "close_issue", Wire("issue", "a", each=True))
+    for goal, status in (("close issue", "review"), ("close each of them", "valid")):
+        steps = [call("a", "list issues"), call("b", goal, "a")]
+        of = verdict(
+            f"list issues then {goal}", steps, does("a", "list_issues"), each, may_write=True
+        )
+        assert of.status == status
+
+
+def test_a_step_that_speaks_of_a_result_and_does_not_use_it_is_told() -> None:
+    steps = [call("a", "list issues"), call("b", "close it", "a")]
+    of = verdict(
+        "list issues then close it",
+        steps,
+        does("a", "list_issues"),
+        does("b", "close_issue"),
+        may_write=True,
+    )
+    assert codes(of) == [("data_flow", "error", "b")]
+    wired = does("b", "close_issue", Wire("issue", "a"))
+    good = verdict(
+        "list issues then close it", steps, does("a", "list_issues"), wired, may_write=True
+    )
+    assert good.runs
+
+
+def test_a_step_that_only_comes_after_another_is_a_warning() -> None:
+    steps = [call("a", "list issues"), call("b", "list issues", "a")]
+    found = (does("a", "list_issues"), does("b", "list_issues"))
+    of = verdict("list issues then list issues", steps, *found)
+    assert (codes(of), of.runs) == ([("data_flow", "warning", "b")], True)
+
+
+def test_an_answer_that_no_step_uses_is_told() -> None:
+    ask = SubIntent(id="q", goal="Ask user for size", kind="user_input", topic="size")
+    of = verdict("list issues", [ask], does("q", ASK_USER))
+    assert codes(of)[0] == ("data_flow", "error", "q")
+
+
+def test_a_value_that_was_said_and_is_given_to_nobody_is_told() -> None:
+    said = Parameter("number", 7, "7")
+    step = call("a", "list issues 7", params=(said,))
+    of = verdict("list issues 7", [step], does("a", "list_issues"))
+    assert codes(of) == [("value", "error", "a")]
+    made = Decomposition("list issues 7", (step,), 1.0, "test")
+    held = [Parameter("page", 7)]
+    assert verify(made, {"a": does("a", "list_issues")}, CATALOG, params=held).runs
+
+
+def test_values_and_words_of_the_goal_that_no_step_has_are_told() -> None:
+    steps, found = [call("a", "list issues")], does("a", "list_issues")
+    lost = verdict("list issues since 2024-03-11", steps, found)
+    assert ("coverage", "error", "") in codes(lost)
+    assert "'2024-03-11' was said, and no step has it" in lost.told
+    words = verdict("list issues of tenants", steps, found)
+    assert codes(words) == [("coverage", "warning", "")]
+    most = verdict("list cheap flights abroad soon issues", steps, found)
+    assert codes(most) == [("coverage", "error", "")]
+
+
+def test_steps_without_an_operation_keep_a_plan_from_running() -> None:
+    steps = [call("a", "list issues"), call("b", "list issues"), call("c", "list issues")]
+    question = Referral(intent="a", kind="which", question="Which?")
+    of = verdict("list issues", steps, question, NoTool("b", "none fits"))
+    assert {code for code, _, _ in codes(of)} == {"unresolved"}
+    assert of.status == "invalid"
+    assert [one.intent for one in of.findings] == ["a", "b", "c"]
+
+
+GRAVE = Verdict((Concern("coverage", "error", "", "lost 7"),))
+
+
+def test_a_repair_round_hands_the_findings_back_until_the_plan_may_run() -> None:
+    told: list[str] = []
+
+    def make(what: str) -> int:
+        told.append(what)
+        return len(told)
+
+    draft, verdict_ = repaired(make, lambda n: Verdict() if n == 2 else GRAVE)
+    assert (draft, verdict_.runs, told) == (2, True, ["", "goal: lost 7"])
+
+
+def test_repairs_are_bounded_and_end_where_nothing_changes() -> None:
+    drafts: list[int] = []
+
+    def make(_: str) -> int:
+        drafts.append(len(drafts))
+        return len(drafts)
+
+    assert repaired(make, lambda _: GRAVE, rounds=5)[1] is GRAVE
+    assert len(drafts) == 2
+    drafts.clear()
+    changing = [Verdict((Concern("value", "error", "", str(n)),)) for n in range(9)]
+    repaired(make, lambda n: changing[n], rounds=3)
+    assert len(drafts) == 4
+    drafts.clear()
+    repaired(make, lambda _: GRAVE, rounds=0)
+    assert len(drafts) == 1
+    with pytest.raises(InvalidSettings, match="rounds is -1"):
+        repaired(make, lambda _: GRAVE, rounds=-1)
