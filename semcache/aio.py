@@ -25,6 +25,7 @@ from semcache.ports import Outcome, Planned
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema import PromptSchema
+from semcache.runs.here import LOOP
 from semcache.semcache import SemCache
 
 P = ParamSpec("P")
@@ -48,9 +49,12 @@ class _Door:
         Raises:
             StoreUnavailable: this was closed.
         """
-        bound = partial(copy_context().run, function, *args, **kwargs)
+        loop, context = asyncio.get_running_loop(), copy_context()
+        context.run(LOOP.set, loop)
         try:
-            running = asyncio.get_running_loop().run_in_executor(self._pool, bound)
+            running = loop.run_in_executor(
+                self._pool, partial(context.run, function, *args, **kwargs)
+            )
         except RuntimeError as error:
             raise StoreUnavailable("the cache was closed; open it again") from error
         return await running

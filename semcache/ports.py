@@ -504,7 +504,8 @@ class Limits:
     call_timeout_s: float = 30.0
     """Seconds that one operation may take."""
     max_output_bytes: int = 10 * 2**20
-    """Bytes of canonical JSON that one result may have."""
+    """Bytes of canonical JSON that one result may have; all results of a run together: eight times
+    as many."""
     allow_writes: bool = True
     """Whether operations with effect `write` may be called."""
 

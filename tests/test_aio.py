@@ -69,6 +69,30 @@ def test_two_hundred_requests_on_a_cold_cache_are_planned_once() -> None:
     assert sum(answer.planned for answer in answers) == 1
 
 
+# specs: U7
+def test_an_async_operation_runs_on_the_loop_of_the_caller() -> None:
+    loops: list[object] = []
+
+    @operation(effect="read")
+    async def list_reports(city: str) -> list[str]:
+        """List the reports of a city."""
+        loops.append(asyncio.get_running_loop())
+        return [city]
+
+    cache = SemCache.open(
+        catalog=catalog_from(list_reports), embedder=HashEmbedder(), clock=FakeClock()
+    )
+
+    async def main() -> Any:
+        async with AsyncSemCache(cache) as semcache:
+            answer = await semcache.run('List reports with city "c1"')
+            return answer.value, asyncio.get_running_loop()
+
+    value, loop = awaited(main)
+    assert value == {"answer": ["c1"]}
+    assert loops == [loop]
+
+
 def test_a_slow_call_does_not_block_the_loop() -> None:
     release = threading.Event()
 

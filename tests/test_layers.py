@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "wiring": PORTS
     | {"matching", "cache", "planners", "execution", "stores", "models", "sources", "settings"}
     | {"reflection", "responses", "runs", "semcache"},
-    "aio": PORTS | {"answering", "cache", "planners", "matching", "semcache", "settings"},
+    "aio": PORTS | {"runs", "answering", "cache", "planners", "matching", "semcache", "settings"},
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache", "file_errors", "settings"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},

@@ -1,11 +1,14 @@
 """Calling an operation: the only place where code behind a plan runs."""
 
+import asyncio
 import contextvars
+import inspect
 import threading
 import uuid
-from collections.abc import Mapping
+from collections import Counter
+from concurrent.futures import Future
 
-from semcache.canonical import MAX_DEPTH, Json, JsonObject, dumps, plain
+from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Call, Operation
 from semcache.catching import Catching
@@ -17,8 +20,14 @@ from semcache.errors import (
     OperationRefused,
     OutputTooLarge,
 )
+from semcache.execution.budget import Budget, bounded
 from semcache.ports import Limits
+from semcache.runs.here import LOOP
 from semcache.runs.here import node as open_node
+
+MAX_LATE = 8
+"""Calls of one operation that may still run after their timeout, each on a thread that cannot be
+stopped: as many as a plan of tasks starts at the same time by default."""
 
 
 def call(
@@ -30,16 +39,19 @@ def call(
     timeout_s: float,
     node: str,
     key: str = "",
+    budget: Budget | None = None,
 ) -> Json:
     """Return what `operation` gives for the input `given`, as plain JSON of its own.
 
-    It runs on a thread of its own, in a copy of the caller's context variables. One that is too
-    late is left to end by itself: Python has no way to stop it. An operation that wants an
-    idempotency key gets `key`, or one of its own if that is empty.
+    It runs on a thread of its own, in a copy of the caller's context variables; what an `async def`
+    gives is awaited, on the loop of an async caller or one of its own. One that is too late is left
+    to end by itself, where it is no coroutine: Python has no way to stop a thread. An operation
+    that wants an idempotency key gets `key`, or one of its own if that is empty. `budget` counts
+    what the run keeps.
 
     Raises:
-        OperationRefused: it was not called: it writes without leave, has no code, or the input is
-            no object or breaks its schema.
+        OperationRefused: it was not called: it writes without leave, has no code, too many late
+            calls of it still run, or the input is no object or breaks its schema.
         OperationFailed: it raised (the cause is kept), or gave what is not JSON.
         DeadlineExceeded: no answer within `timeout_s`.
         OutputTooLarge: input or output is over the bound.
@@ -56,7 +68,7 @@ def call(
         result = _within(timeout_s, code, values, operation.name, node)
         try:
             what = f"the output of operation {operation.name!r}"
-            output = bounded(result, limits, what=what, node=node)
+            output = bounded(result, limits, what=what, node=node, budget=budget)
         except InvalidJson as error:
             raise OperationFailed(str(error), node=node) from error
         opened.gave(output)
@@ -98,6 +110,12 @@ def _accepted(
 
 
 def _within(timeout_s: float, code: Call, values: JsonObject, name: str, node: str) -> object:
+    if _LATE.of(code) >= MAX_LATE:
+        raise OperationRefused(
+            f"operation {name!r} is not called: {MAX_LATE} calls of it that were too late still "
+            "run; give it a timeout of its own",
+            node=node,
+        )
     attempt = _Attempt(code, values)
     if not attempt.ended_within(timeout_s):
         raise DeadlineExceeded(
@@ -114,6 +132,31 @@ def _within(timeout_s: float, code: Call, values: JsonObject, name: str, node: s
     return attempt.result
 
 
+class _LateCalls:
+    """How many calls of each operation still run although nobody waits. Safe from threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[int] = Counter()
+
+    def of(self, code: Call) -> int:
+        """Return how many late calls of `code` still run."""
+        return self._counts[id(code)]
+
+    def add(self, code: Call, count: int) -> None:
+        """Count a call of `code` that is late (1), or such a one that ended (-1).
+
+        By identity: the thread that runs `code` keeps it alive for as long as it counts.
+        """
+        with self._lock:
+            self._counts[id(code)] += count
+            if not self._counts[id(code)]:
+                del self._counts[id(code)]
+
+
+_LATE = _LateCalls()
+
+
 class _Attempt:
     """One call of foreign code on a thread of its own; keeps whatever it returns or raises."""
 
@@ -123,6 +166,9 @@ class _Attempt:
         self._code = code
         self._values = values
         self._context = contextvars.copy_context()
+        self._lock = threading.Lock()
+        self._late = self._ended = False
+        self._awaited: Future[object] | None = None
         # A daemon, so that an operation that hangs does not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name="semcache-operation", daemon=True)
 
@@ -130,7 +176,14 @@ class _Attempt:
         """Start the call and return whether it ended in time."""
         self._thread.start()
         self._thread.join(min(max(timeout_s, 0), threading.TIMEOUT_MAX))
-        return not self._thread.is_alive()
+        with self._lock:
+            if self._ended:
+                return True
+            self._late = True
+            _LATE.add(self._code, 1)
+        if self._awaited is not None:
+            self._awaited.cancel()
+        return False
 
     @property
     def error(self) -> BaseException | None:
@@ -139,44 +192,22 @@ class _Attempt:
 
     def _run(self) -> None:
         with self._caught:
-            self.result = self._context.run(self._code, self._values)
+            self.result = self._context.run(self._called)
+        with self._lock:
+            self._ended = True
+            if self._late:
+                _LATE.add(self._code, -1)
 
-
-def bounded(value: object, limits: Limits, *, what: str, node: str) -> Json:
-    """Return a plain copy of `value`, if its canonical JSON is within `limits.max_output_bytes`.
-
-    A value too large is refused before it is copied: one that holds the same part over and over
-    (`{"a": "$.x", "b": "$.x"}` in a loop) is small in memory and endless as text.
-
-    Raises:
-        OutputTooLarge: it is over the bound.
-        InvalidJson: it is not JSON.
-    """
-    limit = limits.max_output_bytes
-    if _at_least(value, {}) <= limit:
-        copy = plain(value, what=what)
-        if _size(copy, what) <= limit:
-            return copy
-    raise OutputTooLarge(f"{what} is over {limit:,} bytes of JSON", node=node)
-
-
-def _size(value: Json, what: str) -> int:
-    try:
-        return len(dumps(value).encode())
-    except ValueError as error:  # Python writes no integer of more than 4300 digits
-        raise InvalidJson(f"{what} cannot be written as JSON: {error}") from error
-
-
-def _at_least(value: object, known: dict[int, int], depth: int = 0) -> int:
-    """Return a lower bound of the bytes of `value` as JSON; each shared part is counted once."""
-    if isinstance(value, str):
-        return len(value) + 2
-    if not isinstance(value, (Mapping, list, tuple)):
-        return 1
-    if id(value) in known or depth > MAX_DEPTH:
-        return known.get(id(value), 1)
-    known[id(value)] = 1  # where a cycle closes; what is cyclic or too deep is refused later
-    inner = [*value.keys(), *value.values()] if isinstance(value, Mapping) else value
-    size = 1 + len(inner) + sum(_at_least(item, known, depth + 1) for item in inner)
-    known[id(value)] = size
-    return size
+    def _called(self) -> object:
+        given = self._code(self._values)
+        if not inspect.iscoroutine(given):
+            return given
+        loop = LOOP.get()
+        if loop is None or not loop.is_running():
+            return asyncio.run(given)
+        # What the coroutine asks of us in turn must not wait for the loop that it stands on.
+        LOOP.set(None)
+        self._awaited = asyncio.run_coroutine_threadsafe(given, loop)
+        if self._late:
+            self._awaited.cancel()
+        return self._awaited.result()

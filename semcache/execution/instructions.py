@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from semcache.canonical import Json, JsonObject
 from semcache.errors import ExecutionError, InvalidJson
-from semcache.execution.asking import CALLS, CONDITION
-from semcache.execution.replies import several, verdict
+from semcache.execution.model_calls import CALLS, CONDITION, several, verdict
 from semcache.execution.variables import as_text
 from semcache.plans.program import GENERATE, Instruction
 from semcache.plans.program_inputs import fitted
 
 if TYPE_CHECKING:
-    from semcache.execution.program_run import Run
+    from semcache.execution.program import ProgramRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +35,11 @@ class Done:
     """How long it took, where that was not when its turn came."""
 
 
-def _reasoning(_: "Run", _step: Instruction) -> Done:
+def _reasoning(_: "ProgramRun", _step: Instruction) -> Done:
     return Done()
 
 
-def _assign(run: "Run", step: Instruction) -> Done:
+def _assign(run: "ProgramRun", step: Instruction) -> Done:
     """Set variables; each value is read as it was before the instruction."""
     node = str(step.seq)
     if not step.pairs:
@@ -54,7 +53,7 @@ def _assign(run: "Run", step: Instruction) -> Done:
     return Done(values, output=values)
 
 
-def _call(run: "Run", step: Instruction) -> Done:
+def _call(run: "ProgramRun", step: Instruction) -> Done:
     """Call an operation of the catalog, or the model."""
     node = str(step.seq)
     given: JsonObject = {name: run.value(step, *way) for name, way in step.inputs}
@@ -86,7 +85,7 @@ def _outputs(step: Instruction, result: Json) -> JsonObject:
         raise ExecutionError(f"instruction {node}: {error}", node=node) from error
 
 
-def _jump(run: "Run", step: Instruction) -> Done:
+def _jump(run: "ProgramRun", step: Instruction) -> Done:
     """Go elsewhere, where the model decides if it is asked."""
     if not step.conditional:
         return Done(jump=_seq(step, "target_seq"))
@@ -108,7 +107,7 @@ def _seq(step: Instruction, name: str) -> int:
     return found if isinstance(found, int) else -1
 
 
-HANDLERS: Mapping[str, "Callable[[Run, Instruction], Done]"] = MappingProxyType({
+HANDLERS: Mapping[str, "Callable[[ProgramRun, Instruction], Done]"] = MappingProxyType({
     "assign": _assign,
     "calling": _call,
     "jmp": _jump,

@@ -1,18 +1,279 @@
 """The engine of the program format: instructions, jumps, and variables in between."""
 
-from collections.abc import Iterator, Sequence
+import contextvars
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import MappingProxyType
+from typing import Self
 
+from semcache.canonical import Json, as_object, plain
 from semcache.catalog.catalog import Catalog
-from semcache.errors import InvalidPlan
-from semcache.execution.asking import Asker
-from semcache.execution.program_run import Run
+from semcache.catalog.operation import Operation
+from semcache.errors import (
+    ExecutionError,
+    InvalidInput,
+    InvalidJson,
+    InvalidPlan,
+    SemCacheError,
+    StepLimitExceeded,
+)
+from semcache.events import NodeFinished
+from semcache.execution.budget import Budget, bounded
+from semcache.execution.call import call
+from semcache.execution.instructions import HANDLERS, Done
+from semcache.execution.model_calls import Asker
+from semcache.execution.result import to_text
 from semcache.execution.state import Sink, State
+from semcache.execution.variables import Reader
 from semcache.plans.checks import refuse
 from semcache.plans.finding import Finding
 from semcache.plans.plan import ExecutionPlan
-from semcache.plans.program import GENERATE, GOALS, ProgramPlan, goal
+from semcache.plans.program import GENERATE, GOALS, Instruction, ProgramPlan, goal
 from semcache.plans.program_checks import broken_program
-from semcache.ports import Clock, Limits, Model, Observer, Outcome
+from semcache.ports import Clock, Limits, Model, NodeResult, Observer, Outcome
+
+AHEAD = 16
+"""Instructions after a call that are looked through for calls to start with it."""
+
+
+class ProgramRun:
+    """One execution of one program."""
+
+    def __init__(
+        self,
+        plan: ProgramPlan,
+        *,
+        goal: str,
+        catalog: Catalog,
+        limits: Limits,
+        clock: Clock,
+        observer: Observer,
+        run: str,
+        asker: Asker,
+        workers: int,
+        sink: Sink | None,
+        state: State | None,
+    ) -> None:
+        self.steps = plan.instructions()
+        self.by_seq = {step.seq: step.index for step in reversed(self.steps)}
+        self.fingerprint = plan.fingerprint if sink is not None or state is not None else ""
+        self.goal = goal
+        self.catalog = catalog
+        self.limits = limits
+        self.clock = clock
+        self.observer = observer
+        self.run = run
+        self.asker = asker
+        self.workers = workers
+        self.sink = sink
+        self.reader = Reader(plan.bound, limit=limits.max_output_bytes)
+        self.budget = Budget(limits, clock)
+        self.nodes: list[NodeResult] = []
+        self.variables: Mapping[str, Json] = MappingProxyType({})
+        self.made = 0
+        self.last: int | None = None
+        self.index = 0
+        self.started: dict[int, Future[Done]] = {}
+        self.pool: ThreadPoolExecutor | None = None
+        if state is not None:
+            self.resume(state)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def resume(self, state: State) -> None:
+        """Go on from `state`; InvalidInput if that cannot be."""
+        if state.plan != self.fingerprint:
+            raise InvalidInput(
+                "the state belongs to another plan; `state.branched(plan)` takes it over"
+            )
+        if state.following is None:
+            raise InvalidInput("the state is the end of its run; nothing is left to resume")
+        if state.following not in self.by_seq:
+            raise InvalidInput(f"the state goes on at {state.following}, which the plan has not")
+        self.index = self.by_seq[state.following]
+        self.made = state.steps
+        self.last = state.executed
+        self.variables = MappingProxyType(dict(as_object(plain(state.variables, what="the state"))))
+
+    def outcome(self) -> Outcome:
+        """Run to the end and return what came out."""
+        while self.goal not in self.variables:
+            self.visit(self.instruction())
+        value = self.variables[self.goal]
+        text = value if isinstance(value, str) else to_text(value)
+        return Outcome(value, text, tuple(self.nodes))
+
+    def instruction(self) -> Instruction:
+        """Return the instruction whose turn it is.
+
+        Raises:
+            ExecutionError: the program is over and has not set its goal.
+            StepLimitExceeded, DeadlineExceeded: the budget allows none more.
+        """
+        if self.index >= len(self.steps):
+            last = str(self.steps[-1].seq)
+            raise ExecutionError(
+                f"the program ended after {last} and never set {self.goal!r}", node=last
+            )
+        step = self.steps[self.index]
+        node = str(step.seq)
+        if self.made >= self.limits.max_steps:
+            raise StepLimitExceeded(
+                f"the program took {self.limits.max_steps} steps and set no {self.goal!r}; before "
+                f"instruction {node}",
+                node=node,
+            )
+        self.budget.check(node, at=f"before instruction {node}", what="program")
+        return step
+
+    def visit(self, step: Instruction) -> None:
+        """Run one instruction, record what it did, and go where it leads."""
+        begun = self.clock.monotonic()
+        try:
+            done = self.done(step)
+        except SemCacheError as error:
+            self.report(step, self.clock.monotonic() - begun, type(error).__name__)
+            self.checkpoint(f"{type(error).__name__}: {error}")
+            raise
+        seconds = done.seconds if done.seconds is not None else self.clock.monotonic() - begun
+        self.made += 1
+        self.last = step.seq
+        self.index = step.index + 1 if done.jump is None else self.by_seq[done.jump]
+        self.variables = MappingProxyType({**self.variables, **done.sets})
+        self.nodes.append(NodeResult(str(step.seq), step.call, seconds, done.given, done.output))
+        self.report(step, seconds, "")
+        self.checkpoint("")
+
+    def done(self, step: Instruction) -> Done:
+        """Do one instruction, or wait for it if it was started before its turn."""
+        if step.call:
+            if step.index not in self.started:
+                self.start(step)
+            if (future := self.started.pop(step.index, None)) is not None:
+                return future.result()
+        return HANDLERS[step.type](self, step)
+
+    def report(self, step: Instruction, seconds: float, error: str) -> None:
+        """Tell that an instruction ended; `error`: the class of its error, empty if none."""
+        self.observer(
+            NodeFinished(
+                run=self.run,
+                node=str(step.seq),
+                operation=step.call,
+                step=self.made + (1 if error else 0),
+                seconds=seconds,
+                error=error,
+            )
+        )
+
+    def checkpoint(self, error: str) -> None:
+        """Tell where the run stands; after an error that is where it stood."""
+        if self.sink is None:
+            return
+        over = self.goal in self.variables or self.index >= len(self.steps)
+        self.sink(
+            State(
+                plan=self.fingerprint,
+                steps=self.made,
+                following=None if over else self.steps[self.index].seq,
+                variables=self.variables,
+                executed=self.last,
+                error=error,
+            )
+        )
+
+    # Calls that run at the same time -------------------------------------------------------
+
+    def start(self, first: Instruction) -> None:
+        """Start `first` and the calls after it that need not wait, if there are any."""
+        group = [first, *self.ahead(first)]
+        if len(group) == 1 or self.workers < 2:
+            return
+        if self.pool is None:
+            self.pool = ThreadPoolExecutor(self.workers, thread_name_prefix="semcache-program")
+        for step in group:
+            context = contextvars.copy_context()
+            self.started[step.index] = self.pool.submit(context.run, self.timed, step)
+
+    def ahead(self, first: Instruction) -> Iterator[Instruction]:
+        """Yield the calls right after `first` whose results cannot depend on their order.
+
+        Only calls that read: a write must not happen before an earlier call has succeeded. None
+        beyond an instruction that is no call, that ends the run, or that is beyond the step budget
+        or `AHEAD`: a long chain of calls is not read through at each of them.
+        """
+        if not self.reads(first):
+            return
+        written = set(first.sets)
+        last = first.index + min(self.limits.max_steps - self.made, AHEAD)
+        previous = first
+        for step in self.steps[first.index + 1 : last]:
+            if not self.reads(step) or self.goal in previous.sets:
+                return
+            if not written.intersection(self.names(step)) and step.index not in self.started:
+                yield step
+            written.update(step.sets)
+            previous = step
+
+    def reads(self, step: Instruction) -> bool:
+        """Return whether an instruction calls what changes nothing."""
+        if not step.call:
+            return False
+        return step.call == GENERATE or self.catalog.get(step.call).effect == "read"
+
+    def names(self, step: Instruction) -> set[str]:
+        """Return the variables that an instruction reads."""
+        return {
+            variable.name
+            for name in step.read
+            for _, variable in self.reader.read(step.parameters[name], (*step.inside, name))
+        }
+
+    def timed(self, step: Instruction) -> Done:
+        """Do one instruction before its turn, and say how long it took."""
+        begun = self.clock.monotonic()
+        done = HANDLERS[step.type](self, step)
+        seconds = self.clock.monotonic() - begun
+        return Done(done.sets, done.jump, done.given, done.output, seconds)
+
+    # What handlers need --------------------------------------------------------------------
+
+    def value(self, step: Instruction, *way: str) -> Json:
+        """Return a parameter of `step` with its references replaced; null if it is not there."""
+        found: Json = step.parameters
+        for name in way:
+            found = found.get(name) if isinstance(found, dict) else None
+        return self.reader.resolved(found, (*step.inside, *way), self.variables, str(step.seq))
+
+    def called(self, operation: Operation, given: Json, catalog: Catalog, node: str) -> Json:
+        """Return what an operation gives, called within what is left of the budget."""
+        return call(
+            operation,
+            given,
+            catalog=catalog,
+            limits=self.limits,
+            timeout_s=self.budget.call_s(),
+            node=node,
+            budget=self.budget,
+        )
+
+    def kept(self, value: Json, step: Instruction) -> Json:
+        """Return a value that the program made itself.
+
+        Raises:
+            OutputTooLarge, ExecutionError: it is over the bounds, or no JSON.
+        """
+        node = str(step.seq)
+        try:
+            what = f"what instruction {node} sets"
+            return bounded(value, self.limits, what=what, node=node, budget=self.budget)
+        except InvalidJson as error:
+            raise ExecutionError(str(error), node=node) from error
 
 
 class ProgramEngine:
@@ -84,7 +345,7 @@ class ProgramEngine:
         refuse(broken_program(plan, catalog, goals=self._goals, known=known))
         asker = Asker(self._model, observer, clock, run)
         refuse(tuple(_without_model(plan)) if self._model is None else ())
-        execution = Run(
+        execution = ProgramRun(
             plan,
             goal=goal(plan.instructions(), self._goals),
             catalog=catalog,

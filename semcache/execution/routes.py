@@ -1,24 +1,103 @@
 """The engine of the routes format: one node after the other, from the start to an end."""
 
-from semcache.canonical import Json, JsonObject, as_object
+from semcache.canonical import Json, JsonObject, Pointer, as_object
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
     ExecutionError,
+    ExpressionError,
     InvalidJson,
     InvalidPlan,
+    OutputTooLarge,
     SemCacheError,
     StepLimitExceeded,
 )
 from semcache.events import NodeFinished
-from semcache.execution.budget import Budget
-from semcache.execution.call import bounded, call
+from semcache.execution.budget import Budget, bounded
+from semcache.execution.call import call
 from semcache.execution.result import to_text
-from semcache.execution.scope import Scope
 from semcache.plans.checks import refuse
+from semcache.plans.expressions import evaluate, reads
+from semcache.plans.paths import LAST_RESULT, is_expression, literal, parse
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.route_checks import broken_routes
 from semcache.plans.routes import START, RoutePlan, is_end, route_of
 from semcache.ports import Clock, Limits, NodeResult, Observer, Outcome
+
+
+class Scope:
+    """What the nodes of a running plan have left behind. Of one run, on one thread."""
+
+    __slots__ = ("_budget", "_data", "_grown", "_last", "_limit", "_results")
+
+    def __init__(self, data: frozenset[Pointer], *, budget: Budget, limit: int) -> None:
+        """Keep where values were bound, the time that is left, and how large one value may be."""
+        self._data = data
+        self._budget = budget
+        self._limit = limit
+        self._grown = 0
+        self._results: JsonObject = {}
+        self._last: Json = None
+
+    def keep(self, node: str, result: Json) -> None:
+        """Keep `result` as what `node` gave last."""
+        self._results[node] = result
+        self._last = result
+
+    def value(self, expression: str, node: str) -> Json:
+        """Return what `expression` gives over the results so far; null for what is not there.
+
+        Raises:
+            ExpressionError: it cannot be read, or looks at too much; the error names `node`.
+            DeadlineExceeded: the time of the run is over.
+        """
+        try:
+            parsed = parse(expression)
+            root = self._results
+            if LAST_RESULT in reads(parsed):
+                root = {**root, LAST_RESULT: self._last}
+            at = f"in an expression of {node!r}"
+            return evaluate(parsed, root, check=lambda: self._budget.check(node, at=at))
+        except ExpressionError as error:
+            raise ExpressionError(f"node {node!r}: {error}", node=node) from error
+
+    def holds(self, condition: str, node: str) -> bool:
+        """Return whether `condition` is truthy: not null, false, 0 or empty. Raises as `value`."""
+        return bool(self.value(condition, node))
+
+    def resolved(self, value: Json, at: Pointer) -> Json:
+        """Return `value`, which stands at `at` in the plan, with every expression in it replaced.
+
+        What stands at or below bound data is returned as it is.
+
+        Raises:
+            ExpressionError, DeadlineExceeded: as `value`.
+            OutputTooLarge: what its expressions make is over the bound of one value.
+        """
+        self._grown = 0
+        return self._resolved(value, at)
+
+    def _resolved(self, value: Json, at: Pointer) -> Json:
+        if at in self._data:
+            return value
+        match value:
+            case str():
+                return self._text(value, str(at[0]))
+            case dict():
+                return {key: self._resolved(item, (*at, key)) for key, item in value.items()}
+            case list():
+                return [self._resolved(item, (*at, i)) for i, item in enumerate(value)]
+            case _:
+                return value
+
+    def _text(self, text: str, node: str) -> Json:
+        if not is_expression(text):
+            return literal(text)
+        found = self.value(text, node)
+        # Counted as it grows: a thousand parts of a text are gigabytes before they are one value.
+        self._grown += len(found) if isinstance(found, (str, list, dict)) else 0
+        if self._grown > self._limit:
+            raise OutputTooLarge(f"node {node!r} reads over {self._limit:,} bytes", node=node)
+        return found
 
 
 class RoutesEngine:
@@ -76,7 +155,7 @@ class _Run:
         self.observer = observer
         self.run = run
         self.budget = Budget(limits, clock)
-        self.scope = Scope(plan.data)
+        self.scope = Scope(plan.data, budget=self.budget, limit=limits.max_output_bytes)
         self.nodes: list[NodeResult] = []
 
     def outcome(self) -> Outcome:
@@ -93,7 +172,7 @@ class _Run:
                 f"the plan took {self.limits.max_steps} steps and reached no end; before {name!r}",
                 node=name,
             )
-        self.budget.check(name, before=repr(name))
+        self.budget.check(name, at=f"before {name!r}")
 
     def visit(self, name: str) -> str:
         """Run one node and return the one that it leads to; empty after an end."""
@@ -122,13 +201,15 @@ class _Run:
             limits=self.limits,
             timeout_s=self.budget.call_s(),
             node=name,
+            budget=self.budget,
         )
         return given, result
 
     def variables(self, name: str, node: JsonObject) -> Json:
         values = self.scope.resolved(node.get("vars") or {}, (name, "vars"))
         try:
-            return bounded(values, self.limits, what=f"the `vars` of {name!r}", node=name)
+            what = f"the `vars` of {name!r}"
+            return bounded(values, self.limits, what=what, node=name, budget=self.budget)
         except InvalidJson as error:
             raise ExecutionError(str(error), node=name) from error
 

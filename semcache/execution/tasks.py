@@ -21,13 +21,11 @@ from semcache.errors import (
     StepLimitExceeded,
 )
 from semcache.events import NodeFinished
-from semcache.execution.budget import Budget
-from semcache.execution.call import bounded, call
-from semcache.execution.compensation import undo
+from semcache.execution.budget import Budget, bounded
+from semcache.execution.call import call
 from semcache.execution.result import to_text
-from semcache.execution.retry import Retry, idempotency_key
-from semcache.execution.schedule import Schedule
-from semcache.execution.task_scope import TaskScope
+from semcache.execution.retry import Retry, idempotency_key, undo
+from semcache.execution.task_scope import Schedule, TaskScope
 from semcache.plans.checks import refuse
 from semcache.plans.lifting import lifted
 from semcache.plans.plan import ExecutionPlan
@@ -219,7 +217,7 @@ class _Run:
         self, pool: ThreadPoolExecutor | None, task: Task, given: JsonObject, attempt: int
     ) -> None:
         """Let a task run in `pool`, or run it here and now."""
-        self.budget.check(task.id, before=repr(task.id))
+        self.budget.check(task.id, at=f"before {task.id!r}")
         job = _Job(task, given, attempt, self.clock.monotonic())
         if pool is None:
             self.running[_ended(partial(self.call, job))] = job
@@ -229,11 +227,23 @@ class _Run:
     def call(self, job: _Job) -> Json:
         """Return what the operation of a task gives; on a thread of the pool."""
         return self.called(
-            job.task.service, job.given, job.task.id, self.limits, self.budget.call_s()
+            job.task.service,
+            job.given,
+            job.task.id,
+            self.limits,
+            self.budget.call_s(),
+            budget=self.budget,
         )
 
     def called(
-        self, name: str, given: JsonObject, node: str, limits: Limits, timeout_s: float
+        self,
+        name: str,
+        given: JsonObject,
+        node: str,
+        limits: Limits,
+        timeout_s: float,
+        *,
+        budget: Budget | None = None,
     ) -> Json:
         operation = self.catalog.get(name)
         return call(
@@ -244,6 +254,7 @@ class _Run:
             timeout_s=timeout_s,
             node=node,
             key=idempotency_key(self.identity, node, given) if operation.idempotency_key else "",
+            budget=budget,
         )
 
     # Collecting -------------------------------------------------------------------------------

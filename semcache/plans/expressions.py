@@ -6,12 +6,14 @@ values than its budget. Nothing that stands in the document is ever read as an e
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
-from semcache.canonical import Json, same
+from semcache.canonical import Json, leaves, same
 from semcache.errors import ExpressionError
 
 MAX_VISITS = 1_000_000  # values that one evaluation may look at; `$..*..*` squares a document
+CHECKED = 1_000  # values that are looked at between two looks at the clock: about a millisecond
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +144,17 @@ Expression: TypeAlias = Literal | Not | AllOf | AnyOf | Comparison | Path
 """Anything that has a value over a document."""
 
 
-def evaluate(expression: Expression, root: Json) -> Json:
+def evaluate(
+    expression: Expression, root: Json, *, check: Callable[[], None] | None = None
+) -> Json:
     """Return the value of `expression` over the document `root`; parts are shared with it.
+
+    `check` is called now and then, and ends it by raising.
 
     Raises:
         ExpressionError: it looks at more than a million values.
     """
-    return _value(expression, _View(root, root, [0]))
+    return _value(expression, _View(root, root, _Visits(check)))
 
 
 def reads(expression: Expression) -> Iterator[str]:
@@ -181,20 +187,37 @@ def _read_by_path(path: Path) -> Iterator[str]:
                 yield from reads(selector.condition) if isinstance(selector, Filter) else ()
 
 
+class _Visits:
+    """How many values one evaluation has looked at."""
+
+    __slots__ = ("_check", "_count", "_due")
+
+    def __init__(self, check: Callable[[], None] | None) -> None:
+        self._check = check
+        self._count = 0
+        self._due = CHECKED
+
+    def add(self, count: int) -> None:
+        self._count += count
+        if self._count > MAX_VISITS:
+            raise ExpressionError(
+                f"an expression looks at more than {MAX_VISITS:,} values; narrow its path"
+            )
+        if self._check is not None and self._count >= self._due:
+            self._due = self._count + CHECKED
+            self._check()
+
+
 @dataclass(frozen=True, slots=True)
 class _View:
     root: Json
     item: Json
     """What `@` means."""
-    visits: list[int]
-    """A single count, shared by the views of one evaluation."""
+    visits: _Visits
+    """Shared by the views of one evaluation."""
 
     def visit(self, count: int) -> None:
-        self.visits[0] += count
-        if self.visits[0] > MAX_VISITS:
-            raise ExpressionError(
-                f"an expression looks at more than {MAX_VISITS:,} values; narrow its path"
-            )
+        self.visits.add(count)
 
 
 def _value(expression: Expression, view: _View) -> Json:
@@ -203,7 +226,10 @@ def _value(expression: Expression, view: _View) -> Json:
         case Path():
             return _found(expression, view)
         case Comparison(left=left, operator=operator, right=right):
-            return COMPARISONS[operator](_value(left, view), _value(right, view))
+            one, other = _value(left, view), _value(right, view)
+            if isinstance(one, (list, dict)) and isinstance(other, (list, dict)):
+                view.visit(_weight(one))  # compared to their depth
+            return COMPARISONS[operator](one, other)
         case AllOf(parts=parts):
             return all(_value(part, view) for part in parts)
         case AnyOf(parts=parts):
@@ -269,6 +295,11 @@ def _children(selector: Selector, value: Json, view: _View) -> list[Json]:
         case Filter(condition=condition):
             inner = _inner(value)
             return [i for i in inner if _value(condition, _View(view.root, i, view.visits))]
+
+
+def _weight(value: Json) -> int:
+    """Return how many values stand in `value`, at most as many as may be visited."""
+    return sum(1 for _ in islice(leaves(value), MAX_VISITS))
 
 
 def _inner(value: Json) -> list[Json]:

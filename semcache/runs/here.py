@@ -1,6 +1,7 @@
 """Where the running code stands in a run tree, carried across threads and async by a context."""
 
 import uuid
+from asyncio import AbstractEventLoop
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -43,6 +44,10 @@ class Here:
 
 
 _HERE: ContextVar[Here | None] = ContextVar("semcache_here", default=None)
+
+LOOP: ContextVar[AbstractEventLoop | None] = ContextVar("semcache_loop", default=None)
+"""The loop of an async caller, where coroutines of operations run: what they share with the rest
+of the program (clients, locks) belongs to it."""
 
 
 def here() -> Here | None:

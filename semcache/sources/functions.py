@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, get_args, get_type_hints, overload
@@ -175,16 +175,16 @@ class _Bridge:
         Raises:
             InvalidOperation: its signature cannot be described.
         """
-        if inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
+        if inspect.isasyncgenfunction(fn):
             raise InvalidOperation(
-                f"operation {name!r} is asynchronous; expected a plain function: wrap it, "
-                "for instance by `asyncio.run`"
+                f"operation {name!r} is an asynchronous generator; expected a function that "
+                "returns, or an `async def` that does"
             )
         hints = _hints(fn, name)
         return cls(fn, name, _model(fn, name, hints), _adapter(hints))
 
     def __call__(self, values: JsonObject) -> object:
-        """Return what the function returns for `values`.
+        """Return what the function returns for `values`: a coroutine, of an `async def`.
 
         Raises:
             OperationRefused: `values` do not fit the signature; the function was not called.
@@ -197,6 +197,12 @@ class _Bridge:
             ) from error
         given = {name: getattr(arguments, _field(name)) for name in values}
         value = self.fn(**given)
+        return self._awaited(value) if inspect.iscoroutine(value) else self._converted(value)
+
+    async def _awaited(self, value: Coroutine[object, object, object]) -> object:
+        return self._converted(await value)
+
+    def _converted(self, value: object) -> object:
         if self.result is None:
             return value
         converted: object = self.result.dump_python(value, mode="json", warnings="error")

@@ -1,5 +1,6 @@
 """One call of an operation."""
 
+import asyncio
 import contextvars
 import threading
 from typing import Any
@@ -15,8 +16,10 @@ from semcache.errors import (
     OperationRefused,
     OutputTooLarge,
 )
-from semcache.execution.call import bounded, call
+from semcache.execution.budget import bounded
+from semcache.execution.call import MAX_LATE, call
 from semcache.ports import Limits
+from semcache.runs.here import LOOP
 from semcache.sources.functions import catalog_from, operation
 
 WHO = contextvars.ContextVar("WHO", default="nobody")
@@ -146,3 +149,66 @@ def test_an_operation_that_takes_a_key_gets_the_one_that_is_given_or_one_of_its_
     given: JsonObject = {"item": "tea"}
     assert call(order, given, key="k1", **ways) == ["tea", "k1"]
     assert call(order, given, **ways) != call(order, given, **ways)
+
+
+def test_an_operation_whose_late_calls_still_run_is_not_called_again() -> None:
+    released, ended = threading.Event(), threading.Semaphore(0)
+
+    def hang(_: JsonObject) -> None:
+        released.wait()
+        ended.release()
+
+    catalog = Catalog([Operation("hang", "", {}, effect="read", call=hang)])
+    for _ in range(MAX_LATE):
+        with pytest.raises(DeadlineExceeded):
+            called(catalog, "hang", call_timeout_s=0.001)
+    with pytest.raises(OperationRefused, match="8 calls of it that were too late still run"):
+        called(catalog, "hang", call_timeout_s=0.001)
+    released.set()
+    assert all(ended.acquire(timeout=10) for _ in range(MAX_LATE))
+
+
+# specs: U7
+def test_a_coroutine_is_awaited_before_the_call_ends() -> None:
+    @operation(effect="read")
+    async def double(limit: int) -> int:
+        await asyncio.sleep(0)
+        return limit * 2
+
+    assert called(catalog_from(double), "double", {"limit": 4}) == 8
+
+
+def test_a_coroutine_runs_on_the_loop_of_an_async_caller() -> None:
+    loops: list[object] = []
+
+    @operation(effect="read")
+    async def where() -> None:
+        loops.append(asyncio.get_running_loop())
+
+    async def caller() -> object:
+        loop = asyncio.get_running_loop()
+        LOOP.set(loop)
+        await asyncio.to_thread(called, catalog_from(where), "where")
+        return loop
+
+    assert loops == [asyncio.run(caller())]
+
+
+def test_a_coroutine_that_is_too_late_is_cancelled() -> None:
+    ends: list[str] = []
+
+    @operation(effect="read")
+    async def hang() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ends.append("cancelled")
+            raise
+
+    async def caller() -> None:
+        LOOP.set(asyncio.get_running_loop())
+        with pytest.raises(DeadlineExceeded):
+            await asyncio.to_thread(called, catalog_from(hang), "hang", call_timeout_s=0.01)
+
+    asyncio.run(caller())
+    assert ends == ["cancelled"]

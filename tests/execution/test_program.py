@@ -546,3 +546,19 @@ def traced(steps: list[JsonObject], replies: list[bool], *, workers: int) -> Any
     except (ExecutionError, InvalidPlan) as error:
         return str(error), states
     return outcome.value, outcome.nodes, states
+
+
+def test_what_a_program_sets_is_bounded_together(run: Run) -> None:
+    sets = {f"x{i}": "y" * 900 for i in range(9)}
+    with pytest.raises(OutputTooLarge, match="over 8,000 bytes"):
+        run(step(0, "assign", **sets), step(1, "assign", final_answer="1"), max_output_bytes=1000)
+
+
+def test_texts_inside_one_value_are_bounded_before_they_are_made(run: Run) -> None:
+    steps = [
+        step(0, "assign", x="y" * 900),
+        step(1, "assign", many=["${x}!"] * 9),
+        step(2, "assign", final_answer="1"),
+    ]
+    with pytest.raises(OutputTooLarge, match="a text grows over 1,000 bytes"):
+        run(*steps, max_output_bytes=1000)

@@ -22,7 +22,8 @@ from semcache.errors import (
     StepLimitExceeded,
 )
 from semcache.events import NodeFinished
-from semcache.execution.routes import RoutesEngine
+from semcache.execution.budget import Budget
+from semcache.execution.routes import RoutesEngine, Scope
 from semcache.plans.document import DocumentPlan
 from semcache.plans.routes import RoutePlan
 from semcache.ports import Limits, Outcome
@@ -412,3 +413,81 @@ def test_any_plan_ends_with_an_outcome_or_a_typed_error(body: dict[str, Any]) ->
     except (ExecutionError, InvalidPlan):
         return
     assert outcome.nodes[-1].node == "end"
+
+
+@pytest.fixture
+def scope() -> Scope:
+    budget = Budget(Limits(), FakeClock())
+    scope = Scope(frozenset({("b", "input", "name")}), budget=budget, limit=1000)
+    scope.keep("start_node", {"year": 2024})
+    scope.keep("a", {"rows": [{"n": 1}, {"n": 2}]})
+    return scope
+
+
+def test_expressions_read_results_by_node_and_the_last_one(scope: Scope) -> None:
+    assert scope.value("$.start_node.year", "b") == 2024
+    assert scope.value("$.a.rows[*].n", "b") == [1, 2]
+    assert scope.value("$._lstt.rows.size()", "b") == 2
+    assert scope.value("$.nowhere", "b") is None
+
+
+def test_a_later_result_of_a_node_replaces_the_one_before(scope: Scope) -> None:
+    scope.keep("a", 5)
+    assert scope.value("$.a", "b") == 5
+
+
+def test_a_condition_holds_unless_it_is_null_false_zero_or_empty(scope: Scope) -> None:
+    assert scope.holds("$.a.rows", "b")
+    assert not scope.holds("$.a.none", "b")
+    assert not scope.holds("$.a.rows[?(@.n > 9)]", "b")
+
+
+def test_expressions_are_replaced_at_any_depth_but_not_in_data(scope: Scope) -> None:
+    value = scope.resolved(
+        {"name": "$.a", "x": [{"y": "$.start_node.year"}], "z": "$$.a", "n": 1}, ("b", "input")
+    )
+    assert value == {"name": "$.a", "x": [{"y": 2024}], "z": "$.a", "n": 1}
+
+
+def test_an_expression_that_cannot_be_read_names_the_node(scope: Scope) -> None:
+    with pytest.raises(ExpressionError, match="node 'b': ") as raised:
+        scope.resolved(["$."], ("b", "input"))
+    assert raised.value.node == "b"
+
+
+class TickingClock(FakeClock):
+    """A clock on which each look takes a hundredth of a second."""
+
+    def monotonic(self) -> float:
+        self.advance(0.01)
+        return super().monotonic()
+
+
+def test_the_deadline_is_looked_at_inside_an_expression(catalog: Catalog) -> None:
+    rows: Json = [{"x": x} for x in range(400)]
+    body = plan(call("echo", rows=rows), {"all": "$.a.rows[?($.a.rows.size() > @.x)]"})
+    body["a"] = call("echo", "b", rows=rows)
+    body["b"] = call("echo", slow="$.a.rows[?($.a.rows[?(@.x > 5)].size() > @.x)]")
+    limits = Limits(timeout_s=1)
+    with pytest.raises(DeadlineExceeded, match="in an expression of 'b'") as raised:
+        RoutesEngine().execute(
+            RoutePlan.from_dict(body),
+            catalog=catalog,
+            limits=limits,
+            clock=TickingClock(),
+            observer=RecordingObserver(),
+        )
+    assert raised.value.node == "b"
+
+
+def test_parts_of_a_text_are_refused_before_they_are_one_value(execute: Execute) -> None:
+    body = plan(call("much", bytes=900), {str(i): "$.a.limit(899)" for i in range(3)})
+    with pytest.raises(OutputTooLarge, match="'end' reads over 1,000 bytes"):
+        execute(body, max_output_bytes=1000)
+
+
+def test_the_results_of_a_run_are_bounded_together(execute: Execute) -> None:
+    loop = plan(call("much", "a", bytes=900))
+    with pytest.raises(OutputTooLarge, match="results of this run are over 8,000 bytes") as raised:
+        execute(loop, max_output_bytes=1000)
+    assert raised.value.node == "a"

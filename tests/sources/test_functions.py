@@ -4,7 +4,7 @@ import datetime as dt
 import enum
 import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -206,8 +206,8 @@ def unjson(zone: dt.tzinfo) -> None: ...
 def callback(hook: Callable[[], int]) -> None: ...
 
 
-async def later(limit: int) -> int:
-    return limit
+async def stream(limit: int) -> AsyncIterator[int]:
+    yield limit
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ async def later(limit: int) -> int:
         (undefined, "annotations of operation 'undefined' cannot be read"),
         (unjson, "'unjson' has a type that JSON cannot carry"),
         (callback, "'callback' has a type that JSON cannot carry"),
-        (later, "'later' is asynchronous"),
+        (stream, "'stream' is an asynchronous generator"),
         (functools.partial(positional, 5), "is no function"),
         (5, "is no function"),
     ],

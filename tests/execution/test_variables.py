@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from semcache.canonical import Json
 from semcache.errors import ExecutionError
-from semcache.execution.arithmetic import computed, is_arithmetic, number
+from semcache.execution.variables import computed, is_arithmetic, number
 from semcache.plans.variables import pieces
 
 
