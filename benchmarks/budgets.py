@@ -43,8 +43,8 @@ from tqdm import tqdm
 from semcache import Hit, Parameter, PlanCache, __version__
 from semcache.errors import EmbeddingError
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
-from semcache.stores.codec import encode
-from semcache.stores.disk import DiskStore
+from semcache.stores.disk.store import DiskStore
+from semcache.stores.records import encode
 from semcache.testing import HashEmbedder
 
 TENANT = "default"

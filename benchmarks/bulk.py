@@ -23,8 +23,9 @@ from semcache.matching.content import embedded_text
 from semcache.ports import Record
 from semcache.prompts.template import TemplateText
 from semcache.settings import Settings
-from semcache.stores.disk import DiskStore
-from semcache.stores.memory import MemoryIndex, MemoryStore
+from semcache.stores.disk.store import DiskStore
+from semcache.stores.memory import MemoryStore
+from semcache.stores.vectors.matrix import MemoryIndex
 from semcache.testing import FakeClock, HashEmbedder
 
 STAND_INS = Shape("zqverb", "zqmeasure", "zqentity", "zqgroup", "zqparty")

@@ -43,8 +43,9 @@ from tqdm import tqdm
 
 from semcache import Hit, Parameter, PlanCache, __version__
 from semcache.settings import Settings
-from semcache.stores.memory import MemoryIndex, MemoryStore
-from semcache.stores.postgres import PostgresStore
+from semcache.stores.memory import MemoryStore
+from semcache.stores.postgres.store import PostgresStore
+from semcache.stores.vectors.matrix import MemoryIndex
 from semcache.testing import HashEmbedder
 from semcache.upkeep.migrate import migrate
 from semcache.wiring import SystemClock

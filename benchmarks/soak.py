@@ -27,8 +27,8 @@ from curves import Workload, options, write_json
 from load import place, store
 
 from semcache import Hit, PlanCache
-from semcache.stores.disk import DiskStore
-from semcache.stores.faiss import FaissIndex
+from semcache.stores.disk.store import DiskStore
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.upkeep.verify import verify
 
 REPORT_S = 1.0

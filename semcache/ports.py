@@ -226,7 +226,7 @@ class Use:
     last_s: float
     """Epoch seconds of the last use, or of its creation."""
     worth: float
-    """The order of eviction, least first; see `stores.worth`."""
+    """The order of eviction, least first; see `stores.eviction`."""
 
 
 @dataclass(frozen=True, slots=True)

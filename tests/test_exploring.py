@@ -15,8 +15,8 @@ from semcache.plans.codec import decode
 from semcache.ports import Limits, Planned, PlanRequest
 from semcache.semcache import SemCache
 from semcache.settings import Settings
-from semcache.stores.faiss import FaissIndex
 from semcache.stores.memory import MemoryStore
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling
 

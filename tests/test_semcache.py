@@ -44,9 +44,9 @@ from semcache.prompts.parameter import Parameter
 from semcache.semcache import SemCache
 from semcache.settings import Settings
 from semcache.sources.functions import catalog_from, operation
-from semcache.stores.disk import DiskStore
-from semcache.stores.faiss import FaissIndex
+from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
 from tests.calling import calling
 

@@ -19,7 +19,7 @@ from semcache.sources.auth import Auth
 from semcache.sources.functions import load
 from semcache.sources.mcp import McpServer, McpServers
 from semcache.sources.openapi import OpenApiService
-from semcache.stores.directory import existing
+from semcache.stores.disk.directory import existing
 from semcache.wiring import open_plan_cache
 
 

@@ -13,9 +13,9 @@ from semcache.commands.options import add_command, add_common, add_database, add
 from semcache.commands.output import WRONG, print_json, print_pairs
 from semcache.errors import InvalidInput
 from semcache.settings import Settings
-from semcache.stores.directory import existing
-from semcache.stores.faiss import FaissIndex
-from semcache.stores.shelf import VIEWS, Shelf
+from semcache.stores.disk.directory import existing
+from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.upkeep.check import sound
 from semcache.upkeep.compact import compact
 from semcache.upkeep.doctor import examine, examine_database
@@ -98,7 +98,7 @@ def _verify(options: argparse.Namespace) -> int:
     if not settings.database:
         settings = replace(settings, directory=existing(options.directory))
     there = settings.encryption_key or settings.database  # no snapshots of its own beside it
-    shelf = None if there else Shelf(options.directory / VIEWS)
+    shelf = None if there else SnapshotDirectory(options.directory / VIEWS)
     with closing(open_store(settings)) as store:
         done = verify(
             store,

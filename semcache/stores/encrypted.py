@@ -13,7 +13,7 @@ from semcache.canonical import Json, dumps, loads
 from semcache.errors import InvalidJson, StoreCorrupt, WrongKey
 from semcache.ports import PAGE, UNBOUNDED, Bounds, Change, PlanStore, Put, Record, Room, Use
 from semcache.stores.cipher import Cipher
-from semcache.stores.codec import check_record, check_text, decode, encode
+from semcache.stores.records import check_record, check_text, decode, encode
 
 MARK_TENANT, MARK = "\ncipher", "cipher"
 """Where a store says that it is encrypted; no caller's tenant has a line break."""

@@ -1,4 +1,4 @@
-"""A store and an index that live as long as the process."""
+"""A store that lives as long as the process."""
 
 import heapq
 import threading
@@ -6,9 +6,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
 
 from semcache.errors import StoreUnavailable
 from semcache.forks import Forked, follow_forks
@@ -21,13 +18,10 @@ from semcache.ports import (
     Record,
     Room,
     Use,
-    Vector,
-    Vectors,
 )
-from semcache.stores.codec import check_record, check_text
-from semcache.stores.rows import TIE, Rows
-from semcache.stores.vectors import checked_vector
-from semcache.stores.worth import largest, replaced, surplus, unused, used
+from semcache.stores.eviction import largest, replaced, surplus, unused, used
+from semcache.stores.records import check_record, check_text
+from semcache.stores.vectors.ranking import checked_vector
 
 KEPT_CHANGES = 100_000  # changes that `changes` can tell; whoever is further behind scans
 
@@ -346,13 +340,3 @@ class MemoryStore(Forked):
         self._number += 1
         self._log.append(Change(self._number, tenant, id, kind))
         return self._number
-
-
-class MemoryIndex(Rows):
-    """Exact search with numpy alone, as `ports.VectorIndex` promises."""
-
-    def near(self, rows: Vectors, query: Vector, count: int) -> NDArray[np.int64]:
-        """Return the places of the best rows; see `Rows`."""
-        scores = rows @ query
-        last = np.partition(scores, len(rows) - count)[len(rows) - count]
-        return np.flatnonzero(scores >= last - TIE)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from semcache.cache.views import NOTE
 from semcache.ports import Clock, PlanStore
-from semcache.stores.directory import existing
-from semcache.stores.disk import DiskStore
+from semcache.stores.disk.directory import existing
+from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
+from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import unlocked
-from semcache.stores.shelf import VIEWS, Shelf
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def compact(directory: str | Path, *, clock: Clock, encryption_key: str = "") ->
     with closing(unlocked(plain, encryption_key, what=repr(str(directory)))) as store:
         expired = sum(_expire(store, tenant, clock.now()) for tenant in store.tenants())
         named = {t for t in store.tenants() if store.get_note(t, NOTE) is not None}
-        snapshots = Shelf(directory / VIEWS).keep(named)
+        snapshots = SnapshotDirectory(directory / VIEWS).keep(named)
         plain.shrink()
     return Compacted(expired, snapshots, before, room(directory))
 

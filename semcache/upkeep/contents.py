@@ -13,8 +13,8 @@ from semcache.errors import (
 )
 from semcache.matching.content import embedded_text
 from semcache.ports import Clock, Embedder, PlanStore, Record
-from semcache.stores.faiss import FaissIndex
-from semcache.stores.shelf import Shelf
+from semcache.stores.disk.snapshots import SnapshotDirectory
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.upkeep.check import Check
 from semcache.upkeep.verify import Problem, verify
 
@@ -29,7 +29,7 @@ class Contents:
     store: PlanStore
     clock: Clock
     embedder: Embedder | None
-    shelf: Shelf | None
+    shelf: SnapshotDirectory | None
     """Where snapshots are that belong to the store; None: it has none of its own."""
     repair: bool
     """Whether to put right what can be."""

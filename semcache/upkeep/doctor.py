@@ -14,15 +14,15 @@ from semcache.errors import (
     WrongKey,
 )
 from semcache.ports import Clock, Embedder, PlanStore
-from semcache.stores.disk import DiskStore
+from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
+from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import unlocked
-from semcache.stores.shelf import VIEWS, Shelf
 from semcache.upkeep.check import Check
 from semcache.upkeep.contents import Contents
 from semcache.upkeep.files import Files
 
 if TYPE_CHECKING:
-    from semcache.stores.postgres import PostgresStore
+    from semcache.stores.postgres.store import PostgresStore
 
 APART_S = 2.0
 """Seconds that the clocks of machines may differ: leases, by which plans are made once, last 10."""
@@ -49,7 +49,7 @@ def examine(
         embedder=embedder,
         key=encryption_key,
         repair=repair,
-        shelf=None if encryption_key else Shelf(Path(directory) / VIEWS),
+        shelf=None if encryption_key else SnapshotDirectory(Path(directory) / VIEWS),
     )
     return tuple(doctor.examine())
 
@@ -89,7 +89,7 @@ class _Doctor:
     key: str
     repair: bool
     """Whether to put right what can be."""
-    shelf: Shelf | None
+    shelf: SnapshotDirectory | None
     """Where snapshots are that belong to the store; None: it has none of its own."""
 
     def examine(self) -> Iterator[Check]:
@@ -117,7 +117,7 @@ class _Doctor:
 
     def examine_database(self, database: str, schema: str) -> Iterator[Check]:
         """Look at a database and all that is in the store there."""
-        from semcache.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
+        from semcache.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
 
         try:
             plain = PostgresStore.open(database, schema=schema)

@@ -15,8 +15,8 @@ from semcache.errors import (
     StoreError,
 )
 from semcache.ports import Clock
-from semcache.stores.directory import DATABASE, MANIFEST
-from semcache.stores.disk import DiskStore
+from semcache.stores.disk.directory import DATABASE, MANIFEST
+from semcache.stores.disk.store import DiskStore
 from semcache.upkeep.check import Check
 from semcache.upkeep.compact import room
 
@@ -108,7 +108,7 @@ class Files:
 
     def database(self) -> Check:
         """Check that the database is whole; repaired by moving it aside and beginning a new one."""
-        from semcache.stores.database import damage  # noqa: PLC0415 - imports diskcache
+        from semcache.stores.disk.database import damage  # noqa: PLC0415 - imports diskcache
 
         try:
             wrong = damage(self.directory / DATABASE)

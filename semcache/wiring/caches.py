@@ -17,8 +17,8 @@ from semcache.prompts.redaction import Redact
 from semcache.responses.cache import Responses
 from semcache.settings import Settings
 from semcache.stores.cipher import Cipher
-from semcache.stores.disk_responses import DiskResponses
-from semcache.stores.responses import MemoryResponses
+from semcache.stores.disk.responses import DiskResponses
+from semcache.stores.memory_responses import MemoryResponses
 from semcache.wiring.clock import SystemClock
 from semcache.wiring.models import open_embedder
 from semcache.wiring.parts import check_parts

@@ -14,12 +14,12 @@ from semcache.ports import (
     VectorIndex,
 )
 from semcache.settings import Settings
-from semcache.stores.disk import DiskStore
+from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
+from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import unlocked
-from semcache.stores.faiss import FaissIndex
 from semcache.stores.frozen import FrozenStore
 from semcache.stores.memory import MemoryStore
-from semcache.stores.shelf import VIEWS, Shelf
+from semcache.stores.vectors.faiss_index import FaissIndex
 
 
 def open_store(settings: Settings) -> PlanStore:
@@ -52,7 +52,7 @@ def open_snapshots(settings: Settings) -> Snapshots | None:
     """Return where views are kept; what is encrypted or in a server is read anew."""
     if settings.directory is None or settings.encryption_key or _searches_there(settings):
         return None
-    return Shelf(settings.directory / VIEWS)
+    return SnapshotDirectory(settings.directory / VIEWS)
 
 
 def searching(
@@ -61,7 +61,7 @@ def searching(
     """Return what makes the index of a tenant."""
     if not _searches_there(settings):
         return lambda _: FaissIndex()
-    from semcache.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
+    from semcache.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
 
     store = store.beneath if isinstance(store, FrozenStore) else store
     assert isinstance(store, PostgresStore)  # noqa: S101 - `open_store` opened it, with no key
@@ -80,7 +80,7 @@ def snapshot_note(folder: Path) -> str:
 
 def _database(settings: Settings) -> PlanStore:
     try:
-        from semcache.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
+        from semcache.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise MissingExtra(
             f"a cache in PostgreSQL needs {error.name or 'psycopg'!r}; install `semcache[postgres]`"

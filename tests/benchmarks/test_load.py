@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from semcache.stores.disk import DiskStore
+from semcache.stores.disk.store import DiskStore
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

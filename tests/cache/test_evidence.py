@@ -7,7 +7,7 @@ import pytest
 from semcache import Miss, PlanCache
 from semcache.cache.evidence import EvidenceNotes
 from semcache.errors import StoreUnavailable
-from semcache.stores.disk import DiskStore
+from semcache.stores.disk.store import DiskStore
 from semcache.testing import FakeClock, HashEmbedder
 from tests.cache.learning import evidence, plan, plan_it
 

@@ -43,8 +43,8 @@ from semcache.events import (
 from semcache.ports import Vectors
 from semcache.prompts.parameter import Parameter
 from semcache.settings import Settings
-from semcache.stores.faiss import FaissIndex
 from semcache.stores.memory import MemoryStore
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 from tests.calling import calling, given_input
 

@@ -13,7 +13,7 @@ import pytest
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import JsonObject
-from semcache.stores.database import damage
+from semcache.stores.disk.database import damage
 from semcache.testing import HashEmbedder
 from tests.calling import calling
 

@@ -23,8 +23,8 @@ from semcache.matching.pair import Side
 from semcache.ports import Record
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import Slot, TemplateText
-from semcache.stores.disk import DiskStore
-from semcache.stores.faiss import FaissIndex
+from semcache.stores.disk.store import DiskStore
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling
 

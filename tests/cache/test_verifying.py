@@ -13,8 +13,8 @@ from semcache.planners.model.verifier import ModelVerifier
 from semcache.ports import Verification, Verifier
 from semcache.prompts.parameter import Parameter
 from semcache.settings import Settings
-from semcache.stores.faiss import FaissIndex
 from semcache.stores.memory import MemoryStore
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
 from tests.calling import calling
 

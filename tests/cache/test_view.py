@@ -13,9 +13,9 @@ from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.views import Views
 from semcache.ports import Record
-from semcache.stores.disk import DiskStore
-from semcache.stores.faiss import FaissIndex
+from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling
 

@@ -9,8 +9,8 @@ from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.plans.program import ProgramPlan
 from semcache.ports import Limits
 from semcache.sources.graph import MAX_RELATIONSHIPS, Graph
-from semcache.stores.faiss import FaissIndex
-from semcache.stores.memory import MemoryIndex
+from semcache.stores.vectors.faiss_index import FaissIndex
+from semcache.stores.vectors.matrix import MemoryIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 
 FACTS = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from semcache.stores.disk import DiskStore
+from semcache.stores.disk.store import DiskStore
 from semcache.testing import make_record
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from semcache.responses.cache import Responses
 from semcache.settings import Settings
 from semcache.sources.functions import catalog_from, operation
 from semcache.stores.cipher import Cipher
-from semcache.stores.disk import DiskStore
-from semcache.stores.disk_responses import DiskResponses
+from semcache.stores.disk.responses import DiskResponses
+from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import EncryptedStore, unlocked
 from semcache.stores.memory import MemoryStore
 from semcache.testing import (

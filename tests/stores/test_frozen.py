@@ -15,7 +15,7 @@ import pytest
 from semcache import Catalog, PlanCache, SemCache, Settings
 from semcache.cache.found import Hit
 from semcache.errors import ForeignDirectory, InvalidInput, StoreUnavailable
-from semcache.stores.disk import DiskStore
+from semcache.stores.disk.store import DiskStore
 from semcache.stores.frozen import FrozenStore
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, make_record, same_records
@@ -123,7 +123,7 @@ def test_a_log_that_was_not_merged_is_told_with_the_way_out(
     filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = (
-        "import os, sys; from semcache.stores.disk import DiskStore; "
+        "import os, sys; from semcache.stores.disk.store import DiskStore; "
         "from semcache.testing import make_record; "
         "DiskStore.open(sys.argv[1]).put(make_record('late')); os._exit(0)"
     )

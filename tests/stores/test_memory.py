@@ -1,7 +1,8 @@
 from pathlib import Path
 
 from semcache.ports import Bounds, PlanStore, VectorIndex
-from semcache.stores.memory import MemoryIndex, MemoryStore
+from semcache.stores.memory import MemoryStore
+from semcache.stores.vectors.matrix import MemoryIndex
 from semcache.testing import PlanStoreContract, VectorIndexContract, make_record
 
 

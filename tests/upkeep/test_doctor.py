@@ -14,8 +14,8 @@ import pytest
 
 from semcache import PlanCache
 from semcache.errors import WeightsUnavailable
-from semcache.stores.disk import DiskStore
-from semcache.stores.shelf import Shelf
+from semcache.stores.disk.snapshots import SnapshotDirectory
+from semcache.stores.disk.store import DiskStore
 from semcache.testing import FakeClock, HashEmbedder, make_record
 from semcache.upkeep.check import Check, sound
 from semcache.upkeep.doctor import examine
@@ -170,11 +170,13 @@ def test_a_snapshot_that_is_wrong_is_found_and_forgotten(kept: Path, clock: Fake
     with closing(DiskStore.open(kept)) as store:
         checksum = store.get_note("acme", "snapshot")
         assert checksum is not None
-        snapshot = Shelf(kept / "views").load("acme", checksum)
+        snapshot = SnapshotDirectory(kept / "views").load("acme", checksum)
         assert snapshot is not None
         (known, *_) = [record.id for record in store.scan("acme")]
         snapshot.index.remove(known)
-        Shelf(kept / "views").save("acme", snapshot.content, snapshot.index, change=snapshot.change)
+        SnapshotDirectory(kept / "views").save(
+            "acme", snapshot.content, snapshot.index, change=snapshot.change
+        )
     check = looked(kept, clock)["index"]
     assert (check.level, "does not find it by its own vector" in check.what) == ("broken", True)
     assert looked(kept, clock, repair=True)["index"].repaired

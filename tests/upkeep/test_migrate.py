@@ -9,7 +9,7 @@ from semcache import PlanCache
 from semcache.errors import InvalidInput
 from semcache.ports import PlanStore, Record
 from semcache.settings import Settings
-from semcache.stores.disk import DiskStore
+from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, make_record
 from semcache.upkeep.migrate import Migrated, migrate

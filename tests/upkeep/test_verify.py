@@ -9,8 +9,9 @@ from semcache import PlanCache
 from semcache.cache.entry import from_record
 from semcache.canonical import spelled
 from semcache.ports import PlanStore, Record
-from semcache.stores.disk import DiskStore
-from semcache.stores.memory import MemoryIndex, MemoryStore
+from semcache.stores.disk.store import DiskStore
+from semcache.stores.memory import MemoryStore
+from semcache.stores.vectors.matrix import MemoryIndex
 from semcache.testing import FakeClock, HashEmbedder
 from semcache.upkeep.verify import Verified, verify
 

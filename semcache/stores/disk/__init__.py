@@ -1,0 +1,1 @@
+"""A store in a directory, in tables of SQLite."""

@@ -1,0 +1,165 @@
+"""Records and notes as text that tells whether it is still what was written.
+
+    <sha256 of everything after this line>
+    {"change":…,"cost_s":…,"created_s":…,…,"vector":"<base64 of little-endian float32>"}
+    <body>
+
+Only the head is JSON of ours: the body is JSON text already, and escaping it into a JSON string
+makes reading a record three times as slow.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections import OrderedDict
+
+import numpy as np
+
+from semcache.canonical import JsonObject
+from semcache.errors import InvalidInput
+from semcache.forks import Lock
+from semcache.ports import Record, Vector
+from semcache.stores.vectors.ranking import checked_vector
+
+_SEAL = 65  # hex digits and a line feed
+
+
+def check_text(*texts: str) -> None:
+    """Return if all `texts` can be stored.
+
+    Raises:
+        InvalidInput: one of them holds a lone surrogate.
+    """
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput(
+                f"text to be stored holds a lone surrogate at {error.start}; "
+                "expected valid Unicode text"
+            ) from error
+
+
+def check_record(record: Record) -> None:
+    """Return if all text of `record` can be stored.
+
+    Raises:
+        InvalidInput: some of it holds a lone surrogate.
+    """
+    check_text(record.tenant, record.id, *record.keys, *record.labels, record.body)
+
+
+def seal(text: str) -> str:
+    """Return valid `text` below a line with its checksum."""
+    return f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}"
+
+
+def unseal(sealed: bytes) -> str:
+    """Return the text that `seal` was given.
+
+    Raises:
+        ValueError: these are not the bytes that were written.
+    """
+    text = sealed[_SEAL:]
+    if hashlib.sha256(text).hexdigest().encode() + b"\n" != sealed[:_SEAL]:
+        raise ValueError("the checksum is not that of the content")
+    return text.decode()
+
+
+def encode(record: Record) -> str:
+    """Return `record` as sealed text.
+
+    Raises:
+        InvalidVector: a vector of the wrong shape or dtype, or not finite.
+    """
+    head: JsonObject = {
+        "change": record.change,
+        "cost_s": record.cost_s,
+        "created_s": record.created_s,
+        "embedder": record.embedder,
+        "expires_s": record.expires_s,
+        "id": record.id,
+        "keys": list(record.keys),
+        "labels": list(record.labels),
+        "tenant": record.tenant,
+        "vector": _vector_text(record.vector),
+    }
+    return seal(json.dumps(head, separators=(",", ":")) + "\n" + record.body)
+
+
+def decode(sealed: bytes) -> Record:
+    """Return the record that `encode` was given.
+
+    Raises:
+        ValueError: these are not the bytes that were written.
+    """
+    head, _, body = unseal(sealed).partition("\n")
+    # The checksum vouches for the fields and their types; a `match` would cost half as much again.
+    fields = json.loads(head)
+    return Record(
+        tenant=fields["tenant"],
+        id=fields["id"],
+        keys=tuple(fields["keys"]),
+        labels=tuple(fields["labels"]),
+        body=body,
+        vector=_vector(fields["vector"]),
+        embedder=fields["embedder"],
+        created_s=fields["created_s"],
+        expires_s=fields["expires_s"],
+        change=fields["change"],
+        cost_s=fields.get("cost_s", 1.0),  # not told before there were bounds by worth
+    )
+
+
+CHANGE_AT = (_SEAL, 40)
+"""Where the bytes begin that say the change of a record, and how many are enough."""
+
+
+def change_of(head: bytes) -> int:
+    """Return the change of the record whose sealed text has `head` at `CHANGE_AT`; 0 if unknown."""
+    found = _CHANGE.match(head)
+    return int(found[1]) if found else 0
+
+
+_CHANGE = re.compile(rb'\{"change":([0-9]+),')
+
+
+class Decoder:
+    """Decodes records, and keeps the last ones by checksum, so that each is decoded once.
+
+    It keeps about 2.5 KB a record beside its body. Safe from several threads.
+    """
+
+    def __init__(self, kept: int) -> None:
+        self._kept = kept
+        self._lock = Lock()
+        # Not a dict, which takes ever longer to find its first item when that is deleted again
+        # and again.
+        self._records: OrderedDict[bytes, Record] = OrderedDict()
+
+    def decode(self, sealed: bytes) -> Record:
+        """Return the record that `encode` was given.
+
+        Raises:
+            ValueError: these are not the bytes that were written.
+        """
+        checksum = sealed[:_SEAL]
+        record = self._records.get(checksum)
+        if record is None:
+            record = decode(sealed)
+            with self._lock:
+                self._records[checksum] = record
+                if len(self._records) > self._kept:
+                    self._records.popitem(last=False)
+        return record
+
+
+def _vector_text(vector: Vector | None) -> str | None:
+    if vector is None:
+        return None
+    return base64.b64encode(checked_vector(vector, None).astype("<f4").tobytes()).decode()
+
+
+def _vector(text: str | None) -> Vector | None:
+    return None if text is None else np.frombuffer(base64.b64decode(text), dtype="<f4")

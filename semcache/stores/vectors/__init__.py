@@ -1,0 +1,1 @@
+"""Nearest vectors, and the files that keep them."""

@@ -1,0 +1,223 @@
+import json
+import sqlite3
+import stat
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+
+import diskcache
+import pytest
+
+from semcache.errors import (
+    ForeignDirectory,
+    InvalidInput,
+    NewerFormat,
+    StoreCorrupt,
+    StoreUnavailable,
+)
+from semcache.ports import Bounds
+from semcache.stores.disk.store import DiskStore
+from semcache.testing import make_record, same_records
+
+Connect = Callable[[Path], AbstractContextManager[sqlite3.Connection]]
+
+
+class TestOpening:
+    def test_making_a_store_touches_nothing_before_it_is_used(self, tmp_path: Path) -> None:
+        DiskStore(tmp_path / "store").close()
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_new_directory_is_marked_and_its_owners_alone(self, tmp_path: Path) -> None:
+        DiskStore.open(tmp_path / "a" / "store").close()
+        directory = tmp_path / "a" / "store"
+        manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+        assert (manifest["format"], manifest["version"]) == ("semcache-store", 1)
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+        assert set(modes.values()) == {0o600}
+
+    def test_an_empty_directory_becomes_a_store(self, tmp_path: Path) -> None:
+        with closing(DiskStore.open(tmp_path)) as store:
+            assert store.count("acme") == 0
+
+    @pytest.mark.parametrize("name", ["notes.txt", "cache.db", ".hidden", "sub"])
+    def test_a_directory_with_something_else_in_it_is_left_alone(
+        self, tmp_path: Path, name: str
+    ) -> None:
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+        with pytest.raises(ForeignDirectory, match=f"{name!r}.*name an empty"):
+            DiskStore.open(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+
+    def test_another_diskcache_is_not_taken_over(self, tmp_path: Path) -> None:
+        diskcache.Cache(str(tmp_path)).close()
+        with pytest.raises(ForeignDirectory):
+            DiskStore.open(tmp_path, repair=True)
+
+    @pytest.mark.parametrize(
+        "manifest", [b"", b"\xff", b"{", b"[]", b'{"format":"other","version":1}', b'{"version":1}']
+    )
+    def test_a_manifest_that_is_not_ours_is_left_alone(
+        self, tmp_path: Path, manifest: bytes
+    ) -> None:
+        (tmp_path / "manifest.json").write_bytes(manifest)
+        with pytest.raises(ForeignDirectory, match=r"manifest\.json"):
+            DiskStore.open(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+    def test_a_file_is_no_directory(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        for path in (tmp_path / "file", tmp_path / "file" / "store"):
+            with pytest.raises(ForeignDirectory, match="not a directory"):
+                DiskStore.open(path)
+
+    def test_a_newer_format_is_refused_with_the_way_out(self, stored: Path) -> None:
+        newer = {"format": "semcache-store", "version": 2}
+        (stored / "manifest.json").write_text(json.dumps(newer), encoding="utf-8")
+        with pytest.raises(NewerFormat, match=r"has format 2.*upgrade semcache"):
+            DiskStore.open(stored)
+
+    def test_what_a_process_left_that_died_while_claiming_is_no_obstacle(
+        self, tmp_path: Path
+    ) -> None:
+        (tmp_path / "manifest.jsonab12.tmp").write_text("{", encoding="utf-8")
+        DiskStore.open(tmp_path).close()
+
+    def test_a_directory_that_cannot_be_written_is_unavailable(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object, **__: object) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        # Tests may run as root, whom no file mode stops.
+        monkeypatch.setattr(Path, "mkdir", refuse)
+        with pytest.raises(StoreUnavailable, match="Permission denied"):
+            DiskStore.open(tmp_path / "store")
+
+    def test_a_path_that_diskcache_would_change_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ELSEWHERE", "x")
+        with pytest.raises(InvalidInput, match="ELSEWHERE"):
+            DiskStore.open(tmp_path / "$ELSEWHERE")
+        assert not (tmp_path / "x").exists()
+
+
+class TestTrouble:
+    def test_a_locked_database_is_unavailable_and_nothing_is_lost(
+        self, stored: Path, database: Connect
+    ) -> None:
+        with (
+            closing(DiskStore(stored, busy_timeout_s=0.05)) as store,
+            database(stored) as connection,
+        ):
+            store.count("acme")
+            connection.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreUnavailable, match="locked"):
+                store.put(make_record("d"))
+            assert store.get("acme", "a") is not None
+            connection.execute("ROLLBACK")
+            assert store.put(make_record("d")).change == 4
+
+    def test_a_database_locked_at_opening_is_unavailable(
+        self, stored: Path, database: Connect
+    ) -> None:
+        with database(stored) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreUnavailable, match="locked"):
+                DiskStore.open(stored, busy_timeout_s=0.05)
+
+    def test_a_read_only_database_is_unavailable_for_writing_alone(self, stored: Path) -> None:
+        with closing(DiskStore.open(stored)) as store:
+            store._opened.db()._sql("PRAGMA query_only = 1")
+            with pytest.raises(StoreUnavailable, match="read-only"):
+                store.put(make_record("d"))
+            assert store.get("acme", "a") is not None
+            store._opened.db()._sql("PRAGMA query_only = 0")
+            store.put(make_record("d"))
+
+    def test_a_read_only_database_is_unavailable_at_opening(
+        self, stored: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        connect = sqlite3.connect
+
+        def read_only(path: Path, **options: object) -> sqlite3.Connection:
+            return connect(f"file:{path}?mode=ro", uri=True, **options)  # type: ignore[call-overload, no-any-return]
+
+        monkeypatch.setattr(sqlite3, "connect", read_only)
+        with pytest.raises(StoreUnavailable, match="read-only"):
+            DiskStore.open(stored)
+
+    def test_a_full_disk_is_unavailable_and_leaves_no_half(self, stored: Path) -> None:
+        with closing(DiskStore.open(stored)) as store:
+            pages = store._opened.db()._sql("PRAGMA page_count").fetchone()[0]
+            store._opened.db()._sql(f"PRAGMA max_page_count = {pages}")
+            with pytest.raises(StoreUnavailable, match="full"):
+                store.put(make_record("d", keys=("schema:s",), body='"' + "x" * 100_000 + '"'))
+            assert [r.id for r in store.find("acme", "schema:s")] == ["c", "b", "a"]
+            assert (store.count("acme"), store.last_change()) == (3, 3)
+            store._opened.db()._sql(f"PRAGMA max_page_count = {pages + 1000}")
+            store.put(make_record("d"))
+
+    def test_a_store_whose_tables_are_gone_is_corrupt(self, stored: Path) -> None:
+        with closing(DiskStore.open(stored)) as store:
+            store._opened.db()._sql("DROP TABLE Cache")
+            with pytest.raises(StoreCorrupt, match=r"no such table.*repair=True"):
+                store.get("acme", "a")
+
+    def test_a_failure_in_the_middle_of_a_put_leaves_nothing(
+        self, stored: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise sqlite3.OperationalError("interrupted")
+
+        with closing(DiskStore.open(stored)) as store:
+            monkeypatch.setattr(store._opened.db(), "point", fail)
+            with pytest.raises(StoreUnavailable, match="interrupted"):
+                store.put(make_record("a", keys=("new",)), bounds=Bounds(1))
+            monkeypatch.undo()
+            assert same_records(store.get("acme", "a"), store.scan("acme")[0])
+            assert list(store.find("acme", "new")) == []
+            assert (store.count("acme"), store.last_change()) == (3, 3)
+            assert store.put(make_record("d")).change == 4
+
+    def test_a_key_that_is_not_unicode_is_bad_input(self, stored: Path) -> None:
+        with closing(DiskStore.open(stored)) as store, pytest.raises(InvalidInput):
+            store.get("\ud800", "a")
+
+
+class TestRepair:
+    def test_a_database_that_is_none_is_corrupt_and_says_the_way_out(self, stored: Path) -> None:
+        (stored / "cache.db").write_bytes(b"not a database at all" * 100)
+        with pytest.raises(StoreCorrupt, match="repair=True"):
+            DiskStore.open(stored)
+        assert (stored / "cache.db").read_bytes().startswith(b"not a")
+
+    def test_repairing_keeps_the_damaged_files_and_begins_anew(
+        self, stored: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for number in (1, 2):
+            (stored / "cache.db").write_bytes(b"not a database at all" * 100)
+            with closing(DiskStore.open(stored, repair=True)) as store:
+                assert store.count("acme") == 0
+                assert f"damaged-{number}" in store.repaired
+                store.put(make_record("a"))
+            assert (stored / f"damaged-{number}" / "cache.db").read_bytes().startswith(b"not a")
+        assert "was damaged" in caplog.text
+
+    def test_repairing_finds_a_page_that_opening_does_not_look_at(self, tmp_path: Path) -> None:
+        with closing(DiskStore.open(tmp_path / "store")) as store:
+            for i in range(200):
+                store.put(make_record(f"{i}"))
+        path = tmp_path / "store" / "cache.db"
+        content = bytearray(path.read_bytes())
+        content[40 * 4096 : 80 * 4096] = b"\xff" * (40 * 4096)
+        path.write_bytes(content)
+        with closing(DiskStore.open(tmp_path / "store")) as store, pytest.raises(StoreCorrupt):
+            store.scan("acme")
+        with closing(DiskStore.open(tmp_path / "store", repair=True)) as store:
+            assert (store.count("acme"), "damaged-1" in store.repaired) == (0, True)
+
+    def test_repairing_what_is_whole_changes_nothing(self, stored: Path) -> None:
+        with closing(DiskStore.open(stored, repair=True)) as store:
+            assert (store.count("acme"), store.repaired) == (3, "")

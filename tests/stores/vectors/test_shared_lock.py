@@ -1,0 +1,70 @@
+import contextlib
+import threading
+
+from semcache.stores.vectors.shared_lock import SharedLock
+
+
+def test_readers_are_inside_together() -> None:
+    lock, both = SharedLock(), threading.Barrier(2)
+
+    def read() -> None:
+        with lock.reading():
+            both.wait(timeout=10)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    read()
+    reader.join(timeout=10)
+    assert not both.broken
+
+
+def test_a_writer_waits_for_readers_and_holds_back_new_ones() -> None:
+    lock, steps, writing = SharedLock(), list[str](), threading.Event()
+
+    def write() -> None:
+        writing.set()
+        with lock.writing():
+            steps.append("written")
+
+    def read() -> None:
+        with lock.reading():
+            steps.append("read")
+
+    threads = [threading.Thread(target=write), threading.Thread(target=read)]
+    with lock.reading():
+        threads[0].start()
+        assert writing.wait(timeout=10)
+        while threads[0].is_alive() and not lock._writers:  # until the writer stands in line
+            pass
+        threads[1].start()
+        steps.append("first")
+    for thread in threads:
+        thread.join(timeout=10)
+    assert steps == ["first", "written", "read"]
+
+
+def test_writers_are_inside_alone() -> None:
+    lock, total = SharedLock(), [0]
+
+    def write() -> None:
+        for _ in range(200):
+            with lock.writing():
+                before = total[0]
+                with_others = threading.get_ident()  # anything that may switch threads
+                total[0] = before + bool(with_others)
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=10)
+    assert total == [800]
+
+
+def test_a_failure_inside_lets_the_next_in() -> None:
+    lock = SharedLock()
+    for enter in (lock.reading, lock.writing, lock.writing):
+        with contextlib.suppress(KeyError), enter():
+            raise KeyError
+    with lock.writing():
+        assert lock._writing
