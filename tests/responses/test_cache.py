@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from semcache.responses.cache import ABSENT, Metrics, Response, Responses
 from semcache.canonical import Json
 from semcache.errors import InvalidInput, InvalidJson, InvalidSettings, StoreUnavailable
 from semcache.events import ResponseLookedUp, TierFailed
 from semcache.ports import Room
+from semcache.responses.cache import ABSENT, Metrics, Response, Responses
 from semcache.stores.memory_responses import MemoryResponses
 from semcache.testing import FakeClock, RecordingObserver
 
