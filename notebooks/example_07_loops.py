@@ -10,9 +10,9 @@ they are said to take, so that the output is the same each time. Offline.
 from semcache import SemCache, Settings
 from semcache.catalog.catalog import Catalog
 from semcache.ports import Completion
-from semcache.reflection import Prompt, Reflection
 from semcache.runs.creation import agent
 from semcache.runs.here import node
+from semcache.runs.reflection import Prompt, Reflection
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 
 TICKETS = [

@@ -12,7 +12,7 @@ from typing import Any
 from semcache import SemCache, operation
 from semcache.catalog.catalog import Catalog
 from semcache.errors import NotInRun
-from semcache.runs.revision import revise
+from semcache.runs.creation import revise
 from semcache.runs.spawning import SpawnRequest
 from semcache.runs.tools import TOOLS, Introspection
 from semcache.testing import FakeClock, HashEmbedder

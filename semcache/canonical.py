@@ -104,8 +104,15 @@ _ENCODER = json.JSONEncoder(
 
 
 def dumps(value: Json) -> str:
-    """Return the canonical text of `value`: sorted keys, no spaces, finite numbers only."""
-    return _ENCODER.encode(value)
+    """Return the canonical text of `value`: sorted keys, no spaces, finite numbers only.
+
+    Raises:
+        InvalidJson: `value` is no JSON after all: a cycle, NaN, an integer without end.
+    """
+    try:
+        return _ENCODER.encode(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidJson(f"a value cannot be written as JSON: {error}") from error
 
 
 def spelled(value: Json) -> str:

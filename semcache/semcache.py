@@ -44,13 +44,13 @@ from semcache.ports import (
 )
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
-from semcache.reflection import Reflection
 from semcache.responses.cache import Responses
 from semcache.runs.creation import workflow
 from semcache.runs.here import Here, Open, OpenRun
-from semcache.runs.node import Node
 from semcache.runs.recorder import Runs
+from semcache.runs.reflection import Reflection
 from semcache.runs.tools import Introspection
+from semcache.runs.tree import Node
 from semcache.settings import Settings, directory_of
 
 P = ParamSpec("P")

@@ -35,17 +35,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "responses": PORTS | {"cache", "forks", "settings"},
     "runs": PORTS,
     "planners": PORTS | {"runs"},
-    "reflection": PORTS | {"planners", "runs"},
     "execution": PORTS | {"runs"},
     "stores": PORTS | {"forks"},
     "models": PORTS,
     "sources": PORTS | {"file_errors"},
-    "answering": PORTS | {"cache", "planners", "reflection", "runs"},
-    "semcache": PORTS
-    | {"answering", "cache", "planners", "reflection", "responses", "runs", "settings"},
+    "answering": PORTS | {"cache", "planners", "runs"},
+    "semcache": PORTS | {"answering", "cache", "planners", "responses", "runs", "settings"},
     "wiring": PORTS
     | {"matching", "cache", "planners", "execution", "stores", "models", "sources", "settings"}
-    | {"reflection", "responses", "runs", "semcache"},
+    | {"responses", "runs", "semcache"},
     "aio": PORTS | {"runs", "answering", "cache", "planners", "matching", "semcache", "settings"},
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache", "file_errors", "settings"},

@@ -21,10 +21,9 @@ from semcache.planners.questions import Interview
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Outcome
-from semcache.reflection import Attempt, Failed, Reflection, Verdict
 from semcache.runs.here import here
-from semcache.runs.redacted import redacted_json
-from semcache.runs.redaction import kept
+from semcache.runs.redaction import kept, redacted_json
+from semcache.runs.reflection import Attempt, Failed, Reflection, Verdict
 
 _FAULTS = (ExpressionError, StepLimitExceeded, OperationRefused)
 """What a plan does that is not the plan of its prompt; an operation may fail for any reason."""

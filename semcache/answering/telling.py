@@ -10,9 +10,9 @@ from semcache.events import Event, Phase, PhaseFinished
 from semcache.ports import Clock
 from semcache.runs.here import Here, OpenRun
 from semcache.runs.here import node as open_node
-from semcache.runs.node import Node
 from semcache.runs.recorder import Runs
-from semcache.runs.redacted import redacted_event
+from semcache.runs.redaction import redacted_event
+from semcache.runs.tree import Node
 
 
 class Telling:

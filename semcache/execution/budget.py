@@ -80,8 +80,8 @@ def bounded(
 def _size(value: Json, what: str) -> int:
     try:
         return len(dumps(value).encode())
-    except ValueError as error:  # Python writes no integer of more than 4300 digits
-        raise InvalidJson(f"{what} cannot be written as JSON: {error}") from error
+    except InvalidJson as error:  # Python writes no integer of more than 4300 digits
+        raise InvalidJson(f"{what}: {error}") from error
 
 
 def _at_least(value: object, known: dict[int, int], depth: int = 0) -> int:

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from semcache.runs.node import Node
-from semcache.runs.tree import Run
+from semcache.runs.tree import Node, Run
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -1,6 +1,7 @@
-"""What kind of failure an error is: told by its type and its status, never by its words."""
+"""What kind of failure an error is: told by its status, its type, and last by listed words."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -70,16 +71,35 @@ _STATUSES: dict[int, Fault] = {
 _QUOTA = frozenset({"insufficient_quota", "quota_exceeded", "billing_hard_limit_reached"})
 
 
+_WORDS: tuple[tuple[re.Pattern[str], Fault], ...] = (
+    (re.compile(r"\brate limit"), "rate"),
+    (re.compile(r"\b(?:authentication|unauthorized)\b"), "auth"),
+    (re.compile(r"\bquota exceeded\b"), "quota"),
+    (re.compile(r"\b(?:validation|parse|parsing|schema|json)\b"), "validation"),
+    (re.compile(r"\b(?:timeout|timed out)\b"), "timeout"),
+)
+"""The words of groundswell's document, in its order. Not the numbers and `network` of its code: a
+message that "took 4010 ms" is no 401."""
+
+
 def fault_of(error: BaseException) -> Fault:
     """Return what kind of failure `error` is: the first that it, or what caused it, tells.
 
-    A status (`status`, `status_code`, or that of a `response`) says more than a type.
+    A status (`status`, `status_code`, or that of a `response`) says more than a type, and a type
+    more than the message, which decides only where nothing else does.
     """
-    for each in causes(error):
-        fault = _of_one(each)
-        if fault != "other":
-            return fault
+    chain = tuple(causes(error))
+    for tell in (_of_one, _of_words):
+        for each in chain:
+            fault = tell(each)
+            if fault != "other":
+                return fault
     return "other"
+
+
+def _of_words(error: BaseException) -> Fault:
+    said = str(error).lower()
+    return next((fault for words, fault in _WORDS if words.search(said)), "other")
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -101,6 +121,9 @@ def _of_one(error: BaseException) -> Fault:
     status = _status(error)
     if status is not None:
         return _STATUSES.get(status, "passing" if status >= 500 else "other")
+    # Clients that are not imported here (httpx, openai, requests) name their timeouts alike.
+    if any("Timeout" in base.__name__ for base in type(error).__mro__):
+        return "timeout"
     return next((fault for types, fault in _TYPES if isinstance(error, types)), "other")
 
 

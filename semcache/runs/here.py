@@ -1,7 +1,9 @@
 """Where the running code stands in a run tree, carried across threads and async by a context."""
 
+import inspect
 import uuid
 from asyncio import AbstractEventLoop
+from collections.abc import Callable
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -218,3 +220,12 @@ def node(name: str, kind: NodeKind = "step", *, given: object = None) -> Open:
 def told(error: BaseException) -> str:
     """Return class and message of an error."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def is_async(work: Callable[..., object]) -> bool:
+    """Return whether `work` gives a coroutine: an `async def`, also one of an object's `__call__`.
+
+    What it does happens when that is awaited: a node around the call alone would be over by then.
+    """
+    call = getattr(work, "__call__", None)  # noqa: B004 - how an instance is called is asked for
+    return inspect.iscoroutinefunction(work) or inspect.iscoroutinefunction(call)

@@ -1,12 +1,15 @@
-"""What may be kept of a value: no secrets, and not too much of it."""
+"""What may be kept of a value or event: no secrets, not what a caller hides, not too much."""
 
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from semcache.canonical import MAX_DEPTH, Json, JsonObject
+from semcache.events import Event
+from semcache.prompts.redaction import Redact, checked
 
 HIDDEN: Final = "<redacted>"
 """What stands in the place of a secret."""
@@ -120,3 +123,39 @@ def _scalar(value: float | bool | None) -> Json:  # noqa: FBT001 - a value, not 
     if isinstance(value, int) and value.bit_length() > 64:
         return f"<integer of {value.bit_length():,} bits>"
     return value
+
+
+SAID = frozenset(["name", "input", "output", "error", "notes", "reason", "details", "what"])
+"""Fields of events that may quote a prompt, its values, or what an operation answered."""
+
+
+def redacted_event(event: Event, redact: Redact) -> Event:
+    """Return `event` with every text in it that quotes something as `redact` leaves it."""
+    if not is_dataclass(event):
+        return event
+    changes: dict[str, Any] = {
+        f.name: redacted_json(getattr(event, f.name), redact)
+        for f in fields(event)
+        if f.name in SAID
+    }
+    return replace(event, **changes) if changes else event
+
+
+def redacted_json(value: Json, redact: Redact) -> Json:
+    """Return a copy of `value` whose texts and keys are as `redact` leaves them; numbers too.
+
+    A number that would be changed as a text becomes one.
+    """
+    match value:
+        case dict():
+            return {checked(redact, k): redacted_json(v, redact) for k, v in value.items()}
+        case list():
+            return [redacted_json(item, redact) for item in value]
+        case None | bool():
+            return value
+        case str():
+            return checked(redact, value)
+        case _:
+            text = str(value)
+            shown = checked(redact, text)
+            return value if shown == text else shown

@@ -10,8 +10,8 @@ from semcache.canonical import Json, JsonObject
 from semcache.errors import NotInRun, UnknownTool
 from semcache.runs.arguments import Arguments, Nothing, read, schema_of
 from semcache.runs.here import Here, here
-from semcache.runs.node import Node
 from semcache.runs.spawning import Spawns
+from semcache.runs.tree import Node
 
 MAX_NODES = 100
 """Nodes that one answer lists."""

@@ -7,7 +7,7 @@ from semcache.ports import (
     Observer,
 )
 from semcache.prompts.redaction import Redact
-from semcache.runs.redacted import redacted_event
+from semcache.runs.redaction import redacted_event
 
 log = logging.getLogger(__name__)
 

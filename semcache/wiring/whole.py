@@ -29,10 +29,10 @@ from semcache.ports import (
     Verifier,
 )
 from semcache.prompts.redaction import Redact
-from semcache.reflection import Reflection
 from semcache.responses.cache import Responses
 from semcache.responses.cached_model import CachedModel
 from semcache.runs.recorder import Runs
+from semcache.runs.reflection import Reflection
 from semcache.runs.tree import Prices
 from semcache.semcache import SemCache
 from semcache.settings import Settings

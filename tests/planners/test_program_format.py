@@ -10,13 +10,13 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidJson, PlanningError
 from semcache.models.openai import OpenAIModel
-from semcache.planners.model.answers import json_object
 from semcache.planners.model.planner import ModelPlanner
-from semcache.planners.model.texts import load
 from semcache.plans.checks import check
 from semcache.plans.codec import decode
 from semcache.ports import Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
+from semcache.runs.dialog import json_object
+from semcache.runs.texts import load
 from semcache.testing import ScriptedModel
 from tests.plans.programs import step
 

@@ -1,4 +1,4 @@
-"""Asking a person: through a callback, beforehand, or later; from plans new and cached."""
+"""Dialog a person: through a callback, beforehand, or later; from plans new and cached."""
 
 from collections.abc import Iterator
 from pathlib import Path

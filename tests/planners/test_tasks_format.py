@@ -8,10 +8,10 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidJson, NotActionable, PlanningError
-from semcache.planners.model.answers import json_object
 from semcache.planners.model.planner import ModelPlanner
 from semcache.ports import PlanRequest
 from semcache.prompts.parameter import Parameter
+from semcache.runs.dialog import json_object
 from semcache.semcache import SemCache
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
+from semcache.canonical import digest
 from semcache.errors import InvalidJson
 from semcache.ports import Message
 from semcache.responses.key import ModelRequest, canonical_text, response_key, schema_fingerprint
@@ -86,6 +87,12 @@ def test_what_is_not_json_is_a_typed_error(bad: object) -> None:
     for request in (replace(REQUEST, data={"a": bad}), replace(REQUEST, sampling={"stop": bad})):
         with pytest.raises(InvalidJson, match="the request"):
             response_key(request)
+
+
+# specs: B-1
+def test_a_cycle_is_a_typed_error_wherever_a_value_is_hashed() -> None:
+    with pytest.raises(InvalidJson, match="Circular"):
+        digest(cycle())  # type: ignore[arg-type] # the very mistake
 
 
 # specs: B-1

@@ -13,7 +13,7 @@ from semcache.canonical import dumps
 from semcache.errors import OperationFailed
 from semcache.events import NodeClosed, NodeFinished, NodeOpened
 from semcache.models.openai import OpenAIModel
-from semcache.runs.node import Node
+from semcache.runs.tree import Node
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 
 PLAN: dict[str, Any] = {

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.operation import Operation
 from semcache.planners.arguments.domains import domains_of, in_domains
-from semcache.planners.model.attempts import Asking, Rejected
 from semcache.planners.model.relevant import Relevant
 from semcache.planners.model.step_answers import StepReader
-from semcache.planners.model.texts import load, shown
 from semcache.planners.steps.intents import Decomposition, Deferred
 from semcache.ports import Clock, Message, Model, Observer, PlanRequest
 from semcache.prompts.redaction import Redact
+from semcache.runs.dialog import Dialog, Rejected
+from semcache.runs.texts import load, shown
 
 
 class ModelDecomposer:
@@ -47,14 +47,14 @@ class ModelDecomposer:
         Raises:
             InvalidSettings: `attempts` is under 1.
         """
-        self._asking = Asking(model, "decompose", attempts, observer, clock, redact)
+        self._dialog = Dialog(model, "decompose", attempts, observer, clock, redact)
         self._text = load("decompose")
         self._domains = dict(domains or {})
 
     @property
     def name(self) -> str:
         """The strategy, the model and the version of its prompt text."""
-        return f"{self.strategy}/{self._asking.model.fingerprint}/{self._text.label}"
+        return f"{self.strategy}/{self._dialog.model.fingerprint}/{self._text.label}"
 
     def decompose(self, request: PlanRequest) -> Decomposition | Deferred:
         """Return the steps that the model tells, or why it told none that can be used.
@@ -65,7 +65,7 @@ class ModelDecomposer:
         """
         tools = self._tools(request)
         reading = StepReader(request, self._domains, tools)
-        result = self._asking.ask(
+        result = self._dialog.ask(
             self._messages(request, tools),
             read=reading.read,
             retry=lambda errors: self._text.fill("retry", errors=errors),
@@ -73,7 +73,7 @@ class ModelDecomposer:
         )
         if isinstance(result, Rejected):
             told = "; ".join(result.errors)
-            what = f"no steps after {self._asking.attempts} attempt(s): {told}"
+            what = f"no steps after {self._dialog.attempts} attempt(s): {told}"
             return Deferred(self.strategy, what)
         return Decomposition(request.prompt, result.value, self.confidence, self.strategy)
 

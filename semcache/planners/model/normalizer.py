@@ -8,9 +8,6 @@ from itertools import chain, islice
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput, InvalidParameter, NormalizationError
-from semcache.planners.model.answers import json_object
-from semcache.planners.model.attempts import Accepted, Asking, Rejected
-from semcache.planners.model.texts import load, shown
 from semcache.ports import Clock, Message, Model, Observer
 from semcache.prompts.mentions import locate_mentions
 from semcache.prompts.parameter import Parameter
@@ -18,6 +15,8 @@ from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.text import check_prompt
 from semcache.prompts.vocabulary import Vocabulary
+from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
+from semcache.runs.texts import load, shown
 
 MAX_VALUES = 100
 """Values of one closed field that the model is shown; beyond them it would read a database."""
@@ -52,7 +51,7 @@ class ModelNormalizer:
         Raises:
             InvalidSettings: `attempts` is under 1.
         """
-        self._asking = Asking(model, "normalize", attempts, observer, clock, redact)
+        self._dialog = Dialog(model, "normalize", attempts, observer, clock, redact)
         self._vocabulary = vocabulary
         self._text = load("normalize")
 
@@ -62,7 +61,7 @@ class ModelNormalizer:
     @property
     def name(self) -> str:
         """Which normalizer this is: its model and the version of its prompt text."""
-        return f"{self._asking.model.fingerprint}/{self._text.label}"
+        return f"{self._dialog.model.fingerprint}/{self._text.label}"
 
     def normalize(
         self, prompt: str, *, catalog: Catalog, params: Sequence[Parameter] = ()
@@ -84,14 +83,14 @@ class ModelNormalizer:
             raise NormalizationError(
                 "the vocabulary has no actions; expected a catalog with operations"
             )
-        result = self._asking.ask(
+        result = self._dialog.ask(
             self._messages(asked, vocabulary, params),
             read=lambda text: _read(text, vocabulary),
             retry=lambda errors: self._text.fill("retry", errors=errors),
         )
         if isinstance(result, Rejected):
             raise NormalizationError(
-                f"no valid schema for {asked[:80]!r} after {self._asking.attempts} attempt(s): "
+                f"no valid schema for {asked[:80]!r} after {self._dialog.attempts} attempt(s): "
                 f"{'; '.join(result.errors)}",
                 answer=result.answer,
             )

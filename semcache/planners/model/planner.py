@@ -10,10 +10,7 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import BindingError, InvalidInput, NotActionable, PlanningError
-from semcache.planners.model.answers import json_object
-from semcache.planners.model.attempts import Accepted, Asking, Rejected
 from semcache.planners.model.relevant import Relevant
-from semcache.planners.model.texts import load, shown
 from semcache.plans.checks import check, check_params
 from semcache.plans.codec import decode, not_actionable, spelled
 from semcache.plans.plan import ExecutionPlan
@@ -21,6 +18,8 @@ from semcache.plans.program import KEYS, ProgramPlan
 from semcache.ports import Clock, Message, Model, Observer, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.redaction import Redact
+from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
+from semcache.runs.texts import load, shown
 
 WIDENED = 4
 """How many times as many operations are shown once a model says that those it saw cannot do it."""
@@ -62,7 +61,7 @@ class ModelPlanner:
         Raises:
             InvalidSettings: `attempts` is under 1, or the format has no instructions.
         """
-        self._asking = Asking(model, "plan", attempts, observer, clock, redact)
+        self._dialog = Dialog(model, "plan", attempts, observer, clock, redact)
         self._plan_format = plan_format
         self._relevant = relevant
         # Models write a program as StackVM's document does: a list, with no object around it.
@@ -76,7 +75,7 @@ class ModelPlanner:
     @property
     def name(self) -> str:
         """Which planner this is: its model and the versions of its prompt texts."""
-        fingerprint = self._asking.model.fingerprint
+        fingerprint = self._dialog.model.fingerprint
         return f"{fingerprint}/{self._text.label}/{self._format_text.label}"
 
     def plan(self, request: PlanRequest) -> Planned:
@@ -112,8 +111,8 @@ class ModelPlanner:
             # The plan that failed came from the answer to this: whoever asks without the failure,
             # once that is forgotten, must not get it again.
             before = replace(request, failure="")
-            self._asking.forget(self._messages(before, params, operations))
-        result = self._asking.ask(
+            self._dialog.forget(self._messages(before, params, operations))
+        result = self._dialog.ask(
             self._messages(request, params, operations),
             read=lambda text: self._read(text, params, request.catalog),
             retry=lambda errors: self._text.fill("retry", errors=errors),
@@ -121,7 +120,7 @@ class ModelPlanner:
         )
         if isinstance(result, Rejected):
             raise PlanningError(
-                f"no valid plan for {request.prompt[:80]!r} after {self._asking.attempts} "
+                f"no valid plan for {request.prompt[:80]!r} after {self._dialog.attempts} "
                 f"attempt(s): {'; '.join(result.errors)}"
             )
         return Planned(plan=result.value, params=params, planner=self.name)

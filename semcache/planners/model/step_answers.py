@@ -8,8 +8,6 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidInput, NotActionable
 from semcache.planners.arguments.domains import domains_of
-from semcache.planners.model.answers import json_object
-from semcache.planners.model.attempts import Accepted, Rejected
 from semcache.planners.steps.decompose import MAX_INTENTS
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import (
@@ -23,6 +21,7 @@ from semcache.planners.steps.intents import (
 from semcache.ports import PlanRequest
 from semcache.prompts.mentions import locate_mentions
 from semcache.prompts.parameter import Parameter, name_key
+from semcache.runs.dialog import Accepted, Rejected, json_object
 
 REFUSAL = "not_actionable"
 """Key of an answer that says why the request cannot be taken apart."""

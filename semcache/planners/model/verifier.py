@@ -2,10 +2,9 @@
 
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput
-from semcache.planners.model.answers import json_object
-from semcache.planners.model.attempts import Accepted, Asking, Rejected
-from semcache.planners.model.texts import load, shown
 from semcache.ports import Clock, Message, Model, Observer, Verification
+from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
+from semcache.runs.texts import load, shown
 
 
 class ModelVerifier:
@@ -34,11 +33,11 @@ class ModelVerifier:
         Raises:
             InvalidSettings: `attempts` is under 1.
         """
-        self._asking = Asking(model, "verify", attempts, observer, clock)
+        self._dialog = Dialog(model, "verify", attempts, observer, clock)
         self._text = load("verify")
 
     def __repr__(self) -> str:
-        return f"ModelVerifier({self._asking.model.fingerprint}/{self._text.label})"
+        return f"ModelVerifier({self._dialog.model.fingerprint}/{self._text.label})"
 
     def verify(self, question: Verification) -> bool | None:
         """Return the model's yes or no; None where it is unsure or says nothing that can be used.
@@ -53,7 +52,7 @@ class ModelVerifier:
             plan=shown(question.plan),
         )
         messages = [Message("system", self._text.fill("system")), Message("user", user)]
-        result = self._asking.ask(
+        result = self._dialog.ask(
             messages,
             read=_read,
             retry=lambda errors: self._text.fill("retry", errors=errors),

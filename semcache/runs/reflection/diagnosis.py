@@ -4,13 +4,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from semcache.canonical import dumps, plain
 from semcache.errors import InvalidJson, SemCacheError
-from semcache.planners.model.answers import json_object
-from semcache.planners.model.attempts import Accepted, Asking, Rejected
-from semcache.planners.model.texts import load
 from semcache.ports import Clock, Message, Model, Observer
-from semcache.reflection.attempts import Failed, Verdict
+from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.here import told
 from semcache.runs.redaction import kept
+from semcache.runs.reflection.attempts import Failed, Verdict
+from semcache.runs.texts import load
 
 MAX_SENT = 20_000  # characters of a prompt that a diagnosis is shown
 
@@ -30,7 +29,7 @@ def diagnosed(
     failed: Failed, model: Model, *, attempts: int, observer: Observer, clock: Clock
 ) -> Verdict:
     """Return what a model says; one that fails, or says nothing of use, ends it."""
-    text = load("reflect")
+    text = load("reflect", "semcache.runs")
     earlier = [f"{e.attempt}. {e.error}: {e.reason}" for e in failed.history]
     user = text.fill(
         "user",
@@ -42,9 +41,9 @@ def diagnosed(
         sent=dumps(kept(failed.sent, max_chars=MAX_SENT)),
         history="\n".join(earlier) or "None",
     )
-    asking = Asking(model, "reflect", 2, observer=observer, clock=clock)
+    dialog = Dialog(model, "reflect", 2, observer=observer, clock=clock)
     try:
-        said = asking.ask(
+        said = dialog.ask(
             [Message("system", text.fill("system")), Message("user", user)],
             read=_diagnosis,
             retry=lambda errors: text.fill("retry", errors=errors),

@@ -1,4 +1,4 @@
-"""The texts that models are asked with: files beside this module, each with a version."""
+"""The texts that models are asked with: files with a version."""
 
 import json
 import re
@@ -40,13 +40,13 @@ _SECTION = re.compile(r"^# (\w+)\n", re.MULTILINE)
 
 
 @cache
-def load(name: str) -> PromptText:
-    """Return the prompt file `name`, read once.
+def load(name: str, package: str = "semcache.planners") -> PromptText:
+    """Return the prompt file `name` of the folder `prompts` of a package, read once.
 
     Raises:
         InvalidSettings: there is no such file.
     """
-    folder = files("semcache.planners").joinpath("prompts")
+    folder = files(package).joinpath("prompts")
     known = sorted(file.name.removesuffix(".md") for file in folder.iterdir())
     if name not in known:
         raise InvalidSettings(f"no prompt text is named {name!r}; known: {', '.join(known)}")

@@ -1,7 +1,10 @@
+import asyncio
 import json
 import threading
 from typing import Any, cast
 
+import httpx
+import openai
 import pytest
 from pydantic import TypeAdapter
 
@@ -18,7 +21,12 @@ from semcache.errors import (
 from semcache.events import ModelCalled, ReflectionFinished, ReflectionStarted
 from semcache.models.openai import OpenAIModel
 from semcache.ports import Message
-from semcache.reflection import (
+from semcache.responses.cache import Responses
+from semcache.responses.cached_model import CachedModel
+from semcache.runs.faults import fault_of
+from semcache.runs.here import OpenRun, node
+from semcache.runs.recorder import Runs
+from semcache.runs.reflection import (
     Attempt,
     Prompt,
     Reflection,
@@ -26,11 +34,6 @@ from semcache.reflection import (
     stop_after_seconds,
     stop_on,
 )
-from semcache.responses.cache import Responses
-from semcache.responses.cached_model import CachedModel
-from semcache.runs.faults import fault_of
-from semcache.runs.here import OpenRun, node
-from semcache.runs.recorder import Runs
 from semcache.testing import FakeClock, RecordingObserver, ScriptedModel
 
 NUMBERS = TypeAdapter(list[int])
@@ -88,11 +91,15 @@ def failed(cause: Exception) -> OperationFailed:
         (ModelUnavailable("late", code="timeout"), "timeout"),
         (invalid(), "validation"),
         (json.JSONDecodeError("no", "x", 0), "validation"),
-        (RuntimeError("rate limit exceeded, unauthorized, took 4010 ms, network"), "other"),
-        (ValueError("schema"), "other"),
+        (httpx.ReadTimeout("slow"), "timeout"),
+        (openai.APITimeoutError(httpx.Request("POST", "http://x")), "timeout"),
+        (RuntimeError("took 4010 ms, network"), "other"),
+        (RuntimeError("the orders were unauthorizedly read"), "other"),
+        (SourceRejected("timeout", status=404), "input"),
+        (InvalidJson("rate limit is no number"), "validation"),
     ],
 )
-def test_a_failure_is_told_by_type_and_status_and_never_by_its_words(
+def test_a_failure_is_told_by_type_and_status_and_not_by_its_words(
     error: Exception, fault: str
 ) -> None:
     assert fault_of(error) == fault
@@ -154,6 +161,15 @@ def test_what_fails_once_and_then_works_takes_two_attempts_and_leaves_two_nodes(
         (invalid, 3),
         (lambda: DeadlineExceeded("timeout"), 2),
         (lambda: RuntimeError("whatever"), 3),
+        (lambda: RuntimeError("Rate limit exceeded"), 1),
+        (lambda: RuntimeError("user is unauthorized"), 1),
+        (lambda: RuntimeError("authentication failed"), 1),
+        (lambda: RuntimeError("quota exceeded for today"), 1),
+        (lambda: RuntimeError("schema validation failed"), 3),
+        (lambda: RuntimeError("JSON parse error"), 3),
+        (lambda: RuntimeError("timeout"), 2),
+        (lambda: httpx.ReadTimeout("slow"), 2),
+        (lambda: openai.APITimeoutError(httpx.Request("POST", "http://x")), 2),
     ],
 )
 def test_how_often_a_failure_is_tried_again_depends_on_what_it_is(
@@ -173,6 +189,46 @@ def test_switched_off_there_is_one_attempt_and_its_own_error() -> None:
         reflect.step("X", Flaky(error))
     assert caught.value is error
     assert reflect.history == ()
+
+
+# specs: U7
+def test_each_attempt_of_an_async_step_is_a_node_that_ends_with_the_work() -> None:
+    runs, clock = Runs(), FakeClock()
+    reflect = reflection(clock=clock)
+
+    async def work(attempt: Attempt) -> str:
+        await asyncio.sleep(0)
+        if attempt.number == 1:
+            raise RuntimeError("hiccup")
+        with node("inside"):
+            return "done"
+
+    async def main() -> str:
+        with OpenRun("r", home=runs, clock=clock):
+            return await reflect.step("X", work)
+
+    assert asyncio.run(main()) == "done"
+    run = runs.latest()
+    assert run is not None
+    assert run.root is not None
+    children = list(run.root.children.values())
+    assert [(each.name, each.status) for each in children] == [
+        ("X", "failed"), ("reflection on X", "completed"), ("X (retry 1)", "completed"),
+    ]  # fmt: skip
+    assert [each.name for each in children[2].children.values()] == ["inside"]
+    assert reflect.history[0].success
+
+
+# specs: U7
+def test_an_async_step_raises_what_its_last_attempt_raised() -> None:
+    error = RuntimeError("unauthorized")
+
+    async def work(_: Attempt) -> str:
+        raise error
+
+    with pytest.raises(RuntimeError) as caught:
+        asyncio.run(reflection().step("X", work))
+    assert caught.value is error
 
 
 def test_what_is_interrupted_is_not_looked_at() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from semcache.canonical import Json
 from semcache.errors import InvalidSettings
-from semcache.planners.model.texts import load, parse, shown
+from semcache.runs.texts import load, parse, shown
 
 NAMES = sorted(
     file.name.removesuffix(".md")

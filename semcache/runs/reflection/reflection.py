@@ -1,26 +1,63 @@
 """Looking at a failure, and trying again with what was learned: bounded, and never blindly."""
 
+import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, TypeVar, overload
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, dumps, plain
 from semcache.errors import InvalidSettings, SemCacheError
 from semcache.events import Event, Level, ModelCalled, ReflectionFinished, ReflectionStarted
 from semcache.ports import Clock, Completion, Message, Model, Observer, RememberingModel
 from semcache.prompts.redaction import Redact, checked
-from semcache.reflection.attempts import Attempt, Entry, Failed, Verdict
-from semcache.reflection.diagnosis import diagnosed
-from semcache.reflection.prompt import Prompt
-from semcache.reflection.stop import Stop, stop_after_attempts
 from semcache.runs.faults import HOPELESS, fault_of
-from semcache.runs.here import Open, here, run_id, told
+from semcache.runs.here import Open, here, is_async, run_id, told
 from semcache.runs.here import node as open_node
 from semcache.runs.redaction import kept
+from semcache.runs.reflection.attempts import (
+    Attempt,
+    Entry,
+    Failed,
+    Stop,
+    Verdict,
+    stop_after_attempts,
+)
+from semcache.runs.reflection.diagnosis import diagnosed
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model is asked: a text, the data that it is about, and a system prompt.
+
+    Data that is not JSON (NaN, a set, a cycle) raises InvalidJson.
+    """
+
+    user: str
+    data: Mapping[str, Json] = field(default_factory=dict)
+    system: str = ""
+
+    def __post_init__(self) -> None:
+        plain(self.data, what="the data of a prompt")
+
+    def messages(self, complaint: str = "") -> tuple[Message, ...]:
+        """Return it as messages; `complaint` says what was wrong with the last answer."""
+        user = f"{self.user}\n\n{dumps(dict(self.data))}" if self.data else self.user
+        system = (Message("system", self.system),) if self.system else ()
+        wrong = (Message("user", complaint),) if complaint else ()
+        return (*system, Message("user", user), *wrong)
+
+    def revised(self, verdict: Verdict) -> "Prompt":
+        """Return it with what a verdict changes."""
+        data = {**self.data, **verdict.data}
+        return replace(self, data=data, system=verdict.system or self.system)
+
 
 T = TypeVar("T")
+
+Judge: TypeAlias = Callable[[Failed], Verdict | None]
+"""Says what comes of a failure; None: as usual."""
 
 ATTEMPTS = 3
 MAX_HISTORY = 1000
@@ -83,22 +120,41 @@ class Reflection:
         with self._lock:
             return tuple(self._history)
 
+    @overload
+    def step(
+        self,
+        name: str,
+        work: Callable[[Attempt], Coroutine[Any, Any, T]],
+        *,
+        level: Level = "step",
+        judge: Judge | None = None,
+    ) -> Coroutine[Any, Any, T]: ...
+    @overload
     def step(
         self,
         name: str,
         work: Callable[[Attempt], T],
         *,
         level: Level = "step",
-        judge: Callable[[Failed], Verdict | None] | None = None,
-    ) -> T:
-        """Return what `work` gives, tried as often as it makes sense.
+        judge: Judge | None = None,
+    ) -> T: ...
+    def step(
+        self,
+        name: str,
+        work: Callable[[Attempt], Any],
+        *,
+        level: Level = "step",
+        judge: Judge | None = None,
+    ) -> Any:
+        """Return what `work` gives, tried as often as it makes sense; of an `async def`, await it.
 
         `judge` looks at a failure first; None from it: as usual.
 
         Raises:
             Exception: what the last attempt raised.
         """
-        return self._tried(name, work, level, judge, lambda: None)
+        tries = _Tries(name, level, judge, sent=lambda: None, started_s=self._clock.monotonic())
+        return (self._awaited if is_async(work) else self._tried)(tries, work)
 
     def ask(
         self, prompt: Prompt, model: Model, *, read: Callable[[str], T], name: str = "ask"
@@ -127,7 +183,14 @@ class Reflection:
                     model.forget(messages)
                 raise
 
-        return self._tried(name, work, "model", None, lambda: _sent(current[0]))
+        tries = _Tries(
+            name,
+            "model",
+            None,
+            sent=lambda: _sent(current[0]),
+            started_s=self._clock.monotonic(),
+        )
+        return self._tried(tries, work)
 
     def trigger(self, reason: str, *, name: str = "") -> None:
         """Record that the caller thought about something, without an attempt.
@@ -151,46 +214,56 @@ class Reflection:
 
     # Attempts ----------------------------------------------------------------------------------
 
-    def _tried(
-        self,
-        name: str,
-        work: Callable[[Attempt], T],
-        level: Level,
-        judge: Callable[[Failed], Verdict | None] | None,
-        sent: Callable[[], Json],
-    ) -> T:
-        started = self._clock.monotonic()
-        attempt, own = Attempt(1), list[Entry]()
+    def _tried(self, tries: "_Tries", work: Callable[[Attempt], T]) -> T:
         while True:
-            opened = open_node(_label(name, attempt.number), "attempt")
+            opened = open_node(tries.label, "attempt")
             try:
                 with opened:
-                    value = work(attempt)
+                    value = work(tries.attempt)
             except Exception as error:  # whatever work raises is looked at, and raised in the end
-                failed = Failed(
-                    name=name,
-                    level=level,
-                    attempt=attempt.number,
-                    error=error,
-                    fault=fault_of(error),
-                    seconds=self._clock.monotonic() - started,
-                    wrote=_wrote(opened),
-                    sent=sent(),
-                    history=tuple(own),
-                )
-                verdict = self._reflected(failed, judge)
-                if verdict is None or not verdict.retry:
+                if not self._again(tries, error, opened):
                     raise
-                own.append(self.history[-1])
-                attempt = Attempt(attempt.number + 1, verdict, error)
             else:
-                if own:
-                    self._succeeded(own[-1])
+                self._succeeded(tries.failures)
                 return value
 
-    def _reflected(
-        self, failed: Failed, judge: Callable[[Failed], Verdict | None] | None
-    ) -> Verdict | None:
+    async def _awaited(
+        self, tries: "_Tries", work: Callable[[Attempt], Coroutine[Any, Any, T]]
+    ) -> T:
+        while True:
+            opened = open_node(tries.label, "attempt")
+            try:
+                with opened:
+                    value = await work(tries.attempt)
+            except Exception as error:
+                # A model may be asked, and a delay slept, which would hold up the loop.
+                if not await asyncio.to_thread(self._again, tries, error, opened):
+                    raise
+            else:
+                self._succeeded(tries.failures)
+                return value
+
+    def _again(self, tries: "_Tries", error: Exception, opened: Open) -> bool:
+        """Look at a failure; return whether there is another attempt."""
+        failed = Failed(
+            name=tries.name,
+            level=tries.level,
+            attempt=tries.attempt.number,
+            error=error,
+            fault=fault_of(error),
+            seconds=self._clock.monotonic() - tries.started_s,
+            wrote=_wrote(opened),
+            sent=tries.sent(),
+            history=tuple(tries.failures),
+        )
+        verdict = self._reflected(failed, tries.judge)
+        if verdict is None or not verdict.retry:
+            return False
+        tries.failures.append(self.history[-1])
+        tries.attempt = Attempt(tries.attempt.number + 1, verdict, error)
+        return True
+
+    def _reflected(self, failed: Failed, judge: Judge | None) -> Verdict | None:
         """Return what comes of a failure; None without looking, where nothing may come of it."""
         if self._stop(failed):
             return None
@@ -233,7 +306,7 @@ class Reflection:
         )
         return verdict
 
-    def _verdict(self, failed: Failed, judge: Callable[[Failed], Verdict | None] | None) -> Verdict:
+    def _verdict(self, failed: Failed, judge: Judge | None) -> Verdict:
         if failed.wrote:
             what = ", ".join(dict.fromkeys(failed.wrote))
             reason = f"{what} may have written already, and takes no idempotency key"
@@ -295,12 +368,35 @@ class Reflection:
         with self._lock:
             self._history.append(entry)
 
-    def _succeeded(self, entry: Entry) -> None:
+    def _succeeded(self, failures: Sequence[Entry]) -> None:
+        if not failures:
+            return
+        entry = failures[-1]
         with self._lock:
             for place in range(len(self._history) - 1, -1, -1):
                 if self._history[place] is entry:
                     self._history[place] = replace(entry, success=True)
                     return
+
+
+@dataclass(slots=True)
+class _Tries:
+    """The attempts at one piece of work."""
+
+    name: str
+    level: Level
+    judge: Judge | None
+    sent: Callable[[], Json]
+    """What went to a model, for a diagnosis."""
+    started_s: float
+    attempt: Attempt = field(default_factory=lambda: Attempt(1))
+    failures: list[Entry] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """How the attempt is called in the tree."""
+        number = self.attempt.number
+        return self.name if number == 1 else f"{self.name} (retry {number - 1})"
 
 
 def _usual(failed: Failed) -> Verdict:
@@ -311,10 +407,6 @@ def _usual(failed: Failed) -> Verdict:
         again = failed.attempt < 2
         return Verdict(retry=again, reason="Too late: tried again" if again else "Too late again")
     return Verdict(retry=True, reason=f"{type(failed.error).__name__}: tried again")
-
-
-def _label(name: str, number: int) -> str:
-    return name if number == 1 else f"{name} (retry {number - 1})"
 
 
 def _wrote(opened: Open) -> tuple[str, ...]:
