@@ -65,6 +65,11 @@ def invalid() -> Exception:
     raise AssertionError
 
 
+def late() -> Exception:
+    request: Any = httpx.Request("POST", "http://x")
+    return openai.APITimeoutError(request)
+
+
 def failed(cause: Exception) -> OperationFailed:
     error = OperationFailed(f"operation 'x' failed: {cause}", node="x")
     error.__cause__ = cause
@@ -92,7 +97,7 @@ def failed(cause: Exception) -> OperationFailed:
         (invalid(), "validation"),
         (json.JSONDecodeError("no", "x", 0), "validation"),
         (httpx.ReadTimeout("slow"), "timeout"),
-        (openai.APITimeoutError(httpx.Request("POST", "http://x")), "timeout"),
+        (late(), "timeout"),
         (RuntimeError("took 4010 ms, network"), "other"),
         (RuntimeError("the orders were unauthorizedly read"), "other"),
         (SourceRejected("timeout", status=404), "input"),
@@ -169,7 +174,7 @@ def test_what_fails_once_and_then_works_takes_two_attempts_and_leaves_two_nodes(
         (lambda: RuntimeError("JSON parse error"), 3),
         (lambda: RuntimeError("timeout"), 2),
         (lambda: httpx.ReadTimeout("slow"), 2),
-        (lambda: openai.APITimeoutError(httpx.Request("POST", "http://x")), 2),
+        (late, 2),
     ],
 )
 def test_how_often_a_failure_is_tried_again_depends_on_what_it_is(
