@@ -30,7 +30,7 @@ from semcache.cache.labels import Labels
 from semcache.cache.view import View
 from semcache.matching import content, proof, risk
 from semcache.matching.gates import Gates, held, risk_gates
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.prompts.template import TemplateText
 
 Without = Callable[[contextlib.ExitStack], None]
@@ -134,7 +134,7 @@ def main() -> int:
     parser.add_argument("--mode", choices=("text", "params"), default="text")
     parser.add_argument("--max-wrong", type=float)
     args = parser.parse_args()
-    embedder = Timed(SentenceTransformersEmbedder())
+    embedder = Timed(MiniLMEmbedder())
     print(f"{'without':44s} right  wrong / hits")
     for name, without in PARTS.items():
         total = pooled([score.summary() for score in run(args, embedder, without)])[0]

@@ -42,7 +42,7 @@ from tqdm import tqdm
 
 from semcache import Hit, Parameter, PlanCache, __version__
 from semcache.errors import EmbeddingError
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.records import encode
 from semcache.testing import HashEmbedder
@@ -370,7 +370,7 @@ def weighing(
 
 def one_embedding(rng: random.Random) -> float | None:
     """Return the median seconds of one real embedding of a prompt; None if there is no model."""
-    embedder = SentenceTransformersEmbedder(memo=0)
+    embedder = MiniLMEmbedder(memo=0)
     prompts = asked(shapes(200, rng), 200, rng)
     try:
         embedder.embed(prompts[:5])

@@ -24,7 +24,7 @@ from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import NotActionable
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.planners.model.planner import ModelPlanner
 from semcache.planners.model.relevant import Relevant
 from semcache.ports import PlanRequest
@@ -71,7 +71,7 @@ def operation(name: str, inputs: list[str]) -> Operation:
 def measure(rows: list[tuple[str, str, list[str]]], count: int) -> JsonObject:
     """Return the shares found, by words alone and by both, and what showing them costs."""
     known = catalog(rows, count)
-    embedder = SentenceTransformersEmbedder(memo=0)
+    embedder = MiniLMEmbedder(memo=0)
     result: JsonObject = {"operations": len(known), "prompts": len(rows)}
     for name, relevant in (("words", Relevant()), ("words and meaning", Relevant(embedder))):
         places, seconds = [], []

@@ -45,7 +45,7 @@ from semcache.catalog.shape import verb_and_noun
 from semcache.errors import InvalidStream, PlanningError
 from semcache.explore.scoring import plan_text, wilson_upper
 from semcache.explore.streams import Row, read_stream
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.planners.arguments.operation_index import Indexes
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
 from semcache.planners.steps.decompose import Hybrid
@@ -141,7 +141,7 @@ def planner(*, words: bool) -> ModularPlanner:
         WordResolver(indexes=indexes),
     ]
     if not words:
-        resolvers.append(SemanticResolver(SentenceTransformersEmbedder(), indexes=indexes))
+        resolvers.append(SemanticResolver(MiniLMEmbedder(), indexes=indexes))
     return ModularPlanner(Hybrid([Patterns(), Whole()]), Composite(resolvers), rounds=0)
 
 

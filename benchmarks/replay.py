@@ -37,7 +37,7 @@ from semcache import Hit, PlanCache, __version__
 from semcache.errors import InvalidInput, InvalidPrompt, InvalidStream
 from semcache.explore.scoring import is_right, replayed, wilson_upper
 from semcache.explore.streams import Row, read_stream
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.ports import Embedder
 
 Plan = dict[str, Any]
@@ -475,7 +475,7 @@ def spread_line(row: dict[str, Any]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     args = arguments(argv)
-    embedder = Timed(SentenceTransformersEmbedder())
+    embedder = Timed(MiniLMEmbedder())
     scores: list[Score] = []
     runs: list[list[dict[str, Any]]] = []
     print(head(), flush=True)

@@ -42,7 +42,7 @@ from semcache.matching.content import content
 from semcache.matching.features import NAMES
 from semcache.matching.gates import risk_gates
 from semcache.matching.risk import Prior, Step
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.ports import Neighbor
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import mask
@@ -108,7 +108,7 @@ class Job:
 @cache
 def embedder() -> Timed:
     """Return the embedder of this process, which remembers what its jobs embedded before."""
-    return Timed(SentenceTransformersEmbedder())
+    return Timed(MiniLMEmbedder())
 
 
 def collect(job: Job) -> list[Decision]:

@@ -21,7 +21,7 @@ import psycopg
 import pytest
 
 from semcache.canonical import Json, JsonObject
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.testing import FakeClock, RecordingObserver
 
 # huggingface_hub reads it once, when it is first imported: a fixture would come too late.
@@ -58,9 +58,9 @@ def observer() -> RecordingObserver:
 
 
 @pytest.fixture(scope="session")
-def minilm() -> SentenceTransformersEmbedder:
+def minilm() -> MiniLMEmbedder:
     """The real all-MiniLM-L6-v2, loaded once for all tests that need meaning."""
-    return SentenceTransformersEmbedder()
+    return MiniLMEmbedder()
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run where nothing is, and without the weights: they take seconds to load."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("semcache.wiring.models.SentenceTransformersEmbedder", _hashes)
+    monkeypatch.setattr("semcache.wiring.models.MiniLMEmbedder", _hashes)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ STREAM_ROW = {"id": "1", "scope": "a", "text": "sales", "params": [], "plan": {"
 @pytest.fixture(autouse=True)
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("semcache.wiring.models.SentenceTransformersEmbedder", _hashes)
+    monkeypatch.setattr("semcache.wiring.models.MiniLMEmbedder", _hashes)
     (tmp_path / "march").mkdir()
     for name, content in {
         "march/log.jsonl": b"{}",

@@ -34,8 +34,8 @@ from semcache.errors import (
 )
 from semcache.events import LookupFinished, ModelCalled, NodeFinished, PhaseFinished, TierFailed
 from semcache.execution.routes import RoutesEngine
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.models.openai import OpenAIModel
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.planners.failures import FailureMemory
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.plans.codec import decode
@@ -155,7 +155,7 @@ def call_input(answer: Any) -> Any:
 
 # specs
 def test_the_prompts_of_the_document_share_one_plan_with_their_own_years(
-    shop: Catalog, minilm: SentenceTransformersEmbedder
+    shop: Catalog, minilm: MiniLMEmbedder
 ) -> None:
     with SemCache.open(catalog=shop, embedder=minilm, clock=FakeClock()) as semcache:
         first = semcache.run("Show me total sales in 2024 by category")
@@ -184,7 +184,7 @@ def test_the_prompts_of_the_document_share_one_plan_with_their_own_years(
     ],
 )
 def test_another_question_about_the_same_fields_is_planned_afresh(
-    shop: Catalog, minilm: SentenceTransformersEmbedder, other: str
+    shop: Catalog, minilm: MiniLMEmbedder, other: str
 ) -> None:
     with SemCache.open(catalog=shop, embedder=minilm, clock=FakeClock()) as semcache:
         first = semcache.run("Show me total sales in 2024 by category")

@@ -141,7 +141,15 @@ def test_what_is_out_of_range_is_refused_before_anything_is_opened(
     assert not (tmp_path / "plans").exists()
 
 
-HEAVY = ("torch", "sentence_transformers", "transformers", "faiss", "openai", "diskcache")
+HEAVY = (
+    "torch",
+    "sentence_transformers",
+    "onnxruntime",
+    "tokenizers",
+    "faiss",
+    "openai",
+    "diskcache",
+)
 
 
 @pytest.mark.parametrize(

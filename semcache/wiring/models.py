@@ -1,5 +1,6 @@
 """The models that the settings name."""
 
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.models.openai import OpenAIModel
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.ports import (
@@ -11,9 +12,9 @@ from semcache.settings import Settings
 
 def open_embedder(settings: Settings) -> Embedder:
     """Return the embedder of these settings; it loads nothing before it is used."""
-    return SentenceTransformersEmbedder(
-        settings.embedder or None, threads=settings.embedder_threads
-    )
+    if not settings.embedder:
+        return MiniLMEmbedder(threads=settings.embedder_threads)
+    return SentenceTransformersEmbedder(settings.embedder, threads=settings.embedder_threads)
 
 
 def open_model(settings: Settings) -> Model | None:

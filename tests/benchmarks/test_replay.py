@@ -83,7 +83,7 @@ def test_a_bad_stream_is_refused_with_file_and_line(
 def test_a_small_stream_is_replayed_beside_the_relatives_with_no_wrong_hit_of_ours(
     replay: ModuleType, tmp_path: Path, minilm: "Embedder", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay, "SentenceTransformersEmbedder", lambda: minilm)
+    monkeypatch.setattr(replay, "MiniLMEmbedder", lambda: minilm)
     out = tmp_path / "out.json"
     assert replay.main([str(SMALL), "--json", str(out)]) == 0
     streams = json.loads(out.read_text(encoding="utf-8"))["streams"]

@@ -4,7 +4,7 @@ import pytest
 
 from semcache import Hit, Miss, PlanCache
 from semcache.canonical import JsonObject, dumps
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.testing import HashEmbedder
 from tests.calling import calling
 
@@ -51,7 +51,7 @@ def test_a_value_that_no_member_serves_is_a_miss_that_says_what_was_tried(cache:
 
 
 def test_plans_made_for_other_words_do_not_crowd_out_the_one_made_for_these(
-    minilm: SentenceTransformersEmbedder,
+    minilm: MiniLMEmbedder,
 ) -> None:
     cache = PlanCache.open(embedder=minilm, max_wrong=0.02)
     for column in COLUMNS:
@@ -72,7 +72,7 @@ def test_what_is_said_of_a_hit_by_a_further_member_is_learned(cache: PlanCache) 
 
 
 def test_what_nobody_gave_must_be_what_the_plan_was_made_for_where_the_rest_is_given(
-    minilm: SentenceTransformersEmbedder,
+    minilm: MiniLMEmbedder,
 ) -> None:
     cache = PlanCache.open(embedder=minilm, max_wrong=0.02)
     for column in COLUMNS:

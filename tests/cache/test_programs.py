@@ -12,7 +12,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidPlan
 from semcache.execution.program import ProgramEngine
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.ports import Limits
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
@@ -120,7 +120,7 @@ def test_a_value_that_looks_like_a_reference_reaches_the_operation_as_it_is(
 
 
 def test_a_paraphrase_gets_the_program_by_meaning(
-    catalog: Catalog, planned: str, minilm: SentenceTransformersEmbedder
+    catalog: Catalog, planned: str, minilm: MiniLMEmbedder
 ) -> None:
     with PlanCache.open(catalog=catalog, embedder=minilm, clock=FakeClock()) as cache:
         cache.store(FIRST, planned, params=OWN)

@@ -7,7 +7,7 @@ import pytest
 
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock
 from tests.calling import calling, given_input, missed
@@ -118,7 +118,7 @@ def test_a_miss_says_which_gate_the_nearest_failed_on(
     ],
 )
 def test_opposites_that_lie_near_each_other_are_told_apart(
-    stored: str, asked: str, minilm: SentenceTransformersEmbedder, clock: FakeClock
+    stored: str, asked: str, minilm: MiniLMEmbedder, clock: FakeClock
 ) -> None:
     with PlanCache.open(threshold=0.5, embedder=minilm, clock=clock) as cache:
         cache.store(stored, plan(text="fixed"))
@@ -127,7 +127,7 @@ def test_opposites_that_lie_near_each_other_are_told_apart(
 
 # specs: D-2, D-3
 def test_courtesy_does_not_cost_a_hit_with_the_real_embedder(
-    minilm: SentenceTransformersEmbedder, clock: FakeClock
+    minilm: MiniLMEmbedder, clock: FakeClock
 ) -> None:
     with PlanCache.open(embedder=minilm, clock=clock) as cache:
         cache.store("total sales in 2024 by category", plan(year="2024"), params=[YEAR])

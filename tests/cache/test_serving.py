@@ -9,7 +9,7 @@ import pytest
 from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock
 from tests.calling import calling, given_input
@@ -43,7 +43,7 @@ def test_the_plan_of_the_document_is_rebound_on_a_paraphrase(
 
 # specs: D-2
 def test_the_plan_of_the_document_is_rebound_with_the_real_embedder(
-    minilm: SentenceTransformersEmbedder, clock: FakeClock
+    minilm: MiniLMEmbedder, clock: FakeClock
 ) -> None:
     with PlanCache.open(embedder=minilm, clock=clock) as cache:
         cache.store("Process the refund of my order", ORRA, params=IDS)

@@ -47,9 +47,7 @@ def test_another_plan_wrong_values_and_a_row_that_must_miss_are_told_apart(
 def test_the_packaged_embedder_and_a_path_are_all_it_takes(
     minilm: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "semcache.wiring.models.SentenceTransformersEmbedder", lambda *_, **__: minilm
-    )
+    monkeypatch.setattr("semcache.wiring.models.MiniLMEmbedder", lambda *_, **__: minilm)
     text, given = evaluate(SMALL), evaluate(str(SMALL), given=True)
     assert text.name == "small"
     assert (text.wrong, given.wrong) == (0, 0)

@@ -11,7 +11,7 @@ import pytest
 
 from semcache import Hit, Parameter, PlanCache
 from semcache.canonical import JsonObject
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from tests.calling import calling
 
 DATA = Path(__file__).parent.parent / "data"
@@ -71,7 +71,7 @@ def both_ways(pairs: list[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
 @pytest.mark.parametrize(("max_wrong", "given"), WAYS)
 @pytest.mark.parametrize("group", APART)
 def test_what_asks_for_another_thing_is_never_served(
-    minilm: SentenceTransformersEmbedder, group: str, max_wrong: float | None, given: bool
+    minilm: MiniLMEmbedder, group: str, max_wrong: float | None, given: bool
 ) -> None:
     served = []
     with PlanCache.open(embedder=minilm, max_wrong=max_wrong) as cache:
@@ -84,7 +84,7 @@ def test_what_asks_for_another_thing_is_never_served(
 
 @pytest.mark.parametrize(("max_wrong", "given"), WAYS)
 def test_among_three_hundred_plans_none_is_served_to_what_asks_for_another_thing(
-    minilm: SentenceTransformersEmbedder, max_wrong: float | None, given: bool
+    minilm: MiniLMEmbedder, max_wrong: float | None, given: bool
 ) -> None:
     """Here most words of a prompt are known from other plans, which alone must prove nothing."""
     pairs = [pair for group in APART.values() for pair in group]
@@ -103,7 +103,7 @@ def test_among_three_hundred_plans_none_is_served_to_what_asks_for_another_thing
 @pytest.mark.parametrize(("max_wrong", "given"), WAYS)
 @pytest.mark.parametrize("group", MATCHED)
 def test_the_same_question_in_other_words_is_served_with_its_own_values(
-    minilm: SentenceTransformersEmbedder, group: str, max_wrong: float | None, given: bool
+    minilm: MiniLMEmbedder, group: str, max_wrong: float | None, given: bool
 ) -> None:
     if group == "by risk":
         max_wrong = BY_RISK

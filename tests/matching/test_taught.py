@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from semcache import Miss, PlanCache
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from tests.calling import calling
 
 THINGS = ("invoices", "shipments", "refunds", "drivers", "parcels", "tickets")
 
 
 @pytest.fixture(scope="module")
-def cache(minilm: SentenceTransformersEmbedder) -> Iterator[PlanCache]:
+def cache(minilm: MiniLMEmbedder) -> Iterator[PlanCache]:
     """A tenant that was taught, by planning, that phrases may stand first, and one that was not."""
     with PlanCache.open(embedder=minilm, max_wrong=0.015) as cache:
         for tenant in ("taught", "new"):

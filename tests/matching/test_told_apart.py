@@ -6,7 +6,7 @@ import pytest
 
 from semcache import Hit, PlanCache
 from semcache.canonical import Json, JsonObject
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from tests.calling import calling
 
 Open = Callable[[float | None], PlanCache]
@@ -18,7 +18,7 @@ def plan(what: str, **values: Json) -> JsonObject:
 
 
 @pytest.fixture
-def opened(minilm: SentenceTransformersEmbedder) -> Open:
+def opened(minilm: MiniLMEmbedder) -> Open:
     return lambda max_wrong: PlanCache.open(embedder=minilm, max_wrong=max_wrong)
 
 

@@ -9,13 +9,19 @@ import numpy as np
 import pytest
 
 from semcache.errors import InvalidSettings, WeightsUnavailable
-from semcache.models import sentence_transformers
+from semcache.models import sentence_transformers, weights
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 
 if TYPE_CHECKING:
     from semcache.ports import Vectors
 
-WEIGHTS = sentence_transformers._packaged()
+WEIGHTS = weights.packaged_weights()
+
+
+@pytest.fixture(scope="module")
+def minilm() -> SentenceTransformersEmbedder:
+    """The packaged weights, loaded by sentence-transformers."""
+    return SentenceTransformersEmbedder()
 
 
 @pytest.fixture
@@ -113,7 +119,7 @@ def test_other_weights_in_a_directory_have_another_fingerprint(small_files: Path
 def test_packaged_weights_that_were_changed_are_refused(
     small_files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sentence_transformers, "_packaged", lambda: small_files)
+    monkeypatch.setattr(sentence_transformers, "packaged_weights", lambda: small_files)
     with pytest.raises(WeightsUnavailable, match=r"model\.safetensors' has SHA-256 .* expected 53"):
         SentenceTransformersEmbedder().embed(["a"])
     (small_files / "model.safetensors").unlink()
@@ -122,7 +128,7 @@ def test_packaged_weights_that_were_changed_are_refused(
 
 
 def test_missing_weights_name_the_package_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentence_transformers, "MINILM_PACKAGE", "no_such_package")
+    monkeypatch.setattr(weights, "MINILM_PACKAGE", "no_such_package")
     with pytest.raises(WeightsUnavailable, match=r"semcache\[demo\]"):
         SentenceTransformersEmbedder().embed(["a"])
 

@@ -5,7 +5,7 @@ import pytest
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput
 from semcache.execution.program import ProgramEngine
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.plans.program import ProgramPlan
 from semcache.ports import Limits
 from semcache.sources.graph import MAX_RELATIONSHIPS, Graph
@@ -22,7 +22,7 @@ FACTS = [
 
 
 @pytest.fixture
-def graph(minilm: SentenceTransformersEmbedder) -> Graph:
+def graph(minilm: MiniLMEmbedder) -> Graph:
     graph = Graph(minilm, FaissIndex())
     graph.add_nodes([("TiDB", "a distributed SQL database"), ("PostgreSQL", "")])
     graph.add(FACTS)

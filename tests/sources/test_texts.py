@@ -9,7 +9,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import EmbeddingError, InvalidInput, OperationRefused
 from semcache.execution.call import call
 from semcache.execution.program import ProgramEngine
-from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.minilm import MiniLMEmbedder
 from semcache.plans.program import ProgramPlan
 from semcache.ports import Limits, Vectors
 from semcache.sources.texts import Texts, chunks
@@ -25,7 +25,7 @@ MANUAL = {
 
 
 @pytest.fixture
-def manual(minilm: SentenceTransformersEmbedder) -> Texts:
+def manual(minilm: MiniLMEmbedder) -> Texts:
     texts = Texts(minilm, FaissIndex())
     texts.add(MANUAL)
     return texts

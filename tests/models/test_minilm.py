@@ -1,0 +1,164 @@
+import importlib.util
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from semcache import Hit, PlanCache
+from semcache.errors import InvalidSettings, MissingExtra, WeightsUnavailable
+from semcache.models import minilm as minilm_module
+from semcache.models import weights
+from semcache.models.minilm import GRAPH, MiniLMEmbedder
+from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+
+if TYPE_CHECKING:
+    from semcache.ports import Vectors
+
+
+@pytest.fixture(scope="module")
+def reference() -> SentenceTransformersEmbedder:
+    return SentenceTransformersEmbedder(memo=0)
+
+
+# Long texts, empty ones, accents, signs and scripts that the word pieces don't have.
+TEXTS = st.lists(
+    st.text(max_size=60) | st.text("ab cé🙂-5", min_size=200, max_size=900), max_size=5
+)
+
+
+@given(TEXTS)
+@settings(max_examples=30, deadline=None)
+def test_vectors_equal_those_of_sentence_transformers(
+    reference: SentenceTransformersEmbedder, texts: list[str]
+) -> None:
+    found = MiniLMEmbedder(memo=0, batch_size=2).embed(texts)
+    assert found.shape == (len(texts), 384)
+    assert found.dtype == np.float32
+    assert np.allclose(found, reference.embed(texts), atol=1e-5)
+
+
+def test_a_long_text_is_cut_where_sentence_transformers_cuts_it(
+    minilm: MiniLMEmbedder, reference: SentenceTransformersEmbedder
+) -> None:
+    texts = ["sales " * count for count in (126, 127, 200, 254, 255, 600)]
+    assert np.allclose(minilm.embed(texts), reference.embed(texts), atol=1e-5)
+
+
+def test_rows_are_in_the_order_of_the_texts(minilm: MiniLMEmbedder) -> None:
+    rows = minilm.embed(["total sales by state and by year", "rain", "total sales"])
+    assert np.array_equal(rows[1], minilm.embed(["rain"])[0])
+    assert rows[0] @ rows[2] > 0.6 > rows[0] @ rows[1]
+
+
+def test_a_cache_filled_with_either_embedder_is_read_with_the_other(tmp_path: Path) -> None:
+    plan = {"tasks": [{"id": "task0", "input": {}}, {"id": "task1", "service": "s", "input": {}}]}
+    with PlanCache.open(tmp_path / "c", embedder=SentenceTransformersEmbedder()) as cache:
+        cache.store("show the total sales by state", plan)
+    with PlanCache.open(tmp_path / "c", threshold=0.8) as cache:
+        found = cache.lookup("please show me total sales by state")
+    assert isinstance(found, Hit)
+    assert found.tier == "semantic"
+
+
+def test_embedding_loads_no_torch() -> None:
+    code = (
+        "import sys; from semcache import PlanCache; c = PlanCache.open(); "
+        "c.store('total sales', {'tasks': [{'id': 'task0', 'input': {}}, "
+        "{'id': 'task1', 'service': 's', 'input': {}}]}); "
+        "c.lookup('sum of all sales'); "
+        "print(sorted({'torch', 'transformers', 'sentence_transformers', 'tokenizers'} & "
+        "sys.modules.keys()))"
+    )
+    done = subprocess.run(  # noqa: S603 - our own code in a fresh interpreter
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "['tokenizers']"
+
+
+def test_threads_get_the_same_vectors() -> None:
+    shared, rows = MiniLMEmbedder(memo=0), list["Vectors"]()
+    threads = [
+        threading.Thread(target=lambda: rows.append(shared.embed(["asked by all"])))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(rows) == 8
+    assert all(np.array_equal(row, rows[0]) for row in rows)
+
+
+def test_the_graph_is_the_one_that_its_script_writes(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    spec = importlib.util.spec_from_file_location(
+        "build_encoder", root / "benchmarks" / "build_encoder.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.main([str(tmp_path / "graph")]) == 0
+    shipped = (root / "semcache" / "models" / GRAPH).read_bytes()
+    assert (tmp_path / "graph").read_bytes() == shipped
+
+
+@pytest.fixture
+def edited_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the packaged files whose weights are not the weights."""
+    copy = tmp_path / "model"
+    shutil.copytree(weights.packaged_weights(), copy, ignore=lambda *_: ["model.safetensors"])
+    (copy / "model.safetensors").write_bytes(b"not the weights")
+    monkeypatch.setattr(minilm_module, "packaged_weights", lambda: copy)
+    return copy
+
+
+def test_packaged_weights_that_were_changed_are_refused(edited_weights: Path) -> None:
+    with pytest.raises(WeightsUnavailable, match=r"model\.safetensors' has SHA-256 .* expected 53"):
+        MiniLMEmbedder().embed(["a"])
+    (edited_weights / "model.safetensors").unlink()
+    with pytest.raises(WeightsUnavailable, match="cannot be read"):
+        MiniLMEmbedder().embed(["a"])
+
+
+def test_weights_that_are_no_tensors_are_refused(
+    edited_weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minilm_module, "verify_packaged", lambda _: None)
+    with pytest.raises(WeightsUnavailable, match=f"{edited_weights.name}/model.safetensors"):
+        MiniLMEmbedder().embed(["a"])
+
+
+def test_missing_weights_name_the_package_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "MINILM_PACKAGE", "no_such_package")
+    with pytest.raises(WeightsUnavailable, match=r"semcache\[demo\]"):
+        MiniLMEmbedder().embed(["a"])
+
+
+def test_other_weights_without_their_library_name_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtra, match=r"semcache\[sentence-transformers\]"):
+        SentenceTransformersEmbedder(tmp_path).embed(["a"])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: MiniLMEmbedder(threads=0),
+        lambda: MiniLMEmbedder(memo=-1),
+        lambda: MiniLMEmbedder(batch_size=0),
+    ],
+)
+def test_settings_out_of_range_are_named(make: Callable[[], object]) -> None:
+    with pytest.raises(InvalidSettings, match="expected"):
+        make()
