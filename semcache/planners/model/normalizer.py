@@ -1,15 +1,17 @@
 """Prompt to schema by a language model that is bound to the catalog's vocabulary."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, islice
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.catalog import Catalog
-from semcache.errors import InvalidInput, InvalidParameter, NormalizationError
+from semcache.catalog.shape import Shape, shape, snake
+from semcache.errors import InvalidInput, NormalizationError
+from semcache.planners.model.account import account_for
 from semcache.ports import Clock, Message, Model, Observer
-from semcache.prompts.mentions import locate_mentions
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
@@ -66,10 +68,10 @@ class ModelNormalizer:
     def normalize(
         self, prompt: str, *, catalog: Catalog, params: Sequence[Parameter] = ()
     ) -> PromptSchema:
-        """Return the schema of `prompt`; partial if the model says that words stay unexplained.
+        """Return the schema of `prompt`; partial if words of it stay unexplained.
 
-        A mention that does not stand in the prompt is dropped; a value that stands there word for
-        word is its own mention.
+        A value that the prompt does not say is sent back, and so is what the prompt says and the
+        schema has not; a schema that leaves words out through all attempts is partial.
 
         Raises:
             InvalidPrompt: the prompt is not text, blank or too long.
@@ -85,7 +87,7 @@ class ModelNormalizer:
             )
         result = self._dialog.ask(
             self._messages(asked, vocabulary, params),
-            read=lambda text: _read(text, vocabulary),
+            read=lambda text: _read(text, asked, vocabulary, params),
             retry=lambda errors: self._text.fill("retry", errors=errors),
         )
         if isinstance(result, Rejected):
@@ -94,7 +96,7 @@ class ModelNormalizer:
                 f"{'; '.join(result.errors)}",
                 answer=result.answer,
             )
-        return _said(_only(result, asked), asked)
+        return _only(result, asked)
 
     def _messages(
         self, asked: str, vocabulary: Vocabulary, params: Sequence[Parameter]
@@ -111,7 +113,22 @@ class ModelNormalizer:
 
 @lru_cache(maxsize=8)
 def _vocabulary(catalog: Catalog) -> Vocabulary:
-    return Vocabulary.from_catalog(catalog)
+    """Return the words of a catalog; `date.year` of a query may be called `year` too.
+
+    OneMCP's schemas say `year` and `amount` where its plans say `date.year` and `sale.amount`.
+    """
+    vocabulary = Vocabulary.from_catalog(catalog)
+    shapes = [shape(operation) for operation in catalog]
+    dotted = {name for one in shapes for name in _columns(one) if "." in name}
+    last = Counter(snake(name.rpartition(".")[2]) for name in dotted)
+    return vocabulary.extended(fields=[name for name, count in last.items() if count == 1])
+
+
+def _columns(one: Shape) -> Iterator[str]:
+    query = one.query
+    if query is not None:
+        for listed in (query.filters, query.aggregates, query.groups, query.sorts):
+            yield from listed.fields if listed is not None else ()
 
 
 def _words(vocabulary: Vocabulary) -> JsonObject:
@@ -125,7 +142,7 @@ def _words(vocabulary: Vocabulary) -> JsonObject:
 
 
 def _read(
-    text: str, vocabulary: Vocabulary
+    text: str, asked: str, vocabulary: Vocabulary, params: Sequence[Parameter]
 ) -> Accepted[tuple[PromptSchema, ...]] | Rejected[tuple[PromptSchema, ...]]:
     """Return the schemas of all steps, or everything that is wrong with them."""
     try:
@@ -134,19 +151,40 @@ def _read(
         return Rejected((str(error),))
     schemas: list[PromptSchema] = []
     errors: list[str] = []
+    left: list[str] = []
     for number, step in enumerate(steps, 1):
         try:
             schema = _schema(step)
         except InvalidInput as error:
             errors.append(f"Step {number}: {error}")
             continue
-        schemas.append(schema)
         errors += (f"Step {number}: {finding}" for finding in vocabulary.validate(schema))
-    return Rejected(tuple(errors)) if errors else Accepted(tuple(schemas))
+        # Of several steps none is used: each would be missing what the others say.
+        if len(steps) == 1:
+            account = account_for(schema, asked, vocabulary, params)
+            errors += account.unsaid
+            left += account.left
+            schema = account.schema
+        schemas.append(schema)
+    if errors:
+        return Rejected((*errors, *left))
+    return Rejected(tuple(left), usable=tuple(schemas)) if left else Accepted(tuple(schemas))
 
 
-def _steps(workflow: JsonObject) -> list[Json]:
-    kind, steps = workflow.get("workflow_type"), workflow.get("steps")
+_WORKFLOW = frozenset({"workflow_type", "steps"})
+_MEMBERS = frozenset({
+    "action", "entities", "group_by", "groupBy", "params", "mentions", "unexplained",
+    "cache_key", "cacheKey",
+})  # fmt: skip
+_SHAPES = frozenset({"operator", "operand", "aggregate"})
+
+
+def _steps(found: JsonObject) -> list[Json]:
+    """Return the steps of a workflow; a bare schema, as the document writes it, is the only one."""
+    if "action" in found and "steps" not in found:
+        return [{"ps": found}]
+    _refuse_unknown(found, _WORKFLOW, "the workflow")
+    kind, steps = found.get("workflow_type"), found.get("steps")
     if kind != "sequential":
         raise InvalidInput(f"workflow_type is {kind!r}; expected 'sequential'")
     if not isinstance(steps, list) or not steps:
@@ -156,14 +194,37 @@ def _steps(workflow: JsonObject) -> list[Json]:
 
 def _schema(step: Json) -> PromptSchema:
     found = step.get("ps") if isinstance(step, dict) else None
-    if not isinstance(found, dict):
+    if not isinstance(step, dict) or not isinstance(found, dict):
         raise InvalidInput(f"the step is {step!r:.80}; expected an object with the schema in 'ps'")
+    _refuse_unknown(step, frozenset({"ps"}), "the step")
+    _refuse_unknown(found, _MEMBERS, "the schema")
+    for name, value in as_object(found.get("params")).items():
+        if isinstance(value, dict):
+            _refuse_unknown(value, _SHAPES, f"the param '{name}'")
     mentions, unexplained = found.get("mentions"), found.get("unexplained")
     return replace(
-        PromptSchema.from_json(found),
+        PromptSchema.from_json(_spelled(found)),
         mentions=_texts(mentions) if isinstance(mentions, Mapping) else {},
         unexplained=tuple(map(str, unexplained)) if isinstance(unexplained, list) else (),
     )
+
+
+def _spelled(found: JsonObject) -> JsonObject:
+    """Return a schema with `group_by` as we spell it; the document writes `groupBy`."""
+    if "groupBy" not in found:
+        return found
+    camel, own = found["groupBy"] or [], found.get("group_by") or []
+    if camel and own and camel != own:
+        raise InvalidInput(f"group_by is {own!r:.80} and groupBy is {camel!r:.80}; expected one")
+    return {**found, "group_by": camel or own}
+
+
+def _refuse_unknown(found: JsonObject, known: frozenset[str], what: str) -> None:
+    """Raise for members that nobody reads: what stands there would silently be left out."""
+    unknown = sorted(found.keys() - known)
+    if unknown:
+        told = ", ".join(map(repr, unknown))
+        raise InvalidInput(f"{what} has {told}; expected no members but {', '.join(sorted(known))}")
 
 
 def _texts(mentions: Mapping[str, Json]) -> dict[str, str]:
@@ -182,21 +243,3 @@ def _only(accepted: Accepted[tuple[PromptSchema, ...]], asked: str) -> PromptSch
             answer=accepted.answer,
         )
     return schemas[0]
-
-
-def _said(schema: PromptSchema, asked: str) -> PromptSchema:
-    """Return `schema` with the words of the prompt that carry its values, and no other words."""
-    mentions: dict[str, str] = {}
-    for parameter in schema.parameters():
-        words = _located(asked, parameter) or _located(asked, replace(parameter, mention=None))
-        if words is not None:
-            mentions[parameter.name] = words
-    return replace(schema, mentions=mentions)
-
-
-def _located(asked: str, parameter: Parameter) -> str | None:
-    try:
-        found = locate_mentions(asked, [parameter])
-    except InvalidParameter:
-        return None
-    return found[0].text if found else None

@@ -1,12 +1,13 @@
 """Prompt and schema to plan by a language model that reads the catalog."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from semcache.binding.bind import bind
 from semcache.binding.generalize import generalize
+from semcache.binding.placeholders import placeholders
 from semcache.binding.template import PlanTemplate
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import BindingError, InvalidInput, NotActionable, PlanningError
@@ -18,6 +19,7 @@ from semcache.plans.program import KEYS, ProgramPlan
 from semcache.ports import Clock, Message, Model, Observer, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.redaction import Redact
+from semcache.prompts.schema import STRUCTURE, PromptSchema
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.texts import load, shown
 
@@ -114,7 +116,7 @@ class ModelPlanner:
             self._dialog.forget(self._messages(before, params, operations))
         result = self._dialog.ask(
             self._messages(request, params, operations),
-            read=lambda text: self._read(text, params, request.catalog),
+            read=lambda text: self._read(text, params, request),
             retry=lambda errors: self._text.fill("retry", errors=errors),
             fresh=bool(request.failure),
         )
@@ -152,12 +154,13 @@ class ModelPlanner:
         return [Message("system", system), Message("user", user)]
 
     def _read(
-        self, text: str, params: Sequence[Parameter], catalog: Catalog
+        self, text: str, params: Sequence[Parameter], request: PlanRequest
     ) -> Accepted[ExecutionPlan] | Rejected[ExecutionPlan]:
+        catalog = request.catalog
         try:
             found = json_object(text, listed=self._listed)
             _refuse_if_not_actionable(found)
-            plan = spelled(decode(found), catalog)
+            plan = spelled(decode(with_structure(found, request.schema)), catalog)
             self._check_format(plan)
             template = generalize(plan.to_dict(), params, schemas=_schemas(catalog))
             bound = bind(template, {parameter.name: parameter.value for parameter in params})
@@ -184,6 +187,46 @@ def _parameters(request: PlanRequest) -> tuple[Parameter, ...]:
     if request.params or request.schema is None:
         return by_name(request.params)
     return request.schema.parameters()
+
+
+def with_structure(plan: JsonObject, schema: PromptSchema | None) -> JsonObject:
+    """Return a plan in which placeholders for what shapes a schema are written out.
+
+    `{{params.amount.aggregate}}` is `sum` for every prompt that has the schema, for `sum` is in its
+    identity; as a parameter it would be a value that no words carry. By the document of OneMCP.
+    """
+    if schema is None:
+        return plan
+    known = dict(_structure(schema))
+    return {key: _written_out(value, known) for key, value in plan.items()}
+
+
+def _structure(schema: PromptSchema) -> Iterator[tuple[str, Json]]:
+    for name, value in schema.params.items():
+        if name in {"sort_by", "order"}:
+            yield name, value
+        for member in STRUCTURE & as_object(value).keys():
+            yield f"{name}.{member}", as_object(value)[member]
+
+
+def _written_out(value: Json, known: Mapping[str, Json]) -> Json:
+    match value:
+        case dict():
+            return {key: _written_out(item, known) for key, item in value.items()}
+        case list():
+            return [_written_out(item, known) for item in value]
+        case str():
+            found, after = placeholders(value)
+            if len(found) == 1 and not (found[0].before or after):
+                return known.get(found[0].written, value)
+            parts = [one.before + _spelled(one.written, known) for one in found]
+            return "".join((*parts, after))
+        case _:
+            return value
+
+
+def _spelled(written: str, known: Mapping[str, Json]) -> str:
+    return str(known[written]) if written in known else f"{{{{params.{written}}}}}"
 
 
 def _described(operations: Sequence[Operation]) -> list[Json]:
