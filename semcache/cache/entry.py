@@ -13,6 +13,7 @@ from semcache.matching.pair import Held, Side, words_and_value
 from semcache.ports import Record, Vector
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.template import Slot, TemplateText
+from semcache.prompts.tokens import SLOT
 
 FORMAT = 2
 """Version of the JSON of an entry; a reader refuses others."""
@@ -264,7 +265,11 @@ def _plan(doc: Mapping[str, Json]) -> PlanTemplate:
 
 
 def _template(doc: dict[str, Any]) -> TemplateText:
-    return TemplateText(text=doc["text"], slots=tuple(Slot(**slot) for slot in doc["slots"]))
+    template = TemplateText(text=doc["text"], slots=tuple(Slot(**slot) for slot in doc["slots"]))
+    written = [f"<{slot.kind}>" for slot in template.slots]
+    if len(SLOT.findall(template.text)) != len(written):
+        raise ValueError(f"the template {template.text!r} has other slots than {written!r}")
+    return template
 
 
 def _parameter_json(parameter: Parameter) -> JsonObject:

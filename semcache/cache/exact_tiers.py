@@ -9,7 +9,8 @@ from semcache.cache.found import Hit
 from semcache.cache.looking import Lookup, Passed
 from semcache.cache.trying import judge
 from semcache.events import Tier
-from semcache.matching.content import is_telling
+from semcache.matching.content import is_telling, unexplained_signs
+from semcache.matching.gates import compare_signs
 from semcache.matching.pair import Pair
 from semcache.prompts.alignment import align
 from semcache.prompts.key import identity, psk
@@ -80,6 +81,10 @@ def _first(
     side = asked.side()
     for entry_id, entry in entries:
         verdicts = lookup.parts.exact(Pair(side, entry.side, 1.0))
+        if tier == "schema" and asked.schema is not None:
+            mine = unexplained_signs(asked.template.text, asked.schema.parameters())
+            its = unexplained_signs(entry.template.text, entry.plan.params)
+            verdicts = (*verdicts, compare_signs(mine, its)) if mine != its else verdicts
         passed = judge(lookup, tier, entry, asked, verdicts, score=1.0, entry_id=entry_id)
         if isinstance(passed, Passed):
             return passed

@@ -16,6 +16,7 @@ Reason = Literal[
     "threshold",
     "parameters",
     "slots",
+    "signs",
     "words",
     "catalog",
     "grounding",

@@ -19,7 +19,7 @@ from semcache.prompts.alignment import Skeletons
 from semcache.prompts.habits import MAX_TEMPLATES, Habits
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.template import TemplateText
-from semcache.prompts.words import tokens
+from semcache.prompts.tokens import is_slot, tokens
 
 log = logging.getLogger(__name__)
 
@@ -209,4 +209,4 @@ def _seen(entry: Entry, change: int) -> Seen:
 
 def template_words(template: TemplateText) -> frozenset[str]:
     """Return the words of a template text, slots apart."""
-    return frozenset(word for word in tokens(template.text) if not word.startswith("<"))
+    return frozenset(word for word in tokens(template.text) if not is_slot(word))

@@ -6,12 +6,22 @@ population of the capital of the largest state" and "the capital of the state wi
 population" have the same words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from sys import intern
+from typing import TypeAlias
 
+from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import TemplateText
-from semcache.prompts.words import ARTICLES, CLOSED_CLASS, POLITENESS, REQUESTS, singular, tokens
+from semcache.prompts.tokens import is_sign, is_slot, tokens
+from semcache.prompts.words import (
+    ARTICLES,
+    CLOSED_CLASS,
+    COMPARISON,
+    POLITENESS,
+    REQUESTS,
+    singular,
+)
 
 _DRESSING = (
     ARTICLES
@@ -68,10 +78,6 @@ ADJUNCTS = frozenset("from to at via through before after since until till durin
 """Before a value, these make a phrase that may change places with the next one of its kind."""
 
 
-def _is_slot(word: str) -> bool:
-    return word.startswith("<") and word not in MARKS
-
-
 _ASKING = frozenset(
     "is are am was were do does did has have had can could will would should may might must".split()
 )
@@ -80,14 +86,15 @@ _ASKING = frozenset(
 _COURTEOUS = frozenset("you i we".split())
 """Subjects of "could you show me", "can I see", "do you have": these are requests."""
 
-POLAR = "<polar>"
+POLAR = "<:polar>"
 """Stands at the head of a question that wants yes or no."""
-PAST = "<past>"
+PAST = "<:past>"
 """Stands for a verb that says "then"."""
-FUTURE = "<future>"
+FUTURE = "<:future>"
 """Stands for a verb that says "not yet"."""
 MARKS = frozenset({POLAR, PAST, FUTURE})
-"""What looks like a slot among content words and is none."""
+"""What stands among content words for more than a word. No prompt can spell one: `<` is a token of
+its own."""
 
 
 def is_polar(words: Sequence[str]) -> bool:
@@ -180,7 +187,7 @@ def _is_noun(word: str, before: str, following: str) -> bool:
     """Return whether a word that may be a verb that asks is a noun here, by its neighbors."""
     if following in ARTICLES or following in {"me", "us", "all"} or (word, following) == _LIST_OF:
         return False
-    return before in ARTICLES or not (before in CLOSED_CLASS or _is_slot(before) or not before)
+    return before in ARTICLES or not (before in CLOSED_CLASS or is_slot(before) or not before)
 
 
 _LIST_OF = ("list", "of")
@@ -199,7 +206,7 @@ def _arranged(words: Sequence[str]) -> list[str]:
     for word in _led(words):
         if word in ADJUNCTS:
             run.append([word])
-        elif run and _is_slot(word):
+        elif run and is_slot(word):
             run[-1].append(word)
         else:
             if run:
@@ -212,11 +219,11 @@ def _arranged(words: Sequence[str]) -> list[str]:
 def _led(words: Sequence[str]) -> Sequence[str]:
     """Return `words` with the phrases that lead them, each with a value, at their end."""
     end = 0
-    while end + 1 < len(words) and words[end] in ADJUNCTS and _is_slot(words[end + 1]):
+    while end + 1 < len(words) and words[end] in ADJUNCTS and is_slot(words[end + 1]):
         end += 2
     rest = words[end:]
     # Behind a clause of its own a phrase would belong to that: "in <year> members who joined".
-    if not rest or _is_slot(rest[0]) or not _CLAUSES.isdisjoint(rest):
+    if not rest or is_slot(rest[0]) or not _CLAUSES.isdisjoint(rest):
         return words
     return [*rest, *words[:end]]
 
@@ -231,12 +238,14 @@ def _in_order(run: list[list[str]]) -> list[str]:
 
 
 def _kept(word: str, following: str) -> str:
-    if _is_slot(word):
+    if is_slot(word):
         return word
     if word in _LOOSE:
-        return _PLACE.get(word, word) if _is_slot(following) else ""
+        return _PLACE.get(word, word) if is_slot(following) else ""
     if word in _DRESSING:
         return ""
+    if is_sign(word):
+        return word
     return PAST if word in _PAST else singular(word)
 
 
@@ -252,6 +261,26 @@ def embedded_text(template: TemplateText) -> str:
 
 _UNSAID = frozenset({POLAR, FUTURE})
 
+Signs: TypeAlias = tuple[tuple[str, str], ...]
+"""Signs of a text, each with the content word behind it, empty at the end."""
+
+
+@lru_cache(maxsize=50_000)
+def signs(text: str) -> Signs:
+    """Return the signs of a template text in order, each with the content word that follows it.
+
+    Two prompts share a plan only if these are equal: what a sign means, no vector says. Where it
+    stands does not depend on the courtesy around it.
+    """
+    found: list[tuple[str, str]] = []
+    following = ""
+    for word in reversed(content(text)):
+        if is_sign(word) and word not in MARKS:
+            found.append((word, following))
+        else:
+            following = word
+    return tuple(found)
+
 
 def is_telling(template: TemplateText) -> bool:
     """Return whether a template's own words say what its slots hold.
@@ -259,9 +288,19 @@ def is_telling(template: TemplateText) -> bool:
     "What does <airline_code> mean" fits any code there is; only a template with two or more content
     words may teach a value that was never seen.
     """
-    literals = [word for word in content(template.text) if not _is_slot(word)]
+    literals = [word for word in content(template.text) if not is_slot(word)]
     return sum(word not in CLOSED_CLASS for word in literals) >= TELLING
 
 
 TELLING = 2
 """Content words that a template needs before an unseen value is read from it."""
+
+
+def unexplained_signs(text: str, params: Iterable[Parameter]) -> tuple[str, ...]:
+    """Return the signs of a template text that stand in no value of `params`, sorted.
+
+    A schema has its operators, so that comparing signs are explained, and says nothing of others.
+    """
+    said = [part for p in params for part in (p.mention, p.value) if isinstance(part, str)]
+    explained = COMPARISON.union(*map(tokens, said))
+    return tuple(sorted(sign for sign, _ in signs(text) if sign not in explained))

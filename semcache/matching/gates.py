@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
+from semcache.matching.content import signs
 from semcache.matching.pair import Pair, Side, Verdict
 from semcache.prompts.parameter import name_key
-from semcache.prompts.template import SLOT, TemplateText
+from semcache.prompts.template import TemplateText
+from semcache.prompts.tokens import SLOT
 
 Gate: TypeAlias = Callable[[Pair], Verdict]
 """Asks one thing of a pair. Pure."""
@@ -61,6 +63,7 @@ _SAME_CATALOG = Verdict("catalog", passed=True)
 _SAME_GROUNDING = Verdict("grounding", passed=True)
 _SAME_PARAMETERS = Verdict("parameters", passed=True)
 _SAME_SLOTS = Verdict("slots", passed=True)
+_SAME_SIGNS = Verdict("signs", passed=True)
 _SAME_HELD = Verdict("pinned", passed=True)
 
 
@@ -117,6 +120,22 @@ def slots(pair: Pair) -> Verdict:
 @lru_cache(maxsize=2_000)
 def _other_slots(mine: tuple[str, ...], its: tuple[str, ...]) -> Verdict:
     return Verdict("slots", passed=False, reason=f"{_list(mine)} against {_list(its)}")
+
+
+def same_signs(pair: Pair) -> Verdict:
+    """Pass if both sides have the same signs, in the same order before the same words."""
+    mine, its = signs(pair.query.template.text), signs(pair.candidate.template.text)
+    if mine == its:
+        return _SAME_SIGNS
+    return compare_signs(tuple(sign for sign, _ in mine), tuple(sign for sign, _ in its))
+
+
+@lru_cache(maxsize=2_000)
+def compare_signs(mine: tuple[str, ...], its: tuple[str, ...]) -> Verdict:
+    """Return the verdict on signs; where they are the same, they stand before other words."""
+    said, other = (", ".join(map(repr, each)) or "none" for each in (mine, its))
+    reason = f"{said} against {other}" if mine != its else f"{said} in another place"
+    return Verdict("signs", passed=False, reason=reason)
 
 
 def held(pair: Pair) -> Verdict:
@@ -186,12 +205,14 @@ def _list(kinds: Iterable[str]) -> str:
 
 def risk_gates() -> Gates:
     """Return the gates that a candidate must pass whatever its risk is."""
-    return Gates((catalog, grounding, parameters, slots, held))
+    return Gates((catalog, grounding, parameters, slots, same_signs, held))
 
 
 def looked_at(candidate: Side) -> tuple[object, ...]:
     """Return what `risk_gates` look at in a candidate for a prompt that comes without values."""
-    return candidate.catalog, candidate.grounding, candidate.template.signature, candidate.held
+    template = candidate.template
+    exact = template.signature, signs(template.text), candidate.held
+    return candidate.catalog, candidate.grounding, *exact
 
 
 def exact_gates() -> Gates:

@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from semcache.matching.content import MARKS
+from semcache.prompts.tokens import is_sign, is_slot
 from semcache.prompts.words import (
     AGGREGATION,
     COMPARISON,
@@ -20,8 +21,9 @@ from semcache.prompts.words import (
 )
 
 WordClass: TypeAlias = Literal["slot", "meaning", "role", "light", "digit", "open"]
-"""`meaning`: closed-class words that steer a plan (not, over, first, sum…). `role`: other
-prepositions. `light`: articles, pronouns, courtesy. `digit`: a bare number. `open`: the rest."""
+"""`meaning`: signs, and closed-class words that steer a plan (not, over, first, sum…). `role`:
+other prepositions. `light`: articles, pronouns, courtesy. `digit`: a bare number. `open`: the
+rest."""
 
 _MEANING = (
     NEGATION
@@ -42,9 +44,9 @@ _LIGHT = (FUNCTION_WORDS | POLITENESS | REQUESTS) - _MEANING - _ROLE
 @lru_cache(maxsize=20_000)
 def word_class(word: str) -> WordClass:
     """Return the class of a content word."""
-    if word.startswith("<") and word not in MARKS:
+    if is_slot(word):
         return "slot"
-    if word in _MEANING:
+    if word in _MEANING or is_sign(word):
         return "meaning"
     if word in _ROLE:
         return "role"

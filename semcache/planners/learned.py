@@ -17,7 +17,8 @@ from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import Asked, Resolution, Resolved, Resolver
 from semcache.ports import Clock, PlanStore
 from semcache.prompts.parameter import type_key
-from semcache.prompts.words import singular, tokens
+from semcache.prompts.tokens import tokens
+from semcache.prompts.words import singular
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,8 @@ from typing import Any
 from semcache.canonical import JsonObject
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.recognizers import OPEN_KINDS
-from semcache.prompts.template import SLOT, Slot, TemplateText, mask
+from semcache.prompts.template import Slot, TemplateText, mask
+from semcache.prompts.tokens import SLOT
 from semcache.prompts.words import CLOSED_CLASS
 
 MAX_CAPTURED = 6

@@ -31,12 +31,12 @@ from semcache.prompts.numerals import (
 )
 from semcache.prompts.text import letter_runs, lowered
 
-_DIGIT = re.compile(r"\d")
+_DIGIT = re.compile(r"[0-9]")
 _MONTH = f"(?:{'|'.join(MONTH_NAMES)}|(?:sept|{'|'.join(n[:3] for n in MONTH_NAMES)})\\.?)"
 _DAY = f"(?:{'|'.join(DAY_NAMES)})"
 _NTH = f"(?:(?:twenty|thirty)[ -])?(?:{'|'.join(ORDINAL_WORDS)}|twentieth|thirtieth)"
-_MDAY = rf"(?:(?:[12]\d|3[01]|0?[1-9])(?:st|nd|rd|th)?|{_NTH})"
-_WITH_YEAR = r"(?:,?\s*(?P<y{0}>[12]\d{{3}})\b)?"
+_MDAY = rf"(?:(?:[12][0-9]|3[01]|0?[1-9])(?:st|nd|rd|th)?|{_NTH})"
+_WITH_YEAR = r"(?:,?\s*(?P<y{0}>[12][0-9]{{3}})\b)?"
 _NAMED_DATE = re.compile(
     rf"\b(?P<m1>{_MONTH})\s+(?:the\s+)?(?P<d1>{_MDAY})(?![\w:]){_WITH_YEAR.format(1)}"
     rf"|(?<![\w:.,/-])(?P<d2>{_MDAY})(?:\s+of)?\s+(?P<m2>{_MONTH})\b{_WITH_YEAR.format(2)}"
@@ -46,8 +46,8 @@ _TIME_BEFORE = re.compile(
     rf"|early|late|mid|on|every|each|(?:{_MONTH}|{_DAY}) (?:and|or))\s+$"
 )
 _LONE_MONTH = re.compile(rf"\b{_MONTH}(?!\w)")
-_YEAR_BESIDE = re.compile(r",?\s+(?:of\s+)?(?:the\s+)?[12]\d{3}\b")
-_YEAR_AHEAD = re.compile(r"\b[12]\d{3}\s+$")
+_YEAR_BESIDE = re.compile(r",?\s+(?:of\s+)?(?:the\s+)?[12][0-9]{3}\b")
+_YEAR_AHEAD = re.compile(r"\b[12][0-9]{3}\s+$")
 _UNSURE_MONTHS = frozenset(["may", "march", "mar", "jan", "sep", "dec", "jun", "jul"])
 _WEEKDAY = re.compile(
     rf"\b(?:{_DAY}(?P<many>s)?|(?P<short>mon|tues?|wed|thu(?:rs?)?|fri|sat|sun))(?!\w)"
@@ -64,12 +64,14 @@ _RELATIVE = re.compile(
 )
 _QUARTER = re.compile(r"(?<!\w)q([1-4])(?!\w)")
 _ISO_DATE = re.compile(
-    r"(?<![\w./-])(?P<y>[12]\d{3})[-/](?P<m>0?[1-9]|1[0-2])(?:[-/](?P<d>0?[1-9]|[12]\d|3[01])"
-    r"(?P<t>[t ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:z|[+-]\d\d:?\d\d)?)?)?(?![\w/]|-\d|\.\d)"
+    r"(?<![\w./-])(?P<y>[12][0-9]{3})[-/](?P<m>0?[1-9]|1[0-2])(?:[-/](?P<d>0?[1-9]|[12][0-9]|3[01])"
+    r"(?P<t>[t ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:z|[+-][0-9]{2}:?[0-9]{2})?)?)?"
+    r"(?![\w/]|-[0-9]|\.[0-9])"
 )
 _SLASHED_DATE = re.compile(
-    r"(?<![\w./-])(?:(?P<a>\d\d?)(?P<sep>[/.-])(?P<b>\d\d?)(?P=sep)(?P<y>[12]\d{3}|(?<!\.)\d\d)"
-    r"|(?P<m>0?[1-9]|1[0-2])/(?P<my>[12]\d{3}))(?![\w/]|-\d|\.\d)"
+    r"(?<![\w./-])(?:(?P<a>[0-9][0-9]?)(?P<sep>[/.-])(?P<b>[0-9][0-9]?)(?P=sep)"
+    r"(?P<y>[12][0-9]{3}|(?<!\.)[0-9][0-9])"
+    r"|(?P<m>0?[1-9]|1[0-2])/(?P<my>[12][0-9]{3}))(?![\w/]|-[0-9]|\.[0-9])"
 )
 _MONTH_WORDS = frozenset(MONTHS)
 _DAY_WORDS = frozenset(DAYS) | {name + "s" for name in DAY_NAMES}
@@ -79,7 +81,7 @@ _RELATIVE_WORDS = frozenset(
         "next", "current", "coming", "upcoming", "ago", "year", "ytd", "qtd", "mtd",
     ]
 )  # fmt: skip
-_DATE_SIGNS = re.compile(r"\d[-/.]\d")
+_DATE_SIGNS = re.compile(r"[0-9][-/.][0-9]")
 
 
 def dates(text: str) -> Iterator[Found]:
@@ -207,12 +209,12 @@ def _beside_year(lower: str, start: int, end: int) -> bool:
 # ── times of day ─────────────────────────────────────────────────────────────────────────────────
 
 _CLOCK = re.compile(
-    r"(?<![\w:.])(?P<h>[01]?\d|2[0-4])(?::(?P<m>[0-5]\d)(?::[0-5]\d)?)?"
+    r"(?<![\w:.])(?P<h>[01]?[0-9]|2[0-4])(?::(?P<m>[0-5][0-9])(?::[0-5][0-9])?)?"
     r"(?:\s?(?P<half>[ap])(?:\.\s?m\.|\.?m)(?!\w)|(?P<oclock>\s?o'?\s?clock\b))?(?![\w:])"
 )
 _NAMED_TIME = re.compile(
     r"\b(?:(?:12 )?(?:noon|midnight|midday)|(?P<part>half|quarter) (?P<way>past|to) "
-    rf"(?P<h>\d\d?|{'|'.join(UNITS[:12])}))\b"
+    rf"(?P<h>[0-9][0-9]?|{'|'.join(UNITS[:12])}))\b"
 )
 _TIME_WORDS = frozenset(
     ["am", "pm", "m", "clock", "oclock", "noon", "midnight", "midday", "half", "quarter"]

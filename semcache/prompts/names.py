@@ -7,7 +7,7 @@ from semcache.prompts.found import Found
 from semcache.prompts.numbers import GLUED_UNIT
 from semcache.prompts.words import CLOSED_CLASS
 
-_DIGIT = re.compile(r"\d")
+_DIGIT = re.compile(r"[0-9]")
 _QUOTED = re.compile(
     r'"(?P<a>[^"\n]+)"|``\s?(?P<e>[^`\n]+?)\s?\'\'|\u201c(?P<b>[^\u201c\u201d]+)[\u201d"]|\u00ab\s?(?P<c>[^\u00ab\u00bb]+?)\s?\u00bb'
 )
@@ -59,14 +59,14 @@ def addresses(text: str) -> Iterator[Found]:
 
 
 _CODE_HINT = re.compile(
-    r"[\d_/#](?:(?<=[_/#])|(?<=[^\W\d]\d)|(?<=[^\W\d][-.:]\d)|[^\W\d]|[-.]\d+[-.]\d)"
+    r"[0-9_/#](?:(?<=[_/#])|(?<=[^\W\d][0-9])|(?<=[^\W\d][-.:][0-9])|[^\W\d]|[-.][0-9]+[-.][0-9])"
 )
 _CHUNK = re.compile(r"(?<![\w$€£¥₹.])#?(?:(?:~|\.\.?)?/)?\w+(?:[-_./:]+\w+)*")
-_DIGIT_GROUPS = re.compile(r"\d+(?:[-.]\d+){2,}")
+_DIGIT_GROUPS = re.compile(r"[0-9]+(?:[-.][0-9]+){2,}")
 _HAS_LETTER = re.compile(r"[^\W\d_]")
-_COUNTED_WORD = re.compile(r"\d+(?:st|nd|rd|th|s)?(?:-[^\W\d_]+)+|\d+(?:st|nd|rd|th)")
-_MEASURE = re.compile(rf"\d+(?:\.\d+)?(?![A-Z]$)(?i:{GLUED_UNIT.pattern})")
-_WORD_COUNT = re.compile(r"([^\W\d_]+)-(\d+)")
+_COUNTED_WORD = re.compile(r"[0-9]+(?:st|nd|rd|th|s)?(?:-[^\W\d_]+)+|[0-9]+(?:st|nd|rd|th)")
+_MEASURE = re.compile(rf"[0-9]+(?:\.[0-9]+)?(?![A-Z]$)(?i:{GLUED_UNIT.pattern})")
+_WORD_COUNT = re.compile(r"([^\W\d_]+)-([0-9]+)")
 
 
 def codes(text: str) -> Iterator[Found]:

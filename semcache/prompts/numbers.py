@@ -32,7 +32,7 @@ _SCALES = {
     "hundred": 100, "dozen": 12, "thousand": 10**3, "million": 10**6, "billion": 10**9,
     "trillion": 10**12, "k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9,
 }  # fmt: skip
-_DIGITS = r"(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)"
+_DIGITS = r"(?:(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
 _BELOW_TEN = "|".join(UNITS[:9])
 _BELOW_100 = f"(?:(?:{'|'.join(TENS)})(?:[ -](?:{_BELOW_TEN}))?|{'|'.join(reversed(UNITS))})"
 _BELOW_1000 = f"(?:(?:a|{_BELOW_100}) hundred(?: (?:and )?{_BELOW_100})?|{_BELOW_100})"
@@ -45,9 +45,9 @@ _NUMBER_WORDS = frozenset(SMALL) | frozenset(ORDINALS) | {"hundred", "dozen", "t
 _NUMBER_WORDS |= {"million", "billion", "trillion"}
 
 # Where a number may start: found in a fifth of the time that `_NUMBER` needs to search by itself.
-_START = re.compile(r"[-+\u2212$€£¥₹.\d]")
+_START = re.compile(r"[-+\u2212$€£¥₹.0-9]")
 _NUMBER = re.compile(
-    rf"(?<![\w.])(?P<sign>(?<![\w)\]])[-+\u2212](?=[\d$€£¥₹]))?(?P<symbol>[$€£¥₹]\s?)?"
+    rf"(?<![\w.])(?P<sign>(?<![\w)\]])[-\u2212](?=[0-9$€£¥₹]))?(?P<symbol>[$€£¥₹]\s?)?"
     rf"(?P<digits>{_DIGITS})"
     r"(?:(?P<nth>st|nd|rd|th)\b|(?P<scale>k|m|mn|bn|\s?(?:hundred|thousand|million|billion"
     r"|trillion|dozen))\b)?"
@@ -69,7 +69,7 @@ CURRENCIES = {
 """Sign, code or singular name of a currency → slot type of its amounts."""
 _AFTER_NUMBER = re.compile(
     r"\s?(?P<percent>%|percent\b|per cent\b|pct\b)"
-    r"|\s?(?P<currency>[€£¥₹$](?!\s?\d)|(?:dollar|buck|euro|pound|rupee)s?\b"
+    r"|\s?(?P<currency>[€£¥₹$](?!\s?[0-9])|(?:dollar|buck|euro|pound|rupee)s?\b"
     r"|(?:usd|eur|gbp|jpy|inr|chf|cad|aud|cny|yen|quid)\b)"
 )
 _CODE_BEFORE = re.compile(r"\b(usd|eur|gbp|jpy|inr|chf|cad|aud|cny)\s?$")
@@ -107,7 +107,7 @@ def _number(lower: str, match: "re.Match[str]", last_year_end: int) -> Found | N
     if not match["scale"] and end < len(lower) and _continues(lower, end):
         return None
     value = _scaled(match["digits"], match["scale"])
-    if match["sign"] and match["sign"] != "+" and not isinstance(value, str):
+    if match["sign"] and not isinstance(value, str):
         value = -value
     start = match.start()
     if match["symbol"]:
@@ -149,7 +149,7 @@ def _with_unit(lower: str, start: int, end: int, value: Json) -> Found | None:
 
 
 # Other numbers of four digits after "before" or "in" are more often clock times and amounts.
-_YEAR = re.compile(r"(?:1[89]|2[01])\d\d")
+_YEAR = re.compile(r"(?:1[89]|2[01])[0-9][0-9]")
 _SEASONS = frozenset(["spring", "summer", "autumn", "fall", "winter"])
 _BEFORE_YEAR = (
     frozenset(

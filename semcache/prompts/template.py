@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 from semcache.canonical import Json
 from semcache.prompts.mentions import Mention
-from semcache.prompts.words import tokens
+from semcache.prompts.tokens import HOLE, filled, folded, tokens
 
 
 class Slot(NamedTuple):  # as `Mention`
@@ -61,41 +60,43 @@ class TemplateText:
         return tokens(self.text)
 
 
-SLOT = re.compile(r"<[\w.]+>")
-"""A slot in a template text."""
-
-_FOLDED = str.maketrans(
-    dict.fromkeys("\u2018\u2019\u02bc`", "'") | dict.fromkeys("\u201c\u201d\u00ab\u00bb", '"')
-)
-_LOOKS_LIKE_SLOT = re.compile(r"<(?=[\w.]+>)")
 _NOT_A_NAME = re.compile(r"[^\w.]+")
-_SPACE_BEFORE = re.compile(r" (?=[,.;:!?%)\]]|n't\b|'(?:s|re|ve|ll|d|m|t)(?!\w))")
 _WORD = re.compile(r"[\w']+")
 _LONGEST_WORD = 40  # characters looked back for the word before a slot
-_ESCAPED = "\u2039"  # an angle quote: normal forms leave it alone, and no slot starts with it
 
 
 def mask(text: str, mentions: Sequence[Mention]) -> TemplateText:
-    """Return `text` with each mention replaced by `<kind>`, in one form for many spellings.
+    """Return `text` with each mention replaced by `<kind>`, folded (`tokens.IGNORED`).
 
-    Case, white space, quote styles, compatibility characters, closing punctuation and space before
-    punctuation make no difference. A `<word>` that stood in the prompt itself is no slot.
-    `mentions` are in order and do not overlap, as `find_mentions` returns them.
+    A `<word>` that stood in the prompt itself is no slot. `mentions` are in order and do not
+    overlap, as `find_mentions` returns them.
     """
     pieces: list[str] = []
     slots: list[Slot] = []
     at = 0
     for mention in mentions:
         literal = text[at : mention.start]
-        kind = slot_name(mention.kind)
         before = _last_word(literal)
         slots.append(
-            Slot(kind, mention.name, before, mention.text, mention.value, mention.relative)
+            Slot(
+                slot_name(mention.kind),
+                mention.name,
+                before,
+                mention.text,
+                mention.value,
+                mention.relative,
+            )
         )
-        pieces += (_literal(literal), "<", kind, ">")
+        pieces += (_literal(literal), HOLE)
         at = mention.end
     pieces.append(_literal(text[at:]))
-    return TemplateText(_normalized("".join(pieces)), tuple(slots))
+    masked = filled(folded("".join(pieces)), [slot.kind for slot in slots])
+    return TemplateText(masked, tuple(slots))
+
+
+def _literal(text: str) -> str:
+    # A checked prompt has no NUL; what was not checked must not spell a slot with it.
+    return text.replace(HOLE, "\ufffd")
 
 
 def _last_word(literal: str) -> str:
@@ -109,14 +110,3 @@ def _last_word(literal: str) -> str:
 def slot_name(kind: str) -> str:
     """Return `kind` as it stands between the brackets of a slot."""
     return kind if kind.isidentifier() else _NOT_A_NAME.sub("_", kind)
-
-
-def _literal(text: str) -> str:
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).translate(_FOLDED)
-    return _LOOKS_LIKE_SLOT.sub(_ESCAPED, text) if "<" in text else text
-
-
-def _normalized(text: str) -> str:
-    spaced = " ".join(text.casefold().split())
-    return _SPACE_BEFORE.sub("", spaced).rstrip(".?!,;: ")

@@ -1,11 +1,9 @@
-"""Words of English: tokens, singular forms, and the closed classes that matching leans on.
+"""Words of English: singular forms, and the closed classes that matching leans on.
 
 The sets hold closed-class words of general English, the few hundred that a grammar lists. None
 holds a noun of any domain: those come from a catalog, a vocabulary or the tenant's own prompts.
 """
 
-import re
-import unicodedata
 from functools import lru_cache
 
 
@@ -142,36 +140,6 @@ def is_grammar(text: str, start: int, end: int) -> bool:
     return start == 0 or words.islower() or text.isupper()
 
 
-_APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc`", "'"))
-_SPACED_CLITIC = re.compile(r"\s+(n't|'(?:s|re|ve|ll|d|m))\b")
-_TOKEN = re.compile(r"<[\w.]+>(?:'s\b)?|\w+(?:'\w+)?|[<>=!]=|[<>=≤≥≠&|%$€£#]")
-_CLITIC = re.compile(r"'(?:s|re|ve|ll|d|m)$")
-_NEGATED = {"can't": "can", "won't": "will", "shan't": "shall", "cannot": "can"}
-
-
-def tokens(text: str) -> tuple[str, ...]:
-    """Return the words and comparing signs of `text` in order, folded; `<year>` is one token.
-
-    Hyphens part words ("one-way" is two). Negation is spelled out ("don't" is `do`, `not`), other
-    short forms and possessives lose their ending ("what's" is `what`, "Sofia's" is `sofia`).
-    """
-    folded = unicodedata.normalize("NFKC", text).casefold().translate(_APOSTROPHES)
-    if "'" in folded:
-        folded = _SPACED_CLITIC.sub(r"\1", folded)
-    found = _TOKEN.findall(folded)
-    if "'" not in folded and "cannot" not in folded:
-        return tuple(found)
-    return tuple(word for token in found for word in _spelled_out(token))
-
-
-def _spelled_out(token: str) -> tuple[str, ...]:
-    if token in _NEGATED:
-        return (_NEGATED[token], "not")
-    if token.endswith("n't"):
-        return (token[:-3], "not")
-    return (_CLITIC.sub("", token),)
-
-
 _IRREGULAR = {
     "people": "person", "men": "man", "women": "woman", "children": "child", "feet": "foot",
     "teeth": "tooth", "mice": "mouse", "geese": "goose", "indices": "index", "vertices": "vertex",
@@ -204,12 +172,6 @@ def singular(word: str) -> str:
     if word.endswith("ies"):
         return word[:-1] if word in _SOFT_IES else word[:-3] + "y"
     return word[:-2] if _takes_es(word) else word[:-1]
-
-
-@lru_cache(maxsize=10_000)
-def phrase_of(text: str) -> tuple[str, ...]:
-    """Return the singular words of a name or value, as the words of a prompt are compared."""
-    return tuple(singular(word) for word in tokens(text.replace("_", " ")))
 
 
 def _takes_es(word: str) -> bool:

@@ -12,6 +12,7 @@ from semcache.matching.gates import (
     looked_at,
     parameters,
     risk_gates,
+    same_signs,
     slots,
     threshold,
 )
@@ -78,6 +79,18 @@ def test_other_slots_are_refused_by_their_names() -> None:
     assert verdict == Verdict("slots", passed=False, reason="<money> against none")
 
 
+@pytest.mark.parametrize(
+    ("query", "candidate", "reason"),
+    [
+        ("sales by -price", "sales by price", "'-price' against none"),
+        ("\u2705 orders", "\u274c orders", "'\u2705' against '\u274c'"),
+        ("\u2192 orders of returns", "orders of \u2192 returns", "'\u2192' in another place"),
+    ],
+)
+def test_other_signs_are_refused(query: str, candidate: str, reason: str) -> None:
+    assert same_signs(pair(side(query), side(candidate))).reason == reason
+
+
 def test_what_a_plan_holds_on_to_must_be_said_by_its_words_or_its_value() -> None:
     candidate = side("sales in 2024")._replace(held=(Held("reno", "nv"), Held("2024", "2024")))
     query = side("sales in 2024")
@@ -101,10 +114,11 @@ def test_gates_are_asked_in_order_until_one_refuses() -> None:
         "grounding",
         "parameters",
         "slots",
+        "signs",
         "pinned",
         "threshold",
     ]
-    assert [v.passed for v in verdicts] == [True] * 5 + [False]
+    assert [v.passed for v in verdicts] == [True] * 6 + [False]
     other = gates(pair(side("sales", catalog="a"), side("returns"), 0.5))
     assert [v.gate for v in other] == ["catalog"]
 

@@ -80,7 +80,7 @@ MATCHED = [
     ("orders in 2024", "list the orders in 2023"),
     ("customers who have unpaid orders", "customer who has unpaid orders"),
     ("What is the number of customers?", "how many customers are there"),
-    ("sales in March by state", "SALES in March by state!"),
+    ("sales in March by state", "SALES in March by state?"),
     ("products sorted by price ascending", "products sorted by price from low to high"),
     ("list the unpaid invoices", "do you have the unpaid invoices"),
     ("show me the open tickets", "Can I see the open tickets please?"),

@@ -29,7 +29,7 @@ def read(text: str) -> list[tuple[str, str, Json]]:
         ("1,234.50 units", "1,234.50", "number", 1234.5),
         ("about .5 of it", ".5", "number", 0.5),
         ("-5 degrees", "-5", "number", -5),
-        ("+5 degrees", "+5", "number", 5),
+        ("+5 degrees", "5", "number", 5),
         ("5 m of rope", "5", "number", 5),
         ("10k users", "10k", "number", 10_000),
         ("3.5 million", "3.5 million", "number", 3_500_000),

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache.prompts.tokens import tokens
 from semcache.prompts.words import (
     CLOSED_CLASS,
     CONJUNCTIONS,
@@ -10,7 +11,6 @@ from semcache.prompts.words import (
     NEGATION,
     is_grammar,
     singular,
-    tokens,
 )
 
 

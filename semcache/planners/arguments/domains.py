@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from semcache.catalog.operation import Operation
 from semcache.prompts.parameter import name_key
-from semcache.prompts.words import phrase_of
+from semcache.prompts.tokens import phrase_of
 
 
 def domains_of(text: str, domains: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

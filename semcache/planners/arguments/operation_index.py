@@ -16,7 +16,8 @@ from semcache.catalog.operation import Operation
 from semcache.catalog.shape import verb_and_noun
 from semcache.planners.arguments.synonyms import words
 from semcache.planners.steps.intents import ACTIONS, KEYWORDS, Action
-from semcache.prompts.words import FUNCTION_WORDS, POLITENESS, singular, tokens
+from semcache.prompts.tokens import tokens
+from semcache.prompts.words import FUNCTION_WORDS, POLITENESS, singular
 
 MAX_INDEXES = 8
 """Catalogs whose index is kept."""

@@ -20,7 +20,8 @@ from semcache.planners.arguments.synonyms import Synonyms, words
 from semcache.planners.rules.frame import NAMES_OF_KINDS, role
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers import OPEN_KINDS
-from semcache.prompts.words import ARTICLES, singular, tokens
+from semcache.prompts.tokens import tokens
+from semcache.prompts.words import ARTICLES, singular
 
 _IDS = ("id", "number", "key", "code", "no")
 _FORMATS = {"date": "date", "email": "email", "uri": "url", "url": "url", "time": "time"}

@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from semcache.prompts.parameter import name_key
-from semcache.prompts.words import singular, tokens
+from semcache.prompts.tokens import tokens
+from semcache.prompts.words import singular
 
 Words: TypeAlias = tuple[str, ...]
 

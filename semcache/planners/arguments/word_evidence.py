@@ -18,7 +18,8 @@ from semcache.planners.arguments.operation_index import (
 from semcache.planners.arguments.placing import is_guess
 from semcache.planners.steps.intents import SubIntent
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.words import singular, tokens
+from semcache.prompts.tokens import tokens
+from semcache.prompts.words import singular
 
 _OWN_VERB = 0.7
 """Least evidence of the noun where the verb itself says what is done: "transfer 500 to B-2"."""

@@ -25,7 +25,8 @@ from semcache.planners.steps.transforms import (
 )
 from semcache.prompts.operators import aggregate_name, operator_name
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.words import ARTICLES, AUXILIARIES, PREPOSITIONS, PRONOUNS, tokens
+from semcache.prompts.tokens import tokens
+from semcache.prompts.words import ARTICLES, AUXILIARIES, PREPOSITIONS, PRONOUNS
 
 _FALLING = frozenset("descending desc decreasing falling reverse reversed newest latest".split())
 _RISING = frozenset("ascending asc increasing rising oldest earliest".split())

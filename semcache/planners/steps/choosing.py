@@ -10,6 +10,7 @@ from semcache.planners.arguments.synonyms import words
 from semcache.planners.arguments.word_evidence import Said
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import Asked, Referral, Resolution, Resolved, Source
+from semcache.prompts.tokens import tokens
 from semcache.prompts.words import (
     AGGREGATION,
     COMPARISON,
@@ -19,7 +20,6 @@ from semcache.prompts.words import (
     PREPOSITIONS,
     REQUESTS,
     singular,
-    tokens,
 )
 
 # Words that make another question of the same values.

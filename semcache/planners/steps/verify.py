@@ -18,7 +18,8 @@ from semcache.planners.steps.intents import Decomposition, SubIntent
 from semcache.planners.steps.resolution import NoTool, Referral, Resolution, Resolved
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.words import REQUESTS, tokens
+from semcache.prompts.tokens import tokens
+from semcache.prompts.words import REQUESTS
 
 Severity = Literal["critical", "error", "warning"]
 """`critical`: it must not run. `error`: a person should look at it first. `warning`: it may run."""

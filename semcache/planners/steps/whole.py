@@ -3,7 +3,7 @@
 from semcache.planners.arguments.operation_index import VERBS
 from semcache.planners.steps.intents import Decomposition, Deferred, SubIntent
 from semcache.ports import PlanRequest
-from semcache.prompts.words import tokens
+from semcache.prompts.tokens import tokens
 
 # Words that part steps, put one under a condition, or ask for something to be done to a result.
 _MORE = frozenset(

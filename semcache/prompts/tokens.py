@@ -1,0 +1,257 @@
+"""Tokens: the words and signs of a prompt, and the listed things that make no difference in it.
+
+A prompt is read without loss but for `IGNORED`. So whatever else a character is, a sign, an emoji,
+a combining mark, a letter of any script, it is a token or a part of one. What the embedder cannot
+see, because its vocabulary is lower-case English, is a *sign*: two prompts share a plan only if
+they have the same signs in the same places.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import NamedTuple
+
+from semcache.prompts.words import (
+    ARTICLES,
+    FUNCTION_WORDS,
+    MEANING,
+    POLITENESS,
+    REQUESTS,
+    singular,
+)
+
+
+class Ignored(NamedTuple):
+    """A thing in which two prompts may differ and still be read alike."""
+
+    what: str
+    one: str
+    other: str
+    """A prompt that is read as `one` is."""
+
+
+IGNORED = (
+    Ignored("how much white space there is", "sales  by state", "sales by state"),
+    Ignored("white space before `, . ; : ? )` and short forms", "what 's new ,", "what's new,"),
+    Ignored("the case of ordinary words", "Total SALES", "total sales"),
+    Ignored("one closing `.` or `?`", "total sales?", "total sales"),
+    Ignored("the style of quotes and apostrophes", "Ada\u2019s \u201crank\u201d", 'Ada\'s "rank"'),
+    Ignored("the quotes round a value", 'find "Ada"', "find 'Ada'"),
+    Ignored("how a character is composed (NFC)", "cafe\u0301 sales", "caf\u00e9 sales"),
+)  # fmt: skip
+"""What may differ in every tier."""
+
+IGNORED_BY_MEANING = (
+    Ignored("courtesy, articles and ways to ask", "show me the sales. Thank you!", "sales"),
+    Ignored("`,` `.` `?` behind a word", "sales, by state", "sales by state"),
+    Ignored("a hyphen between two whole words", "one-way fares", "one way fares"),
+    Ignored("possessive endings and short forms", "Ada's sales", "Ada sales"),
+)
+"""What may differ in the semantic tier besides, where risk is weighed."""
+
+# ── template text ────────────────────────────────────────────────────────────────────────────────
+
+HOLE = "\0"
+"""Stands for a slot while a text is folded; no prompt has this character."""
+SLOT = re.compile(r"<[\w.]+>")
+"""A slot in a template text. What a prompt spells so itself is escaped there (`<\\year>`)."""
+
+_QUOTES = str.maketrans(
+    dict.fromkeys("\u2018\u2019\u02bc`", "'") | dict.fromkeys("\u201c\u201d\u00ab\u00bb", '"')
+)
+_SPACE_BEFORE = re.compile(r" (?=[,.;:?)\]](?:[\s,.;:?)\]]|$)|n't\b|'(?:s|re|ve|ll|d|m|t)(?!\w))")
+_CLOSING = re.compile(r"(?<=[^.?]) ?[.?]$")  # "?", "??" and "..." are what is said
+_LOOKS_LIKE_SLOT = re.compile(r"<(?=\\*[\w.]+>)")
+
+
+def folded(text: str) -> str:
+    """Return `text` in the one form of all texts that differ from it in what is `IGNORED`.
+
+    Each `HOLE` stays where it is; a `<word>` is escaped, so that it is never taken for a slot.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).translate(_QUOTES)
+    elif "`" in text:
+        text = text.replace("`", "'")
+    text = _lower(" ".join(text.split()))
+    text = _SPACE_BEFORE.sub("", text)
+    text = _CLOSING.sub("", text)
+    return _LOOKS_LIKE_SLOT.sub(r"<\\", text) if "<" in text else text
+
+
+_CASED = re.compile(r"\S+")
+_UNIT_LETTERS = 3
+"""Letters of the longest short name of a unit, behind a value: 5 MB is not 5 Mb."""
+_EDGES = "\"'()[]{},.;:!?"
+_LOOSE = frozenset("of in on at for about".split())
+_NAMES_IN_CAPITALS = (FUNCTION_WORDS - MEANING | _LOOSE) - {"i", "a"}
+"""Words that matching passes over, and that capitals make names of: US, IT, WHO."""
+
+
+def _lower(text: str) -> str:
+    """Return `text` with its ordinary words in lower case."""
+    if text == text.lower():
+        return text
+    shouted = text.replace(HOLE, "").isupper()
+
+    def lower(match: "re.Match[str]") -> str:
+        chunk = match[0]
+        plain = _ordinary(chunk)
+        if plain is None or plain == chunk:
+            return chunk
+        bare = chunk.strip(_EDGES)
+        if shouted or len(bare) > _UNIT_LETTERS:
+            return plain
+        measures = bare.isalpha() and text[: match.start()].endswith((f"{HOLE} ", "> "))
+        named = bare.isupper() and bare.lower() in _NAMES_IN_CAPITALS
+        return chunk if measures or named or _is_letter(text, match, bare) else plain
+
+    return _CASED.sub(lower, text)
+
+
+def _is_letter(text: str, match: "re.Match[str]", bare: str) -> bool:
+    """Return whether an `A` is a letter ("grade A students") and no article of a title."""
+    return bare == "A" and match.start() > 0 and not text[match.end() :].lstrip()[:1].isupper()
+
+
+@lru_cache(maxsize=20_000)
+def _ordinary(chunk: str) -> str | None:
+    """Return `chunk` in lower case; None if it has a word whose case says something.
+
+    `iPhone`, `README.md`, `v2B` and `C++` are written as they are written; `Sales`, `SALES` and
+    `One-Way` are ordinary.
+    """
+    parts = re.split(r"[-/]", chunk.strip(_EDGES))
+    for part in parts:
+        bare = part.replace("'", "")
+        letters = all(char.isalpha() or unicodedata.combining(char) for char in bare)
+        if bare not in {"", HOLE} and not (letters and _is_plain_case(part)):
+            return None if chunk != chunk.lower() else chunk
+    return chunk.lower()
+
+
+def _is_plain_case(word: str) -> bool:
+    rest = word[1:]
+    return word == word.lower() or word == word.upper() or rest == rest.lower()
+
+
+def filled(text: str, slots: "tuple[str, ...] | list[str]") -> str:
+    """Return folded `text` with its holes replaced by the names of slots, in order."""
+    parts = text.split(HOLE)
+    pieces = [parts[0]]
+    for name, part in zip(slots, parts[1:], strict=True):
+        pieces += ("<", name, ">", part)
+    return "".join(pieces)
+
+
+# ── tokens ───────────────────────────────────────────────────────────────────────────────────────
+
+_SPACED_CLITIC = re.compile(r"\s+(n't|'(?:s|re|ve|ll|d|m))\b")
+_CLITIC = re.compile(r"'(?:s|re|ve|ll|d|m)$")
+_NEGATED = {"can't": "can", "won't": "will", "shan't": "shall", "cannot": "can"}
+_PIECE = re.compile(
+    r"<[\w.]+>(?:'s\b)?|[<>=!]=|[<>=\u2264\u2265\u2260]|[()\[\]{}/;:!\"]"
+    r"|[^<>=\u2264\u2265\u2260()\[\]{}/;:!\"]+"
+)
+_PLAIN = re.compile(r"[a-z_]+(?:'[a-z]+)*|[0-9]+")
+_WORD = re.compile(r"\w+(?:'\w+)*'?", re.ASCII)
+_COMPOUND = re.compile(r"[\w']+(?:-[\w']+)*", re.ASCII)
+_SOFT = (",", ".", "?")
+_EXCLAIMED = re.compile(rf"\b(thank you|{'|'.join(sorted(POLITENESS))})!+(?!\S)")
+_AFFIXES = frozenset(
+    "ante anti arch auto bi co contra counter de demi dis down em en ex extra fore hemi hyper hypo "
+    "il im in infra inter intra ir macro mal mega micro mid mini mis mono multi neo no non off out "
+    "over para peri poly post pre pro proto pseudo quasi re semi sub super tele trans tri ultra un "
+    "under uni up vice".split()
+)
+"""Prefixes of English, as a dictionary lists them."""
+_BOUND = (_AFFIXES | FUNCTION_WORDS | ARTICLES | POLITENESS | REQUESTS) - {"one"}
+"""Parts that a hyphen makes a part of a word: `in-active`, `check-in`; not `one-way`."""
+
+
+def tokens(text: str) -> tuple[str, ...]:
+    """Return the words and signs of `text` in order; `<year>` is one token.
+
+    Of a raw text or of a template text. Negation is spelled out ("don't" is `do`, `not`), other
+    short forms and possessives lose their ending ("what's" is `what`, "Sofia's" is `sofia`).
+    Hyphens part whole words ("one-way" is two) and stay at bound ones ("in-active" is `in-`,
+    `active`).
+    """
+    text = _lower(text if text.isascii() else unicodedata.normalize("NFC", text).translate(_QUOTES))
+    if "'" in text:
+        text = _SPACED_CLITIC.sub(r"\1", text)
+    if "!" in text:
+        text = _EXCLAIMED.sub(r"\1", text)
+    found: list[str] = []
+    for chunk in text.split():
+        if chunk.isascii() and chunk.isalpha() and chunk != "cannot":
+            found.append(chunk)
+        else:
+            found += _parts(chunk)
+    return tuple(found)
+
+
+@lru_cache(maxsize=20_000)
+def is_slot(token: str) -> bool:
+    """Return whether a token is a slot; no word or sign of a prompt is."""
+    return SLOT.fullmatch(token) is not None
+
+
+@lru_cache(maxsize=20_000)
+def is_sign(token: str) -> bool:
+    """Return whether a token is compared exactly, because the embedder does not see what it is.
+
+    All but words of `a` to `z`, numbers and slots: `+`, `C++`, `in-`, `b2b`, `US`, `caf\u00e9`.
+    """
+    return _PLAIN.fullmatch(token) is None and not is_slot(token)
+
+
+@lru_cache(maxsize=20_000)
+def _parts(chunk: str) -> tuple[str, ...]:
+    pieces = _PIECE.findall(chunk)
+    found: list[str] = []
+    for at, piece in enumerate(pieces):
+        before = pieces[at - 1] if at else ""
+        after = pieces[at + 1] if at + 1 < len(pieces) else ""
+        found += _of_piece(piece, before, after)
+    return tuple(found)
+
+
+def _of_piece(piece: str, before: str, after: str) -> tuple[str, ...]:
+    if piece.endswith(_SOFT) and (before or piece[1:]) and not piece[:-1].endswith(_SOFT):
+        piece = piece[:-1]
+    if piece[:1] == "<" and len(piece) > 2:
+        return (piece.removesuffix("'s"),)
+    if _WORD.fullmatch(piece):
+        return _spelled_out(piece)
+    # Beside a slot a hyphen joins as between words: "30-day" is `<number>-day` in a template.
+    joined = piece.removeprefix("-") if before[-1:] == ">" else piece
+    joined = joined.removesuffix("-") if after[:1] == "<" and len(after) > 2 else joined
+    if _COMPOUND.fullmatch(joined):
+        return tuple(_compound(piece))
+    return (piece,) if piece else ()
+
+
+def _compound(piece: str) -> list[str]:
+    parts = piece.split("-")
+    found: list[str] = []
+    for i, part in enumerate(parts):
+        if part in _BOUND or len(part) == 1:
+            found.append(("-" if i else "") + part + ("-" if i < len(parts) - 1 else ""))
+        elif part:
+            found += _spelled_out(part)
+    return found
+
+
+def _spelled_out(token: str) -> tuple[str, ...]:
+    if token in _NEGATED:
+        return (_NEGATED[token], "not")
+    if token.endswith("n't"):
+        return (token[:-3], "not")
+    return (_CLITIC.sub("", token).removesuffix("'"),)
+
+
+@lru_cache(maxsize=10_000)
+def phrase_of(text: str) -> tuple[str, ...]:
+    """Return the singular words of a name or value, as the words of a prompt are compared."""
+    return tuple(singular(word) for word in tokens(text.replace("_", " ")))
