@@ -11,8 +11,9 @@ from semcache.prompts.mentions import Mention, find_mentions, locate_mentions
 from semcache.prompts.operators import operator_name
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.schema import PromptSchema
+from semcache.prompts.tokens import tokens
 from semcache.prompts.vocabulary import Vocabulary
-from semcache.prompts.words import NEGATION, singular, tokens
+from semcache.prompts.words import NEGATION, singular
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 _NEGATED = frozenset({"not_equals", "not_in", "not_contains", "is_not_null", "is_null"})
