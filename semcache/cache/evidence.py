@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from semcache.cache.flight import Flights
 from semcache.canonical import dumps, loads
 from semcache.errors import InvalidJson, StoreError
 from semcache.matching.beliefs import Beliefs
@@ -44,10 +45,16 @@ class Known:
     """Lowest score that may be served."""
     version: int = field(default_factory=_VERSIONS.__next__)
     """Another number whenever the evidence changed, and of no two tenants the same."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while it is read or changed in memory, never while a store is asked."""
 
 
 class EvidenceNotes:
-    """Evidence of all tenants in a store's notes. Whoever uses it holds a lock of its own."""
+    """Evidence of all tenants in a store's notes. Safe from several threads.
+
+    Threads of one tenant wait for each other's reading and writing of its note, and for nobody
+    else's. Who only weighs takes `Known.lock`, and waits for no store.
+    """
 
     def __init__(self, store: PlanStore, prior: Prior, *, max_wrong: float) -> None:
         self._store = store
@@ -56,6 +63,13 @@ class EvidenceNotes:
         self._lowest = lowest_cutoff(prior.steps, max_wrong)
         self._known: dict[str, Known] = {}
         self._behind: dict[str, _Behind] = {}
+        self._asking = Flights()
+        """Who reads or writes a tenant's note at the moment."""
+
+    def forked(self) -> None:
+        """Begin anew in a forked child: the parent writes what was pending, and has the threads."""
+        self._known = {}
+        self._behind = {}
 
     @property
     def weights(self) -> int:
@@ -70,18 +84,24 @@ class EvidenceNotes:
         """
         known = self._known.get(tenant)
         if known is None:
-            note = self._store.get_note(tenant, NOTE)
-            evidence = self._read(note)
-            known = self._known[tenant] = Known(
-                evidence,
-                pending=Evidence(),
-                noted=copied(evidence),
-                note=_digest(note),
-                model=Model(self._prior, evidence),
-                beliefs=Beliefs(evidence),
-                cutoff=raised(self._lowest, self._max_wrong, evidence.record),
-            )
+            with self._asking.enter(tenant):
+                known = self._known.get(tenant)  # another thread may have read it meanwhile
+                if known is None:
+                    known = self._known[tenant] = self._first(tenant)
         return known
+
+    def _first(self, tenant: str) -> Known:
+        note = self._store.get_note(tenant, NOTE)
+        evidence = self._read(note)
+        return Known(
+            evidence,
+            pending=Evidence(),
+            noted=copied(evidence),
+            note=_digest(note),
+            model=Model(self._prior, evidence),
+            beliefs=Beliefs(evidence),
+            cutoff=raised(self._lowest, self._max_wrong, evidence.record),
+        )
 
     def flush(self) -> None:
         """Write what is pending.
@@ -90,17 +110,22 @@ class EvidenceNotes:
             StoreUnavailable: the store cannot be written; what is pending waits for the next.
         """
         for tenant in [*self._behind]:
-            self._wait(tenant)
-        for tenant, known in self._known.items():
-            if known.pending.labels:
-                self._write(tenant, known)
+            with self._asking.enter(tenant):
+                self._wait(tenant)
+        for tenant, known in [*self._known.items()]:
+            with self._asking.enter(tenant):
+                if known.pending.labels:
+                    self._write(tenant, known)
 
     def forget(self, tenant: str | None) -> None:
         """Drop what is in memory of the tenant, or of all (None), and what is on its way."""
         for late in [known for known in self._behind if tenant in {None, known}]:
-            self._wait(late)
-            self._store.put_note(late, NOTE, None)  # it may have come after the store was cleared
-        self._known = {t: known for t, known in self._known.items() if tenant not in {None, t}}
+            with self._asking.enter(late):
+                self._wait(late)
+                # It may have come after the store was cleared.
+                self._store.put_note(late, NOTE, None)
+        for known in [*self._known] if tenant is None else [tenant]:
+            self._known.pop(known, None)
 
     def written(self, tenant: str) -> Evidence:
         """Return a copy of the tenant's evidence, of all processes; written first.
@@ -108,11 +133,12 @@ class EvidenceNotes:
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
         """
-        self._wait(tenant)
-        known = self._known.get(tenant)
-        if known is not None and known.pending.labels:
-            self._write(tenant, known)
-        return self._read(self._store.get_note(tenant, NOTE))
+        with self._asking.enter(tenant):
+            self._wait(tenant)
+            known = self._known.get(tenant)
+            if known is not None and known.pending.labels:
+                self._write(tenant, known)
+            return self._read(self._store.get_note(tenant, NOTE))
 
     def absorb(self, tenant: str, evidence: Evidence) -> None:
         """Add `evidence` to the tenant's own, and write it.
@@ -121,8 +147,10 @@ class EvidenceNotes:
             StoreUnavailable: the evidence cannot be read or written.
         """
         known = self.of(tenant)
-        known.pending.merge(evidence)
-        self._write(tenant, known)
+        with known.lock:
+            known.pending.merge(evidence)
+        with self._asking.enter(tenant):
+            self._write(tenant, known)
 
     def take(self, tenant: str, news: Evidence) -> None:
         """Add `news` to the tenant's evidence; written now and then, and at once if of a hit.
@@ -134,25 +162,38 @@ class EvidenceNotes:
             StoreUnavailable: the evidence cannot be read or written.
         """
         known = self.of(tenant)
-        known.pending.merge(news)
-        known.evidence.merge(news)
-        if news.record.same or news.record.other:
-            self._write(tenant, known)
-        elif known.pending.labels >= EVERY:
-            self._write_behind(tenant, known)
-        else:
-            self._derive(known)
+        judged = bool(news.record.same or news.record.other)
+        with known.lock:
+            known.pending.merge(news)
+            known.evidence.merge(news)
+            if not judged and known.pending.labels < EVERY:
+                self._derive(known)
+                return
+        with self._asking.enter(tenant):
+            if judged:
+                self._write(tenant, known)
+            elif known.pending.labels:  # else another thread has just taken them along
+                self._write_behind(tenant, known)
 
-    # Writing -------------------------------------------------------------------------------
+    # Writing, for who has entered `_asking` ---------------------------------------------------
 
     def _write(self, tenant: str, known: Known) -> None:
         self._wait(tenant)
-        self._store.update_note(tenant, NOTE, partial(self._added, known.pending))
-        known.pending = Evidence()
+        with known.lock:
+            news, known.pending = known.pending, Evidence()
+        try:
+            self._store.update_note(tenant, NOTE, partial(self._added, news))
+        except BaseException:  # an interrupt too: what was learned waits for the next writing
+            with known.lock:
+                known.pending.merge(news)
+            raise
         note = self._store.get_note(tenant, NOTE)
-        known.evidence, known.note = self._read(note), _digest(note)
-        known.noted = copied(known.evidence)
-        self._derive(known)
+        evidence = self._read(note)
+        with known.lock:
+            known.noted, known.note = copied(evidence), _digest(note)
+            evidence.merge(known.pending)  # what came while the store was asked
+            known.evidence = evidence
+            self._derive(known)
 
     def _write_behind(self, tenant: str, known: Known) -> None:
         behind = self._behind.get(tenant)
@@ -160,14 +201,15 @@ class EvidenceNotes:
         if not writing and _digest(self._store.get_note(tenant, NOTE)) != known.note:
             self._write(tenant, known)  # another process added to it: read what
             return
-        news, known.pending = known.pending, Evidence()
-        known.noted = noted(known.noted, news)
-        known.evidence = copied(known.noted)
-        self._derive(known)
-        if behind is None or not behind.takes(news, known.noted):
+        with known.lock:
+            news, known.pending = known.pending, Evidence()
+            total = known.noted = noted(known.noted, news)
+            known.evidence = copied(total)
+            self._derive(known)
+        if behind is None or not behind.takes(news, total):
             self._wait(tenant)
             put = partial(self._put, tenant, known)
-            behind = self._behind[tenant] = _Behind(news, known.noted, put)
+            behind = self._behind[tenant] = _Behind(news, total, put)
             behind.start()
 
     def _put(self, tenant: str, known: Known, news: Evidence, total: Evidence) -> None:
@@ -192,8 +234,9 @@ class EvidenceNotes:
         """Return once nothing is on its way; what did not get through is pending again."""
         behind, known = self._behind.pop(tenant, None), self._known.get(tenant)
         if behind is not None and not behind.finished() and known is not None:
-            known.pending.merge(behind.news)
-            known.note = _UNKNOWN
+            with known.lock:
+                known.pending.merge(behind.news)
+                known.note = _UNKNOWN
 
     def _read(self, note: str | None) -> Evidence:
         if note is None:

@@ -11,6 +11,7 @@ from semcache.cache.evidence import EvidenceNotes, Known
 from semcache.cache.view import View
 from semcache.cache.weighing import Weighed, weigh
 from semcache.cache.weighings import Weighings
+from semcache.forks import Forked, follow_forks
 from semcache.matching.cautions import NEARLY, learn
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import Gates
@@ -42,8 +43,11 @@ _Remembered: TypeAlias = OrderedDict[tuple[str, str], tuple[_Read, ...]]
 """Tenant and prompt → its readings: the plain one, and then the one with what was supposed."""
 
 
-class Labels:
-    """Evidence of all tenants, kept in the store's notes, each tenant's apart. Thread-safe."""
+class Labels(Forked):
+    """Evidence of all tenants, kept in the store's notes, each tenant's apart. Thread-safe.
+
+    A tenant waits for its own evidence alone, and a lookup only for the first reading of it.
+    """
 
     def __init__(self, store: PlanStore, prior: Prior, *, max_wrong: float, gates: Gates) -> None:
         self._notes = EvidenceNotes(store, prior, max_wrong=max_wrong)
@@ -52,7 +56,14 @@ class Labels:
         self._asked: _Remembered = OrderedDict()
         self._answered: _Remembered = OrderedDict()
         """Those whose prompts were planned since: a hit among them may still be judged."""
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        follow_forks(self)
+
+    def forked(self) -> None:
+        """Begin anew in a forked child: what is pending is the parent's to write."""
+        self._lock = threading.Lock()
+        self._asked, self._answered = OrderedDict(), OrderedDict()
+        self._notes.forked()
 
     def weigh(self, view: View, asked: Asked, neighbors: Sequence[Neighbor]) -> tuple[Weighed, ...]:
         """Return the families among `neighbors`, least risk first; they await the prompt's plan.
@@ -60,14 +71,15 @@ class Labels:
         Raises:
             StoreUnavailable: the evidence cannot be read.
         """
-        with self._lock:
-            known = self._notes.of(asked.tenant)
+        known = self._notes.of(asked.tenant)
+        with known.lock:
             anew = partial(weigh, known, view, asked, neighbors, self._gates)
             weighed = self._weighings.of(known, view, asked, neighbors, anew)
-            key = (asked.tenant, asked.shown)
+        key = (asked.tenant, asked.shown)
+        with self._lock:
             plain = self._asked.get(key, ())[:1] if asked.supposed else ()
             _remember(self._asked, key, (*plain, _Read(weighed, asked.supposed)))
-            return weighed
+        return weighed
 
     def another(
         self,
@@ -85,15 +97,17 @@ class Labels:
             StoreUnavailable: the evidence cannot be read.
         """
         left = [neighbor for neighbor in neighbors if neighbor.id not in without]
+        known = self._notes.of(asked.tenant)
+        with known.lock:
+            found = weigh(known, view, asked, left, self._gates)
+        other = next((one for one in found if one.featured.near.family == family), None)
+        key = (asked.tenant, asked.shown)
         with self._lock:
-            found = weigh(self._notes.of(asked.tenant), view, asked, left, self._gates)
-            other = next((one for one in found if one.featured.near.family == family), None)
-            key = (asked.tenant, asked.shown)
             if other is not None and key in self._asked:
                 *before, last = self._asked[key]
                 last = last._replace(others=(*last.others, other))
                 self._asked[key] = (*before, last)
-            return other
+        return other
 
     # Learning ------------------------------------------------------------------------------
 
@@ -116,16 +130,18 @@ class Labels:
             if not any(read.weighed or read.supposed for read in readings):
                 return
             _remember(self._answered, (tenant, text), readings)
-            news = Evidence()
-            spans = {(m.start, m.end, slot_name(m.kind)) for m in mentions}
-            right = [read for read in readings if news.read_right(read.supposed, spans)]
-            last = right[-1] if right else _Read((), ())
+        news = Evidence()
+        spans = {(m.start, m.end, slot_name(m.kind)) for m in mentions}
+        right = [read for read in readings if news.read_right(read.supposed, spans)]
+        last = right[-1] if right else _Read((), ())
+        known = self._notes.of(tenant)
+        with known.lock:
             # Readings that were wrong say nothing of words; that they were is in the evidence now.
-            _learn(news, self._notes.of(tenant), last.weighed, families)
-            if last.weighed:
-                nearest = max(last.weighed, key=lambda one: one.featured.near.score)
-                news.count(same=nearest.featured.near.family in families)
-            self._notes.take(tenant, news)
+            _learn(news, known, last.weighed, families)
+        if last.weighed:
+            nearest = max(last.weighed, key=lambda one: one.featured.near.score)
+            news.count(same=nearest.featured.near.family in families)
+        self._notes.take(tenant, news)
 
     def judged(
         self, tenant: str, text: str, entry: str, *, right: bool, explored: bool = False
@@ -135,23 +151,25 @@ class Labels:
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
         """
+        key = (tenant, text)
         with self._lock:
-            key = (tenant, text)
+            unplanned = key in self._asked
             readings = self._asked.get(key) or self._answered.get(key, ())
-            weighed = (*readings[-1].weighed, *readings[-1].others) if readings else ()
-            served = next((one for one in weighed if one.entry == entry), None)
-            if served is None:
-                return
-            news = Evidence()
-            news.record.add(score_key(served.score), same=right)
-            if key in self._asked:  # else its plan has labeled the pair already
-                found = served.featured
-                news.learn(found.difference, found.near.family, same=right)
+        weighed = (*readings[-1].weighed, *readings[-1].others) if readings else ()
+        served = next((one for one in weighed if one.entry == entry), None)
+        if served is None:
+            return
+        news = Evidence()
+        news.record.add(score_key(served.score), same=right)
+        if unplanned:  # else its plan has labeled the pair already
+            found = served.featured
+            news.learn(found.difference, found.near.family, same=right)
+            known, weight = self._notes.of(tenant), _FIRST if explored else _TOLD
+            with known.lock:
                 if explored or not right:
-                    _learn_doubts(news, self._notes.of(tenant), served, same=right)
-                model, weight = self._notes.of(tenant).model, _FIRST if explored else _TOLD
-                news.shift(model.step(found.values, found.keys, same=right, weight=weight))
-            self._notes.take(tenant, news)
+                    _learn_doubts(news, known, served, same=right)
+                news.shift(known.model.step(found.values, found.keys, same=right, weight=weight))
+        self._notes.take(tenant, news)
 
     # Keeping -------------------------------------------------------------------------------
 
@@ -161,14 +179,13 @@ class Labels:
         Raises:
             StoreUnavailable: the store cannot be written; what is pending waits for the next.
         """
-        with self._lock:
-            self._notes.flush()
+        self._notes.flush()
 
     def forget(self, tenant: str | None) -> None:
         """Drop what is in memory of the tenant, or of all (None)."""
+        self._notes.forget(tenant)
+        self._weighings.forget(tenant)
         with self._lock:
-            self._notes.forget(tenant)
-            self._weighings.forget(tenant)
             for remembered in (self._asked, self._answered):
                 for key in [key for key in remembered if tenant in {None, key[0]}]:
                     del remembered[key]
@@ -184,8 +201,7 @@ class Labels:
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
         """
-        with self._lock:
-            return self._notes.written(tenant)
+        return self._notes.written(tenant)
 
     def absorb(self, tenant: str, evidence: Evidence) -> None:
         """Add `evidence` to what the tenant's own labels said.
@@ -193,8 +209,7 @@ class Labels:
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
         """
-        with self._lock:
-            self._notes.absorb(tenant, evidence)
+        self._notes.absorb(tenant, evidence)
 
 
 def _learn(

@@ -55,7 +55,7 @@ class Lookups:
         start = parts.clock.monotonic()
         try:
             view = self._shared.views.current(tenant)
-            change = self._shared.views.change  # what the view holds, or less
+            change = view.change
             asked = self._shared.asking.read(
                 text, tenant, given, grounding=grounding, view=view, schema=schema
             )

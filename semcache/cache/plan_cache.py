@@ -108,7 +108,7 @@ class PlanCache(Closing):
         )
         bound = USUAL_WRONG if settings.max_wrong is None else settings.max_wrong
         self._labels = Labels(store, shipped(), max_wrong=bound, gates=risk_gates())
-        self._vetoes = Vetoes(store)
+        self._vetoes = Vetoes(store, frozen=settings.frozen)
         writer = Writer(store, embedder, self._trouble, bounds=_bounds(settings))
         self._sliding = Sliding(self._shared, writer)
         self._decoded = Decoded()
@@ -142,7 +142,7 @@ class PlanCache(Closing):
             weigh=self._labels.weigh,
             another=self._labels.another,
             vetoed=lambda asked, entry: self._vetoes.stands(
-                asked.tenant, asked.template.digest, entry
+                asked.tenant, asked.template.digest, entry, change=self._views.change
             ),
             failed=self._trouble.failed,
             served=self._sliding.served,

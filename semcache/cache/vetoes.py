@@ -1,5 +1,7 @@
 """Vetoes: pairs of template and entry that feedback called wrong; never served again."""
 
+from typing import NamedTuple
+
 from semcache.canonical import Json, dumps, loads
 from semcache.errors import InvalidJson
 from semcache.forks import Lock
@@ -11,32 +13,45 @@ KEPT = 10_000
 
 
 class Vetoes:
-    """Vetoes of all tenants, kept in the store's notes; every process sees them. Thread-safe."""
+    """Vetoes of all tenants, kept in the store's notes; every process sees them. Thread-safe.
 
-    def __init__(self, store: PlanStore) -> None:
+    A veto counts as a change of its entry, so that a tenant's note is read again only after the
+    store has changed: a lookup in a store that stands still reads none.
+    """
+
+    def __init__(self, store: PlanStore, *, frozen: bool = False) -> None:
+        """`frozen`: whether no record can be written; then vetoes are this process's alone."""
         self._store = store
-        self._read: dict[str, tuple[str | None, frozenset[str]]] = {}
+        self._frozen = frozen
+        self._read: dict[str, _Read] = {}
         self._lock = Lock()
 
-    def stands(self, tenant: str, template: str, entry: str) -> bool:
+    def stands(self, tenant: str, template: str, entry: str, *, change: int) -> bool:
         """Return whether `entry` was called wrong for the template with that digest.
+
+        `change`: number of the store's last change that the caller has seen.
 
         Raises:
             StoreUnavailable: the store cannot be read.
         """
-        note = self._store.get_note(tenant, NOTE)
         with self._lock:
             known = self._read.get(tenant)
-            if known is None or known[0] != note:
-                known = (note, frozenset(_pairs(note)))
+        if known is None or known.change != change:
+            # Outside the lock: a store that hangs must not stop those who ask for other tenants.
+            note = self._store.get_note(tenant, NOTE)
+            if known is not None and known.note == note:
+                known = known._replace(change=change)
+            else:
+                known = _Read(change, note, frozenset(_pairs(note)))
+            with self._lock:
                 self._read[tenant] = known
-        return _pair(template, entry) in known[1]
+        return _pair(template, entry) in known.pairs
 
     def add(self, tenant: str, template: str, entry: str) -> None:
         """Remember that `entry` is wrong for the template.
 
         Raises:
-            StoreUnavailable: the store cannot be written.
+            StoreUnavailable: the store cannot be read or written.
         """
         pair = _pair(template, entry)
 
@@ -46,6 +61,11 @@ class Vetoes:
             return dumps(kept[-KEPT:])
 
         self._store.update_note(tenant, NOTE, added)
+        self.forget(tenant)
+        record = None if self._frozen else self._store.get(tenant, entry)
+        if record is not None:
+            # Over what was read: an entry that was written or removed meanwhile has changed anyway.
+            self._store.put(record, over=record.change)
 
     def forget(self, tenant: str | None) -> None:
         """Drop what was read of the tenant, or of all (None)."""
@@ -54,6 +74,15 @@ class Vetoes:
                 self._read.clear()
             else:
                 self._read.pop(tenant, None)
+
+
+class _Read(NamedTuple):
+    """What was read of a tenant's vetoes."""
+
+    change: int
+    """Number of the store's last change before the note was read."""
+    note: str | None
+    pairs: frozenset[str]
 
 
 def _pair(template: str, entry: str) -> str:

@@ -32,7 +32,7 @@ Place: TypeAlias = tuple[str, tuple[tuple[int, str], ...]]
 
 @dataclass(slots=True)
 class View:
-    """One tenant's derived state. Changed only under the lock of `Views`."""
+    """One tenant's derived state. Changed by one thread at a time, which `Views` sees to."""
 
     index: VectorIndex
     learned: LearnedValues = field(default_factory=LearnedValues)
@@ -48,6 +48,8 @@ class View:
     """Template text without given values → ids of the entries with it, newest change first."""
     version: int = field(default_factory=_VERSIONS.__next__)
     """Another number after each change, and in no two views the same."""
+    change: int = 0
+    """Number of a change of the store that the view holds, with all before it."""
 
     families: Kindred = field(default_factory=Kindred)
     """What makes plans comparable → the families there, and the words that their entries use."""

@@ -3,7 +3,9 @@
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from semcache.cache.flight import Flights
 from semcache.cache.snapshot import pack_view, unpack_view
 from semcache.cache.view import View
 from semcache.errors import StoreCorrupt, StoreError
@@ -20,11 +22,27 @@ WORTHWHILE = 1_000
 """Entries, and changes since the last one, that are worth a snapshot; fewer are read in no time."""
 
 
+@dataclass(slots=True)
+class _Tenant:
+    """A tenant's view, and what of the store's changes it has yet to take in."""
+
+    view: View | None = None
+    """None until it is loaded."""
+    pending: list[Change] = field(default_factory=list)
+
+    def is_behind(self) -> bool:
+        """Return whether reading the view anew costs no more than taking all that in."""
+        entries = 0 if self.view is None else len(self.view.entries)
+        return len(self.pending) > max(WORTHWHILE, entries)
+
+
 class Views(Forked):
     """The views of all tenants over one store. Safe from several threads.
 
     The store is the truth: each `current` first asks it for its last change and takes in what is
-    new, so that a change by any thread or process is seen by the next lookup.
+    new, so that a change by any thread or process is seen by the next lookup. Changes are handed to
+    their tenants as they are read, and taken in by who next asks for that tenant: one that loads,
+    or has much to take in, delays nobody but itself.
     """
 
     def __init__(
@@ -44,23 +62,26 @@ class Views(Forked):
         self._snapshots = snapshots
         self._note = note
         self._keep = keep
-        self._views: dict[str, View] = {}
+        self._tenants: dict[str, _Tenant] = {}
         self._saved: dict[str, int] = {}
         """Tenant → number of the change that its snapshot holds."""
         self._change = 0
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        """Held while changes are handed out, never while the store is asked."""
+        self._loading = Flights()
+        """Who loads a tenant's view, or takes changes into it, at the moment."""
         follow_forks(self)
 
     def forked(self) -> None:
         """Begin anew in a forked child: a thread of the parent may be in the middle of a change."""
-        self._lock = threading.RLock()
-        self._views = {}
+        self._lock = threading.Lock()
+        self._tenants = {}
         self._saved = {}
         self._change = 0
 
     @property
     def change(self) -> int:
-        """Number of the last change that the views hold."""
+        """Number of the last change that was handed to the views."""
         return self._change
 
     def current(self, tenant: str) -> View:
@@ -69,30 +90,52 @@ class Views(Forked):
         Raises:
             StoreUnavailable: the store cannot be read.
         """
-        last = self._store.last_change()
-        view = self._views.get(tenant)
-        if view is not None and last == self._change:
-            return view
-        with self._lock:
-            self._catch_up()
-            if tenant not in self._views:
-                self._views[tenant] = self._load(tenant)
-            return self._views[tenant]
+        self._hand_out()
+        change = self._change  # before looking at what is pending: all up to it was handed out
+        known = self._tenants.get(tenant)
+        if known is not None and known.view is not None and not known.pending:
+            known.view.change = change
+            return known.view
+        with self._loading.enter(tenant):
+            with self._lock:
+                known = self._tenants.setdefault(tenant, _Tenant())
+                change = self._change
+            if known.view is None:
+                # Registered before it is read, so that what changes meanwhile is handed to it.
+                known.view = self._load(tenant, change)
+            self._take_in(known, known.view)
+            known.view.change = change
+            return known.view
 
-    def _catch_up(self) -> None:
-        last = self._store.last_change()
-        if last == self._change:
-            return
-        changes = self._store.changes(self._change) if self._views else None
-        if changes is None:
-            # Too far behind, or nothing loaded yet: views are read whole when next asked for.
-            self._views.clear()
-            self._change = last
-            return
-        for change in changes:
-            if change.tenant in self._views:
-                self._apply(change, self._views[change.tenant])
-        self._change = max([last, *(change.number for change in changes)])
+    def _hand_out(self) -> None:
+        """Hand the store's latest changes to the tenants whose views are loaded."""
+        while (last := self._store.last_change()) != (since := self._change):
+            changes = self._store.changes(since) if self._tenants else None
+            with self._lock:
+                if self._change != since:
+                    continue  # another thread handed them out
+                if changes is None:
+                    # Too far behind, or nothing loaded yet: views are read whole when asked for.
+                    self._tenants.clear()
+                    self._change = last
+                    return
+                for change in changes:
+                    known = self._tenants.get(change.tenant)
+                    if known is not None:
+                        known.pending.append(change)
+                        if known.is_behind():
+                            del self._tenants[change.tenant]
+                self._change = max([last, *(change.number for change in changes)])
+                return
+
+    def _take_in(self, known: _Tenant, view: View) -> None:
+        """Take pending changes into a view; whoever calls has entered `_loading`."""
+        # They stay pending until they are in the view: another thread would pass them over.
+        pending = tuple(known.pending)
+        for change in pending:
+            self._apply(change, view)
+        with self._lock:
+            del known.pending[: len(pending)]
 
     def _apply(self, change: Change, view: View) -> None:
         record = None
@@ -106,7 +149,8 @@ class Views(Forked):
         else:
             view.put(record, self._embedder)
 
-    def _load(self, tenant: str) -> View:
+    def _load(self, tenant: str, change: int) -> View:
+        """Return the tenant's view, which holds all changes up to number `change`."""
         view = self._kept(tenant)
         if view is not None:
             return view
@@ -118,7 +162,7 @@ class Views(Forked):
         if self._keep and self._snapshots is not None and len(view.entries) >= WORTHWHILE:
             # It took ten times as long to derive as this takes, and who is killed never closes.
             try:
-                self._save(self._snapshots, tenant, view)
+                self._save(self._snapshots, tenant, view, change)
             except StoreError as error:
                 log.warning("no snapshot of tenant %r: %s", tenant, error)
         return view
@@ -153,25 +197,29 @@ class Views(Forked):
         """
         if self._snapshots is None:
             return
-        with self._lock:
-            for tenant, view in self._views.items():
-                behind = self._change - self._saved.get(tenant, 0)
-                if min(len(view.entries), behind) >= max(WORTHWHILE, len(view.entries) // 10):
-                    self._save(self._snapshots, tenant, view)
+        for tenant, known in [*self._tenants.items()]:
+            with self._loading.enter(tenant):
+                if known.view is None:
+                    continue
+                self._take_in(known, known.view)
+                with self._lock:
+                    caught_up, change = not known.pending, self._change
+                behind = change - self._saved.get(tenant, 0)
+                worth = max(WORTHWHILE, len(known.view.entries) // 10)
+                if caught_up and min(len(known.view.entries), behind) >= worth:
+                    self._save(self._snapshots, tenant, known.view, change)
 
-    def _save(self, snapshots: Snapshots, tenant: str, view: View) -> None:
-        content = pack_view(view, change=self._change, embedder=self._embedder)
-        checksum = snapshots.save(tenant, content, view.index, change=self._change)
+    def _save(self, snapshots: Snapshots, tenant: str, view: View, change: int) -> None:
+        content = pack_view(view, change=change, embedder=self._embedder)
+        checksum = snapshots.save(tenant, content, view.index, change=change)
         self._store.put_note(tenant, self._note, checksum)
-        self._saved[tenant] = self._change
+        self._saved[tenant] = change
 
     def forget(self, tenant: str | None) -> None:
         """Drop the view and the snapshot of the tenant, or of all (None)."""
-        with self._lock:
-            for known in (self._views, self._saved):
-                if tenant is None:
-                    known.clear()
-                else:
-                    known.pop(tenant, None)
-            if self._snapshots is not None:
-                self._snapshots.discard(tenant)
+        for known in [*self._tenants] if tenant is None else [tenant]:
+            with self._loading.enter(known):  # a snapshot on its way would come after
+                self._tenants.pop(known, None)
+                self._saved.pop(known, None)
+        if self._snapshots is not None:
+            self._snapshots.discard(tenant)

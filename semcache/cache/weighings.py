@@ -8,6 +8,7 @@ from semcache.cache.asked import Asked
 from semcache.cache.evidence import Known
 from semcache.cache.view import View
 from semcache.cache.weighing import Weighed, weighed_alike
+from semcache.forks import Lock
 from semcache.ports import Neighbor
 
 
@@ -19,10 +20,11 @@ class _Weighing(NamedTuple):
 
 
 class Weighings:
-    """The last weighings of all tenants. Whoever uses it holds a lock of its own."""
+    """The last weighings of all tenants. Safe from several threads."""
 
     def __init__(self, keep: int = 512) -> None:
         self._keep = keep
+        self._lock = Lock()
         self._kept: OrderedDict[_Key, _Weighing] = OrderedDict()
 
     def of(
@@ -41,22 +43,25 @@ class Weighings:
         if asked.supposed:
             return weigh()
         key = _but_for_values(asked, view)
-        kept = self._kept.get(key)
+        with self._lock:
+            kept = self._kept.get(key)
         if kept is not None and kept.neighbors is neighbors and kept.version == known.version:
             return weighed_alike(known, view, asked, kept.weighed)
         weighed = weigh()
         # Others than those handed out, which hold on to the evidence until their lookup is over.
         apart = tuple([one.judged_by(None) for one in weighed])
-        self._kept[key] = _Weighing(neighbors, known.version, apart)
-        self._kept.move_to_end(key)
-        if len(self._kept) > self._keep:
-            self._kept.popitem(last=False)
+        with self._lock:
+            self._kept[key] = _Weighing(neighbors, known.version, apart)
+            self._kept.move_to_end(key)
+            if len(self._kept) > self._keep:
+                self._kept.popitem(last=False)
         return weighed
 
     def forget(self, tenant: str | None) -> None:
         """Drop what is kept of the tenant, or of all (None)."""
-        for key in [key for key in self._kept if tenant in {None, key.tenant}]:
-            del self._kept[key]
+        with self._lock:
+            for key in [key for key in self._kept if tenant in {None, key.tenant}]:
+                del self._kept[key]
 
 
 class _Key(NamedTuple):

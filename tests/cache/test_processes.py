@@ -143,13 +143,14 @@ def filled(tmp_path: Path) -> PlanCache:
     return cache
 
 
-@pytest.mark.parametrize("held", ["views", "decoded", "counters", "turn", "opening"])
+@pytest.mark.parametrize("held", ["views", "labels", "decoded", "counters", "turn", "opening"])
 def test_a_child_waits_for_no_lock_that_a_thread_of_its_parent_holds(
     filled: PlanCache, held: str
 ) -> None:
     store: Any = filled._store
     lock: Any = {
         "views": filled._views._lock,
+        "labels": filled._labels._lock,
         "decoded": filled._decoded._lock,
         "counters": filled._counters._lock,
         "turn": store._opened.db()._turn,
