@@ -191,7 +191,7 @@ def _filled(place: tuple[Fill, ...], given: list[Json], codecs: Codecs) -> "Json
     for n, fill in enumerate(place):
         value = _encoded(fill, given, codecs)
         spelled = str(inline(value))
-        if isinstance(value, str):
+        if isinstance(value, str) and fill.binding.is_checked:
             after = place[n + 1].binding.before if n + 1 < len(place) else fill.binding.after
             check_inline(fill.binding.before, spelled, after)
         parts += (fill.binding.before, spelled)

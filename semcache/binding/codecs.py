@@ -4,9 +4,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
+from semcache.binding.derivation import PERIODS, period_bound
+from semcache.binding.texts.parts import WRITERS
 from semcache.canonical import Json, dumps, same
 from semcache.errors import BindingError
 
@@ -17,6 +20,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,20})?")  # "01234" i
 
 
 _DAY = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])")
+_CLOCK = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]")
 _MONTH = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])")
 
 
@@ -31,11 +35,13 @@ class Codecs:
         return Codecs(MappingProxyType({**self.named, name: codec}))
 
     def __getitem__(self, name: str) -> Codec:
-        """Return the codec of that name.
+        """Return the codec of that name; `text|sql|json` is one after another.
 
         Raises:
             BindingError: there is none.
         """
+        if "|" in name:
+            return self._chain(name)
         try:
             return self.named[name]
         except KeyError as error:
@@ -43,6 +49,16 @@ class Codecs:
                 f"no codec is named {name!r}; there are {', '.join(sorted(self.named))}",
                 reason="codec",
             ) from error
+
+    def _chain(self, names: str) -> Codec:
+        codecs = [self[name] for name in names.split("|")]
+
+        def encode(value: Json) -> Json:
+            for codec in codecs:
+                value = codec(value)
+            return value
+
+        return encode
 
 
 def number(value: Json) -> Json:
@@ -96,6 +112,13 @@ def month(value: Json) -> Json:
     if isinstance(value, str) and _MONTH.fullmatch(value):
         return value
     raise _wrong(value, "a month written as 2024-03")
+
+
+def clock(value: Json) -> Json:
+    """Return a time of day written `09:30`."""
+    if isinstance(value, str) and _CLOCK.fullmatch(value):
+        return value
+    raise _wrong(value, "a time of day written as 09:30")
 
 
 def boolean(value: Json) -> Json:
@@ -152,6 +175,14 @@ def inline(value: Json) -> Json:
     return text(value)
 
 
+def _period(value: Json, *, name: str) -> Json:
+    unit, _ = PERIODS[name]
+    found = period_bound(value, *PERIODS[name])
+    if found is None:
+        raise _wrong(value, f"a {unit} written as {'2024' if unit == 'year' else '2024-03'}")
+    return found
+
+
 def _only_text(value: Json) -> str:
     if isinstance(value, str):
         return value
@@ -169,6 +200,7 @@ DEFAULT_CODECS = Codecs(
             "any": any_,
             "array": array,
             "boolean": boolean,
+            "clock": clock,
             "day": day,
             "inline": inline,
             "integer": integer,
@@ -179,6 +211,8 @@ DEFAULT_CODECS = Codecs(
             "text": text,
             "title": title,
             "upper": upper,
+            **{name: partial(_period, name=name) for name in PERIODS},
+            **WRITERS,
         }
     )
 )
@@ -208,6 +242,12 @@ def _respelled(value: Json, leaf: Json, name: str, *, any_case: bool) -> str | N
         except BindingError:
             continue
     return None
+
+
+def period_codec(value: Json, leaf: Json) -> str | None:
+    """Return the codec that makes `leaf`, a day, of the period `value`; None if there is none."""
+    found = (n for n, (unit, bound) in PERIODS.items() if period_bound(value, unit, bound) == leaf)
+    return next(found, None)
 
 
 _FORMS = (("day", _DAY), ("month", _MONTH))

@@ -6,7 +6,7 @@ counts, and what cannot be told apart from chance is pinned: the plan then serve
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from semcache.binding.codecs import alike
@@ -17,7 +17,7 @@ from semcache.binding.leftovers import Unbound
 from semcache.binding.offers import Offer, offers
 from semcache.binding.owners import Owned, owners
 from semcache.binding.parties import EXACT, parties_of
-from semcache.binding.pieces import Binding, Pin, Why
+from semcache.binding.pieces import Binding, Filling, Pin, Why
 from semcache.binding.placeholders import fill
 from semcache.binding.settle import Settled, settle
 from semcache.binding.template import PlanTemplate, shared_words
@@ -63,11 +63,14 @@ def generalize(
     parties, shapes = parties_of(given, owned, leaves, filled)
     settled = settle(parties, offers(parties, leaves, {b.at for b in filled}))
     _refuse_evaluated(document, settled)
-    bindings = _in_order(leaves, filled, settled)
-    unbound = Unbound(leaves, bindings, parties, own_names(document))
+    fillings = [*filled, *(_filling(offer) for offer in settled.taken.values())]
+    bindings = _bindings(leaves, fillings)
+    unbound = Unbound(leaves, fillings, parties, own_names(document))
     for party in parties:
         if unbound.has(party):
             settled.pin(party, "left")
+        elif unbound.follows(party.value):
+            settled.pin(party, "derived")
     params_ = _params(given, owned, settled)
     _tell_apart(given, params_, settled)
     for param in makers(params_, owned.carriers, shared_words(params_, owned.carriers)):
@@ -133,15 +136,40 @@ def _reads(plan: JsonObject, offer: Offer) -> bool:
     return bool(steps) and (steps[0] in plan or steps[0] in ids | {"_gstt", "_lstt"})
 
 
-def _in_order(
-    leaves: Sequence[Leaf], filled: Sequence[Binding], settled: Settled
-) -> tuple[Binding, ...]:
-    places: dict[Pointer, list[Binding]] = defaultdict(list)
-    for binding in filled:
-        places[binding.at].append(binding)
-    for at, offer in settled.taken.items():
-        places[at] = [Binding(at, offer.party.param, offer.codec, offer.party.path)]
-    return tuple(binding for leaf in leaves for binding in places.get(leaf.at, ()))
+def _filling(offer: Offer) -> Filling:
+    party, text = offer.party, offer.leaf.text
+    codec = offer.codec
+    if text is not None:
+        form = text.codec if text.codec and codec == "text" else codec
+        codec = "|".join((form, *text.writers))
+    return Filling(offer.leaf.at, party.param, codec, party.path, in_text=text is not None)
+
+
+def _bindings(leaves: Sequence[Leaf], fillings: Sequence[Filling]) -> tuple[Binding, ...]:
+    """Return the bindings that `fillings` come to, in document order."""
+    whole = {f.at: f for f in fillings if not f.in_text}
+    inside: dict[Pointer, list[Filling]] = defaultdict(list)
+    for filling in fillings:
+        if filling.in_text:
+            inside[filling.at[:-2]].append(filling)
+    found: list[Binding] = []
+    for leaf in leaves:
+        if leaf.at in whole:
+            filling = whole[leaf.at]
+            found.append(Binding(leaf.at, filling.param, filling.codec, filling.path))
+        elif leaf.at in inside and leaf.text is None:
+            found += _inline(leaf, inside[leaf.at])
+    return tuple(found)
+
+
+def _inline(leaf: Leaf, fillings: Sequence[Filling]) -> Iterator[Binding]:
+    text, place = str(leaf.value), 0
+    fillings = sorted(fillings, key=lambda filling: filling.span)
+    for n, filling in enumerate(fillings, 1):
+        start, end = filling.span
+        before, after = text[place:start], text[end:] if n == len(fillings) else ""
+        yield Binding(leaf.at, filling.param, filling.codec, filling.path, True, before, after)
+        place = end
 
 
 def _params(given: Sequence[Parameter], owned: Owned, settled: Settled) -> tuple[Parameter, ...]:

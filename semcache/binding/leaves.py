@@ -1,9 +1,11 @@
 """Leaves: the values of a plan, what each is for, and by which names it goes."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from semcache.binding.texts.part import Part
+from semcache.binding.texts.parts import parts
 from semcache.canonical import Json, JsonObject, Pointer
 from semcache.plans.program import NAMING, STRUCTURE, ProgramPlan, is_program
 from semcache.plans.tasks import is_tasks
@@ -64,16 +66,44 @@ _LABELS = (
 
 
 @dataclass(frozen=True, slots=True)
+class TextPlace:
+    """Where in a text of the plan a leaf stands, and how it is spelled there."""
+
+    at: Pointer
+    """Where the text stands."""
+    inside: Pointer
+    """Keys and positions inside the text, if its language has such."""
+    writers: tuple[str, ...]
+    """Codecs that spell a value there, the innermost first."""
+    codec: str
+    """Codec whose form a value must have there; empty: that of its type."""
+    holders: tuple[Pointer, ...]
+    """Places of the leaves of the same text that it is inside of."""
+
+
+@dataclass(frozen=True, slots=True)
 class Leaf:
     """A value of a plan: a scalar, or a container that may be a parameter as a whole."""
 
     at: Pointer
+    """Two numbers below a text are those characters of it."""
     value: Json
     """As the engine would hand it on."""
     role: Role
     names: tuple[str, ...]
     """What it is called, spelled alike (`name_key`), nearest first: its key, the name that a
     sibling gives it (`{"field": "year", "value": 2024}`), the key of what holds it."""
+    text: "TextPlace | None" = None
+    """Where it stands in a text; None for a value of its own."""
+    rest: str | None = None
+    """Of a text that spells other leaves: what it says beside them. None for any other."""
+
+    def is_within(self, places: Container[Pointer], *, strictly: bool = False) -> bool:
+        """Return whether it is inside of one of `places`, or, unless `strictly`, is one."""
+        at = self.at if self.text is None else self.text.at
+        above = [at[:size] for size in range(1, len(at) + (self.text is not None))]
+        above += () if self.text is None else self.text.holders
+        return any(each in places for each in above) or (not strictly and self.at in places)
 
     @property
     def telling(self) -> bool:
@@ -98,16 +128,38 @@ def own_names(plan: JsonObject) -> frozenset[str]:
 
 
 def survey(plan: JsonObject) -> Iterator[Leaf]:
-    """Yield each scalar and each container below the root of `plan`, parents first."""
+    """Yield each scalar and each container below the root of `plan`, parents first.
+
+    Below a text in JSON, SQL or the like come the values that it spells: see `texts`.
+    """
     if is_program(plan):
-        yield from _survey_program(plan)
+        for leaf in _survey_program(plan):
+            # There a text may hold references as well: what is one is never read as another thing.
+            reads = isinstance(leaf.value, str) and any(s in leaf.value for s in ("{{", "${"))
+            yield from (leaf,) if reads else _with_parts(leaf)
         return
     is_data = _REGIONS[format_of(plan)]
     for at, value, names in _walk(plan, (), ()):
         role: Role = "structure"
         if is_data(at):
             role, value = _role(value)  # noqa: PLW2901 - `$$5` is handed on as `$5`
-        yield Leaf(at, value, role, names)
+        yield from _with_parts(Leaf(at, value, role, names))
+
+
+def _with_parts(leaf: Leaf) -> Iterator[Leaf]:
+    """Yield a leaf, and the values that it spells if it is a text that does."""
+    is_text = isinstance(leaf.value, str) and leaf.role == "data"
+    found = parts(str(leaf.value)) if is_text else None
+    yield leaf if found is None else replace(leaf, rest=found[1])
+    holders: list[Part] = []
+    for part in found[0] if found else ():
+        holders = [each for each in holders if part.end <= each.end]
+        above = tuple((*leaf.at, each.start, each.end) for each in holders)
+        holders.append(part)
+        place = TextPlace(leaf.at, part.inside, part.writers, part.codec, above)
+        role: Role = "structure" if part.fixed else "data"
+        at, names = (*leaf.at, part.start, part.end), part.names or leaf.names
+        yield Leaf(at, part.value, role, names, place, part.rest)
 
 
 def _survey_program(plan: JsonObject) -> Iterator[Leaf]:

@@ -2,14 +2,15 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from semcache.binding.codecs import number_text
+from semcache.binding.derivation import derives
 from semcache.binding.leaves import Leaf
-from semcache.binding.offers import below
 from semcache.binding.parties import SHORT, Party, rarity
-from semcache.binding.pieces import Binding
+from semcache.binding.pieces import Filling
+from semcache.canonical import Json, Pointer
 from semcache.plans.variables import REFERENCE
 from semcache.prompts.parameter import name_key
 
@@ -64,20 +65,28 @@ class Unbound:
     def __init__(
         self,
         leaves: Sequence[Leaf],
-        bindings: Sequence[Binding],
+        fillings: Sequence[Filling],
         parties: Sequence[Party],
         own: frozenset[str] = frozenset(),
     ) -> None:
-        """Look at what `bindings` leave; `own` are the plan's names for its own results."""
-        bound = frozenset(binding.at for binding in bindings)
-        free = [leaf for leaf in leaves if leaf.role != "name" and not below(leaf.at, bound)]
+        """Look at what `fillings` leave; `own` are the plan's names for its own results."""
+        bound = frozenset(filling.at for filling in fillings)
+        free = [leaf for leaf in leaves if leaf.role != "name" and not leaf.is_within(bound)]
         names = {name for party in parties for name in party.names}
         # Keys that are names of parameters say nothing of values: `{"higher_or_lower": "lower"}`.
-        keys = {part for leaf in free for part in leaf.at if isinstance(part, str)} - own
-        texts = [part for b in bindings for part in (b.before, b.after) if part]
-        texts += [text for leaf in free if (text := _text(leaf))]
+        keys = {part for leaf in free for part in _path(leaf) if isinstance(part, str)} - own
+        spans = sorted(f.at for f in fillings if f.in_text)
+        texts = [text for leaf in free for text in _left(leaf, spans) if text]
         texts += sorted(key for key in keys if name_key(key) not in names)
         texts = [_unread(text, own) for text in texts] if own else texts
+        data = [leaf for leaf in free if leaf.role == "data" and _text(leaf)]
+        self._constants: tuple[Json, ...] = tuple(
+            leaf.value if text == _text(leaf) else text
+            for leaf in data
+            for text in _left(leaf, spans)
+            if leaf.rest is None and text.strip()
+        )
+        self._rests = tuple(leaf.rest for leaf in data if leaf.rest)
         self._texts = tuple((text, _without(text, names)) for text in texts)
         self._all = Haystack.of(rest for _, rest in self._texts)
 
@@ -92,6 +101,13 @@ class Unbound:
             return bool(left)
         texts = Haystack.of(rest for text, rest in self._texts if not _calls(text, party))
         return any(texts.has(words) for words in left)
+
+    def follows(self, value: Json) -> bool:
+        """Return whether a constant that the plan hands to operations may follow from `value`."""
+        if any(derives(value, constant) for constant in self._constants):
+            return True
+        # What is beside the values of SQL are its own words.
+        return any(derives(value, text, words=False) for text in self._rests)
 
     def says(self, words: str) -> bool:
         """Return whether `words` stay in the plan."""
@@ -119,6 +135,27 @@ def _text(leaf: Leaf) -> str:
     if isinstance(leaf.value, bool) or not isinstance(leaf.value, int | float):
         return ""
     return number_text(leaf.value) if leaf.role == "data" else ""
+
+
+def _path(leaf: Leaf) -> Pointer:
+    return leaf.at if leaf.text is None else leaf.text.inside
+
+
+def _left(leaf: Leaf, spans: Sequence[Pointer]) -> Iterator[str]:
+    """Yield what a leaf says beside what is bound in it."""
+    if leaf.rest is not None:
+        yield leaf.rest
+        return
+    text, place = _text(leaf), 0
+    at, first, end = leaf.at, 0, len(text)
+    if leaf.text is not None:
+        at, (first, end) = leaf.text.at, map(int, leaf.at[-2:])
+    plain = end - first == len(text)  # each character is spelled by one
+    for span in spans if isinstance(leaf.value, str) and plain else ():
+        if span[:-2] == at and first <= int(span[-2]) and int(span[-1]) <= end:
+            yield text[place : int(span[-2]) - first]
+            place = int(span[-1]) - first
+    yield text[place:]
 
 
 def _unread(text: str, own: frozenset[str]) -> str:

@@ -1,10 +1,10 @@
 """Offers: which parties could have made which leaves of a plan what they are."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from semcache.binding.codecs import codec_between, spelling
+from semcache.binding.codecs import codec_between, codec_of, period_codec, spelling
 from semcache.binding.leaves import Leaf
 from semcache.binding.parties import TYPE, Party, affinity
 from semcache.canonical import Json, Pointer
@@ -24,7 +24,7 @@ class Offer:
 
 
 def offers(
-    parties: Iterable[Party], leaves: Iterable[Leaf], taken: Iterable[Pointer]
+    parties: Sequence[Party], leaves: Iterable[Leaf], taken: Iterable[Pointer]
 ) -> dict[Pointer, list[Offer]]:
     """Return, for each leaf that a party could have made, the offers for it, in document order.
 
@@ -35,20 +35,39 @@ def offers(
     for party in parties:
         for offer in _of(party, index):
             found[offer.leaf.at].append(offer)
+    for at, offer in _periods(parties, index, found):
+        found[at].append(offer)
     return found
+
+
+def _periods(
+    parties: Sequence[Party], index: Mapping[str, list[Leaf]], found: Container[Pointer]
+) -> list[tuple[Pointer, Offer]]:
+    """Return an offer for each first or last day of a year or month that one party is."""
+    offered: list[tuple[Pointer, Offer]] = []
+    for leaf in (leaf for same in index.values() for leaf in same if leaf.at not in found):
+        if codec_of(leaf.value) != "day":
+            continue
+        fitting = [
+            (party, codec)
+            for party in parties
+            for form in party.forms[:1]
+            if (codec := period_codec(form, leaf.value)) is not None
+        ]
+        # 2024-01-01 may begin the year or the month, if both are said: then nobody knows.
+        if len(fitting) == 1:
+            party, codec = fitting[0]
+            # A day that begins the very year that was said is there because of it.
+            offered.append((leaf.at, Offer(party, leaf, party.forms[0], codec, TYPE)))
+    return offered
 
 
 def _index(leaves: Iterable[Leaf], taken: frozenset[Pointer]) -> Mapping[str, list[Leaf]]:
     index: dict[str, list[Leaf]] = defaultdict(list)
     for leaf in leaves:
-        if leaf.role in {"data", "reference"} and not below(leaf.at, taken):
+        if leaf.role in {"data", "reference"} and not leaf.is_within(taken):
             index[spelling(leaf.value)].append(leaf)
     return index
-
-
-def below(at: Pointer, places: frozenset[Pointer]) -> bool:
-    """Return whether `at` is one of `places` or inside one."""
-    return bool(places) and any(at[:size] in places for size in range(1, len(at) + 1))
 
 
 def _of(party: Party, index: Mapping[str, list[Leaf]]) -> Iterator[Offer]:

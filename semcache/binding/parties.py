@@ -8,7 +8,7 @@ from typing import TypeAlias
 from semcache.binding.codecs import alike, number_text, spelling
 from semcache.binding.leaves import GENERIC, Leaf
 from semcache.binding.owners import Owned
-from semcache.binding.pieces import Binding, Pin
+from semcache.binding.pieces import Filling, Pin
 from semcache.canonical import Json, Pointer
 from semcache.canonical import leaves as leaves_of
 from semcache.prompts.dates import readings
@@ -53,7 +53,7 @@ class Party:
 
 
 def parties_of(
-    given: Sequence[Parameter], owned: Owned, leaves: Sequence[Leaf], filled: Sequence[Binding]
+    given: Sequence[Parameter], owned: Owned, leaves: Sequence[Leaf], filled: Sequence[Filling]
 ) -> tuple[list[Party], list[Pin]]:
     """Return every party, and a pin on the shape of each object or array that was taken apart.
 

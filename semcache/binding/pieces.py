@@ -10,6 +10,7 @@ Why: TypeAlias = Literal[
     "repeated",
     "ambiguous",
     "left",
+    "derived",
     "unknown",
     "echo",
     "shape",
@@ -19,10 +20,11 @@ Why: TypeAlias = Literal[
 ]
 """Why a value is pinned. `unbound`: it stands nowhere in the plan. `repeated`: it stands where it
 may be there by chance. `ambiguous`: more than one value may have made it. `left`: it also stands
-inside longer text. `unknown`: words of the prompt that no parameter explains. `echo`: such words,
-around the words of parameters. `kin`: a parameter's value that nobody said may come from it.
-`moment`: a date that the plan holds and nobody told may come from it. `shape`: an object or array
-that was taken apart. `varies`: another value of it was seen to change what nobody said."""
+inside longer text. `derived`: a constant of the plan may follow from it. `unknown`: words of the
+prompt that no parameter explains. `echo`: such words, around the words of parameters. `kin`: a
+parameter's value that nobody said may come from it. `moment`: a date that the plan holds and nobody
+told may come from it. `shape`: an object or array that was taken apart. `varies`: another value of
+it was seen to change what nobody said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class Binding:
     param: str
     """Name of the parameter."""
     codec: str
-    """Name of the codec that makes the plan's value of the parameter's."""
+    """Name of the codec that makes the plan's value of the parameter's; of several, one after
+    another, with `|` between: the last ones spell the value in a text."""
     path: Pointer = ()
     """Which part of the parameter's value; empty for the whole."""
     inline: bool = False
@@ -43,6 +46,31 @@ class Binding:
     """The text before the value, if `inline`."""
     after: str = ""
     """The text after the value, if `inline` and last of its place."""
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether text may change what the words around it say, so that it has to be checked."""
+        return "|" not in self.codec or self.codec.startswith("inline|")
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """A place of a plan, whole or inside a text, and the value that goes there."""
+
+    at: Pointer
+    """Where; two numbers below a text are those characters of it."""
+    param: str
+    codec: str
+    path: Pointer = ()
+    """Which part of the parameter's value; empty for the whole."""
+    in_text: bool = False
+    """Whether `at` ends in the two numbers."""
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The characters of the text, from and to (exclusive)."""
+        start, end = self.at[-2:]
+        return int(start), int(end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
 """Placeholders: `{{params.a.b}}` in a plan, written by a planner to say where a value goes."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from semcache.binding.leaves import Leaf
-from semcache.binding.pieces import Binding
+from semcache.binding.pieces import Filling
+from semcache.binding.texts.parts import written
 from semcache.binding.types import Schemas, codec_at
 from semcache.canonical import Json, JsonObject, Pointer, pointer_text
 from semcache.errors import BindingError
@@ -20,19 +21,17 @@ _PATH = re.compile(r"[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*")
 class Placeholder:
     """One placeholder in a text."""
 
-    before: str
-    """The text between the previous placeholder, or the start, and this one."""
-    written: str
+    start: int
+    end: int
+    name: str
     """What it names, as written: `amount.operand`."""
 
 
-def placeholders(text: str) -> tuple[tuple[Placeholder, ...], str]:
-    """Return the placeholders of `text` in order, and the text after the last."""
+def placeholders(text: str) -> tuple[Placeholder, ...]:
+    """Return the placeholders of `text` in order."""
     if "{{" not in text:
-        return (), text
-    pieces = _PLACEHOLDER.split(text)
-    found = zip(pieces[:-1:2], pieces[1::2], strict=True)
-    return tuple(Placeholder(before, written) for before, written in found), pieces[-1]
+        return ()
+    return tuple(Placeholder(m.start(), m.end(), m[1]) for m in _PLACEHOLDER.finditer(text))
 
 
 def resolve(written: str, params: Mapping[str, Parameter]) -> tuple[str, Pointer]:
@@ -82,8 +81,8 @@ def fill(
     params: Sequence[Parameter],
     said: Sequence[str],
     schemas: Schemas,
-) -> list[Binding]:
-    """Return a binding for each placeholder of a plan.
+) -> list[Filling]:
+    """Return a filling for each placeholder of a plan.
 
     `said` is what the prompt's user wrote: text of theirs that looks like a placeholder is data.
 
@@ -93,24 +92,34 @@ def fill(
     """
     known = {name_key(p.name): p for p in params}
     own = {text for text in said if _PLACEHOLDER.search(text)}
-    theirs = {placeholder.written for text in own for placeholder in placeholders(text)[0]}
-    bindings: list[Binding] = []
+    theirs = {placeholder.name for text in own for placeholder in placeholders(text)}
+    fillings: list[Filling] = []
+    filled: set[Pointer] = set()
     for leaf in leaves:
         _check_key(leaf)
-        found, after = placeholders(leaf.value) if isinstance(leaf.value, str) else ((), "")
-        if not found or _is_own(leaf, own, params):
+        found = placeholders(leaf.value) if isinstance(leaf.value, str) else ()
+        if not found or _is_own(leaf, own, params) or _elsewhere(leaf, filled):
             continue
-        doubtful = any(placeholder.written in theirs for placeholder in found)
+        doubtful = any(placeholder.name in theirs for placeholder in found)
         if leaf.role != "data" or doubtful:
             raise BindingError(
                 f"a placeholder stands in {leaf.value!r} at {pointer_text(leaf.at)}, where "
                 + ("the prompt's own text has it" if doubtful else "its value would be evaluated"),
                 reason="placeholder",
             )
+        filled.add(leaf.at)
         codec = codec_at(plan, leaf.at, schemas) or "any"
-        named = [resolve(placeholder.written, known) for placeholder in found]
-        bindings += _bindings(leaf.at, found, named, after=after, codec=codec)
-    return bindings
+        named = [resolve(placeholder.name, known) for placeholder in found]
+        fillings += _fillings(leaf, found, named, codec=codec)
+    return fillings
+
+
+def _elsewhere(leaf: Leaf, filled: Container[Pointer]) -> bool:
+    """Return whether the placeholders of a text are filled in its parts, or in what holds it."""
+    if leaf.rest is not None and not _PLACEHOLDER.search(leaf.rest):
+        return True
+    inside = leaf.text is not None and leaf.text.at in filled
+    return inside or any(leaf.at[:size] in filled for size in range(1, len(leaf.at)))
 
 
 def _check_key(leaf: Leaf) -> None:
@@ -128,18 +137,24 @@ def _is_own(leaf: Leaf, own: set[str], params: Sequence[Parameter]) -> bool:
     return any(p.value == leaf.value and name_key(p.name) in leaf.names for p in params)
 
 
-def _bindings(
-    at: Pointer,
-    found: Sequence[Placeholder],
-    named: Sequence[tuple[str, Pointer]],
-    *,
-    after: str,
-    codec: str,
-) -> list[Binding]:
-    if len(found) == 1 and not (found[0].before or after):
-        return [Binding(at, named[0][0], codec, named[0][1])]
-    tails = [""] * (len(found) - 1) + [after]
+def _fillings(
+    leaf: Leaf, found: Sequence[Placeholder], named: Sequence[tuple[str, Pointer]], *, codec: str
+) -> list[Filling]:
+    whole = len(found) == 1 and (found[0].start, found[0].end) == (0, len(str(leaf.value)))
+    writers = leaf.text.writers if leaf.text else ()
+    if whole:
+        codec = "|".join((leaf.text.codec or "text", *writers)) if leaf.text else codec
+        return [Filling(leaf.at, named[0][0], codec, named[0][1], in_text=leaf.text is not None)]
+    # Among other words a value is checked not to change what they say: see `inline`.
     return [
-        Binding(at, param, "inline", path, inline=True, before=placeholder.before, after=tail)
-        for placeholder, (param, path), tail in zip(found, named, tails, strict=True)
+        Filling(_span(leaf, each), param, "|".join(("inline", *writers)), path, in_text=True)
+        for each, (param, path) in zip(found, named, strict=True)
     ]
+
+
+def _span(leaf: Leaf, found: Placeholder) -> Pointer:
+    if leaf.text is None:
+        return (*leaf.at, found.start, found.end)
+    text, first = str(leaf.value), int(leaf.at[-2])
+    starts = (len(written(text[:at], leaf.text.writers)) for at in (found.start, found.end))
+    return (*leaf.text.at, *(first + start for start in starts))

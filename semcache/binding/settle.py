@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from semcache.binding.offers import Offer, below
+from semcache.binding.offers import Offer
 from semcache.binding.parties import NEAR, RARE, SHORT, TYPE, WORD, Key, Party, rarity
 from semcache.binding.pieces import Pin, Why
 from semcache.canonical import Pointer
@@ -123,7 +123,8 @@ def _take(settled: Settled, mine: Mapping[Key, Sequence[Offer]], wanted: set[int
 def _uncover(settled: Settled) -> None:
     """Drop what is inside a container that is bound as a whole; a value lost there is pinned."""
     places = frozenset(settled.taken)
-    for at in [at for at in places if below(at[:-1], places)]:
+    inner = [at for at in places if settled.taken[at].leaf.is_within(places, strictly=True)]
+    for at in inner:
         settled.pin(settled.taken.pop(at).party, "ambiguous")
 
 

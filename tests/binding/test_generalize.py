@@ -113,9 +113,7 @@ def test_values_that_only_look_alike_are_not_taken_for_each_other(value: Json, l
 
 
 def test_a_value_written_into_longer_text_is_pinned(routes: Routes) -> None:  # specs: A-16
-    template = generalize(
-        routes({"sql": "SELECT * FROM sales WHERE year = 2024"}), {"year": "2024"}
-    )
+    template = generalize(routes({"note": "all sales of 2024"}), {"year": "2024"})
     assert pins(template)["year"] == "unbound"
     with pytest.raises(BindingError, match="2024"):
         bind(template, {"year": "2023"})

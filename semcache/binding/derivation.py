@@ -1,0 +1,221 @@
+"""Derivation: values that follow from a value by a listed rule, so that they change with it.
+
+A plan for 2024 that has `until="2025-01-01"` holds the next year's first day: with another year the
+constant would be stale. The period of a year or a month has codecs, which bind it. What else may
+follow, by the rules below, pins the value that it may follow from.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, timedelta
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+from types import MappingProxyType
+from typing import NamedTuple
+
+from semcache.canonical import Json
+
+FACTORS = (2, 7, 10, 12, 24, 30, 52, 60, 100, 365, 1000, 3600, 86400)
+"""What a number may be multiplied with or divided by: units of time, of money, of measures."""
+DAYS = (1, 6, 7, 13, 14, 27, 28, 29, 30, 31, 89, 90, 364, 365, 366)
+"""Days between the ends of usual periods, with or without the last day."""
+
+_NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,20})?")
+_DATE = re.compile(r"(?P<year>[12]\d{3})(?:-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-3]\d))?)?")
+_DATES = re.compile(r"(?<!\d)([12]\d{3})(?:([-/.]?)(0[1-9]|1[0-2])(?:\2([0-3]\d))?)?(?!\d)")
+_NUMBERS = re.compile(r"(?<![\d.,])(?:(?<!\w)-)?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\d)")
+_WORDS = re.compile(r"[^\W_]+")
+_NAME_WORDS = 4  # what has more is prose, and its first word stands in many texts
+_RUNS = re.compile(r"\d+|[^\W\d_]+")
+
+
+def derives(value: Json, constant: Json, *, words: bool = True) -> bool:
+    """Return whether `constant`, a value or text of a plan, may follow from `value`.
+
+    Not told: that it is the same value, nor 0 or 1, which are there by chance. `words`: whether
+    the words of a text may come from those of the value.
+    """
+    if isinstance(value, bool) or isinstance(constant, bool):
+        return False
+    return (
+        _steps(_number(value), constant)
+        or _in_time(str(value), str(constant))
+        or (words and isinstance(value, str) and _is_piece(value, str(constant)))
+    )
+
+
+# Numbers -------------------------------------------------------------------------------------
+
+
+def _number(value: Json) -> Decimal | None:
+    if isinstance(value, int | float):
+        return Decimal(str(value))
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value.strip()):
+        return None
+    try:
+        return Decimal(value.strip())
+    except InvalidOperation:
+        return None
+
+
+def _steps(number: Decimal | None, constant: Json) -> bool:
+    """Return whether a number, or a longer number in a text, is `number` a step further."""
+    if number is None:
+        return False
+    whole = _number(constant)
+    if whole is not None:
+        return _is_step(number, whole, exact=not isinstance(constant, str))
+    if not isinstance(constant, str):
+        return False
+    return any(_is_step_in_text(number, raw) for raw in _NUMBERS.findall(constant))
+
+
+def _is_step_in_text(number: Decimal, raw: str) -> bool:
+    other = Decimal(raw.replace(",", ""))
+    if len(raw.strip("-0.")) > 2:
+        return _is_step(number, other, exact=False)
+    # A short number in a text is there for many reasons, unless it is this one in other digits.
+    return number == other and raw != str(number)
+
+
+def _is_step(number: Decimal, other: Decimal, *, exact: bool) -> bool:
+    if other in {0, 1} or abs(number) == 0:
+        return False
+    if number == other:
+        return not exact  # the same number spelled in another way: "03", "2,024"
+    if abs(number - other) == 1 or number == -other:
+        return True
+    if abs(number) == 1:
+        return False
+    ratio = max(abs(number), abs(other)) / min(abs(number), abs(other))
+    return ratio in FACTORS
+
+
+# Time ----------------------------------------------------------------------------------------
+
+
+class _Time(NamedTuple):
+    year: int
+    month: int | None
+    day: int | None
+
+
+def _time(text: str) -> _Time | None:
+    match = _DATE.fullmatch(text[:10])
+    if match is None or (len(text) > 10 and text[10] not in "T "):
+        return None
+    return _made(*match.groups())
+
+
+def _made(year: str, month: str | None, day: str | None) -> _Time:
+    return _Time(int(year), int(month) if month else None, int(day) if day else None)
+
+
+def _in_time(value: str, constant: str) -> bool:
+    """Return whether a constant is a part of the time that `value` is, or near it."""
+    time = _time(value)
+    if time is None:
+        return False
+    if time.month is not None and _is_part(time, constant):
+        return True
+    return any(_near(time, _made(*found)) for found in _found(constant))
+
+
+def _is_part(time: _Time, constant: str) -> bool:
+    parts = {time.month, time.day, ((time.month or 1) + 2) // 3, f"Q{((time.month or 1) + 2) // 3}"}
+    spelled = {str(part) for part in parts} | {f"{part:0>2}" for part in parts if part}
+    return constant != "1" and constant in spelled
+
+
+def _found(constant: str) -> Iterator[tuple[str, str, str]]:
+    for year, _, month, day in _DATES.findall(constant):
+        yield year, month, day
+
+
+def _near(time: _Time, other: _Time) -> bool:
+    if time.year == other.year:
+        return True
+    if abs(time.year - other.year) == 1 and (time.day is None or other.day is None):
+        return True
+    if time.day is None or other.day is None:
+        return False
+    if (time.month, time.day) == (other.month, other.day) and abs(time.year - other.year) == 1:
+        return True
+    return _apart(time, other) in DAYS or (other.month, other.day) in {(1, 1), (12, 31)}
+
+
+def _apart(time: _Time, other: _Time) -> int:
+    try:
+        left, right = (date(t.year, t.month or 1, t.day or 1) for t in (time, other))
+    except ValueError:
+        return 0
+    return abs((left - right).days)
+
+
+# Words ---------------------------------------------------------------------------------------
+
+
+def _is_piece(value: str, constant: str) -> bool:
+    """Return whether a constant is the beginning or end of a code or name, or says such a word."""
+    pieces = list(_pieces(_flat(value)))
+    if _flat(constant).casefold() in {piece.casefold() for piece in pieces}:
+        return True
+    # In a longer text plain words stand for other reasons; names and codes hardly do.
+    names = {piece for piece in pieces if not piece.islower() and not piece.isdigit()}
+    words = set(_flat(constant).split())
+    if "@" in constant:
+        names, words = {name.casefold() for name in names}, {word.casefold() for word in words}
+    return any(len(name) > 2 and name in words for name in names)
+
+
+def _flat(text: str) -> str:
+    return " ".join(_WORDS.findall(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield what `text` begins and ends with, cut between words, letters and digits."""
+    if len(text.split()) > _NAME_WORDS:
+        return
+    for left, right in pairwise(_RUNS.finditer(text)):
+        for piece in (text[: left.end()], text[right.start() :]):
+            if len(piece) > 1:
+                yield piece
+
+
+# Periods -------------------------------------------------------------------------------------
+
+
+def _first(year: int, month: int) -> date:
+    return date(year + (month - 1) // 12, (month - 1) % 12 + 1, 1)
+
+
+def _after(year: int, month: int | None) -> date:
+    return _first(year + 1, 1) if month is None else _first(year, month + 1)
+
+
+_BOUNDS: Mapping[str, Callable[[int, int | None], date]] = MappingProxyType(
+    {
+        "begin": lambda year, month: _first(year, month or 1),
+        "end": lambda year, month: _after(year, month) - timedelta(days=1),
+        "after": _after,
+    }
+)
+
+
+def period_bound(value: Json, unit: str, bound: str) -> str | None:
+    """Return the first or last day of a year or month, or the day after, as `2024-01-01`.
+
+    `unit`: `year` or `month`; `bound`: `begin`, `end` or `after`. None for a value that is no such
+    period, written `2024` or `2024-03`.
+    """
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    time = _time(str(value)) if is_number or isinstance(value, str) else None
+    if time is None or len(str(value)) != {"year": 4, "month": 7}[unit]:
+        return None
+    return _BOUNDS[bound](time.year, time.month).isoformat()
+
+
+PERIODS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {f"{unit}-{bound}": (unit, bound) for unit in ("year", "month") for bound in _BOUNDS}
+)
+"""Codec → the period that it takes, and which of its days it gives."""

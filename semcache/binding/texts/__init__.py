@@ -1,0 +1,1 @@
+"""Texts that hold values in a language of their own: JSON, SQL, addresses, timestamps."""
