@@ -216,11 +216,12 @@ def _written_out(value: Json, known: Mapping[str, Json]) -> Json:
         case list():
             return [_written_out(item, known) for item in value]
         case str():
-            found, after = placeholders(value)
-            if len(found) == 1 and not (found[0].before or after):
-                return known.get(found[0].written, value)
-            parts = [one.before + _spelled(one.written, known) for one in found]
-            return "".join((*parts, after))
+            found = placeholders(value)
+            if len(found) == 1 and (found[0].start, found[0].end) == (0, len(value)):
+                return known.get(found[0].name, value)
+            for one in reversed(found):
+                value = value[: one.start] + _spelled(one.name, known) + value[one.end :]  # noqa: PLW2901 - piece by piece
+            return value
         case _:
             return value
 
