@@ -220,7 +220,7 @@ def _written_out(value: Json, known: Mapping[str, Json]) -> Json:
             if len(found) == 1 and (found[0].start, found[0].end) == (0, len(value)):
                 return known.get(found[0].name, value)
             for one in reversed(found):
-                value = value[: one.start] + _spelled(one.name, known) + value[one.end :]  # noqa: PLW2901 - piece by piece
+                value = value[: one.start] + _spelled(one.name, known) + value[one.end :]
             return value
         case _:
             return value
