@@ -84,7 +84,7 @@ class SemCache(Closing):
         closing: Sequence[Callable[[], None]] = (),
         chance: Callable[[], float] | None = None,
     ) -> None:
-        """Take the parts. `chance` gives numbers in [0, 1); None: seeded alike in each process."""
+        """Take the parts. `chance` gives numbers in [0, 1); None: others in each process."""
         self.cache = cache
         """The plan cache behind it."""
         self.responses = responses
@@ -106,7 +106,7 @@ class SemCache(Closing):
             self._telling,
             failures,
             clock=clock,
-            chance=chance or random.Random(0).random,  # noqa: S311 - a sample, not a secret
+            chance=chance or random.SystemRandom().random,
         )
         self._conducting = Conducting(engines, limits, clock=clock, ask=ask)
         self._suspending = Suspending(waiting)
@@ -182,6 +182,7 @@ class SemCache(Closing):
     @catalog.setter
     def catalog(self, catalog: Catalog) -> None:
         self._stages.catalog = catalog
+        self.cache.catalog = catalog
 
     # The five operations -------------------------------------------------------------------
 

@@ -37,20 +37,28 @@ class Asking:
         normalizer: Normalizer | None,
         redact: Redact | None,
     ) -> None:
-        self.catalog = catalog
-        """What plans may call; None if nobody said."""
         self.redact = redact
         """What hides what must not be written down; None: nothing must."""
         self._clock = clock
         self._settings = settings
         self._normalizer = normalizer
-        self._recent = Recent()
+        self.catalog = catalog
+
+    @property
+    def catalog(self) -> Catalog | None:
+        """What plans may call; None if nobody said."""
+        return self._catalog
+
+    @catalog.setter
+    def catalog(self, catalog: Catalog | None) -> None:
+        self._catalog = catalog
         self._closed = ClosedValues(
             {} if catalog is None else catalog.closed,
             synonyms={} if catalog is None else catalog.synonyms,
             labels={} if catalog is None else catalog.labels,
-            translations=settings.translations,
+            translations=self._settings.translations,
         )
+        self._recent = Recent()  # prompts were read with the closed values of the catalog before
 
     def checked(
         self,

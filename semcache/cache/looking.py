@@ -34,7 +34,8 @@ class Parts:
     decoded: Decoded
     embedder: Embedder
     clock: Clock
-    catalog: Catalog | None
+    catalog: Callable[[], Catalog | None]
+    """What plans may call now."""
     neighbors: int
     exact: Gates
     """Gates of the template and schema tiers."""

@@ -134,7 +134,7 @@ class PlanCache(Closing):
             decoded=self._decoded,
             embedder=self.embedder,
             clock=self._shared.clock,
-            catalog=self.catalog,
+            catalog=lambda: self.catalog,
             neighbors=self.settings.neighbors,
             exact=exact_gates(),
             near=risk_gates(),

@@ -1,14 +1,19 @@
 """Reports: what each lookup came to is counted, logged, and told to who listens."""
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable
 
 from semcache.cache.found import Found, Hit
 from semcache.cache.statistics import Counters
 from semcache.cache.trouble import Trouble
 from semcache.events import LookupFinished, PhaseFinished
+from semcache.forks import Lock
 
 log = logging.getLogger(__name__)
+
+RUNS = 1024
+"""Runs whose last lookup is remembered: more than are under way at once."""
 
 
 class Reports:
@@ -19,11 +24,28 @@ class Reports:
         self._counters = counters
         self._trouble = trouble
         self._flush = flush
+        self._runs: OrderedDict[tuple[str, str], str] = OrderedDict()
+        """Tenant and run → what its last lookup was counted as."""
+        self._lock = Lock()
 
-    def count(self, tenant: str, name: str, *, served: str = "") -> None:
-        """Count one `name`, and one use of the entry `served`."""
-        if self._counters.add(tenant, name, served=served):
+    def count(self, tenant: str, name: str, *, served: str = "", by: int = 1) -> None:
+        """Count `name` `by` times, and one use of the entry `served`."""
+        if self._counters.add(tenant, name, served=served, by=by):
             self._flush()
+
+    def _count_run(self, tenant: str, run: str, name: str, served: str) -> None:
+        """Count a lookup of a run in the place of the one before: a run may look up several times.
+
+        It looks again once it has its turn to plan, and with the schema that a model told.
+        """
+        with self._lock:
+            before = self._runs.pop((tenant, run), None)
+            self._runs[tenant, run] = name
+            if len(self._runs) > RUNS:
+                self._runs.popitem(last=False)
+        if before is not None:
+            self.count(tenant, before, by=-1)
+        self.count(tenant, name, served=served)
 
     def looked_up(self, found: Found, tenant: str, run: str, seconds: float) -> None:
         """Tell what a lookup of a run came to, and how many seconds it and its phases took."""
@@ -33,7 +55,10 @@ class Reports:
         else:
             log.info("MISS %s (%s)", found.trace.key or found.trace.template, found.reason)
             counted, served = f"miss:{found.reason}", ""
-        self.count(tenant, counted, served=served)
+        if run:
+            self._count_run(tenant, run, counted, served)
+        else:
+            self.count(tenant, counted, served=served)
         if self._trouble.observer is None:
             return
         self._trouble.emit(_finished(found, tenant, run, seconds))

@@ -22,6 +22,7 @@ class Statistics:
     entries: int
     """Entries that the tenant has now."""
     lookups: int
+    """Prompts that were looked up; the lookups of one run count once, as what the last came to."""
     hits: Mapping[str, int]
     """Tier → hits."""
     misses: Mapping[str, int]
@@ -62,15 +63,15 @@ class Counters(Forked):
         self._store = store
         self._clock = clock
         self._every = every
-        self._queue: deque[tuple[str, str, str]] = deque()
-        """Tenant, name, and id of the entry that was served, if one was."""
+        self._queue: deque[tuple[str, str, str, int]] = deque()
+        """Tenant, name, id of the entry that was served, if one was, and how often."""
         self._sums: dict[str, _Sums] = {}
         self._lock = threading.Lock()
         follow_forks(self)
 
-    def add(self, tenant: str, name: str, *, served: str = "") -> bool:
-        """Count one `name` and one use of the entry `served`; return whether to `flush` now."""
-        self._queue.append((tenant, name, served))
+    def add(self, tenant: str, name: str, *, served: str = "", by: int = 1) -> bool:
+        """Count `name` `by` times, and one use of the entry `served`; return whether to `flush`."""
+        self._queue.append((tenant, name, served, by))
         return len(self._queue) >= self._every
 
     def flush(self) -> None:
@@ -95,9 +96,9 @@ class Counters(Forked):
     def _sum_up(self) -> None:
         with contextlib.suppress(IndexError):  # the queue is empty
             while True:
-                tenant, name, served = self._queue.popleft()
+                tenant, name, served, by = self._queue.popleft()
                 sums = self._sums.setdefault(tenant, _Sums())
-                sums.counts[name] += 1
+                sums.counts[name] += by
                 if served:
                     sums.uses[served] += 1
 
@@ -138,8 +139,8 @@ def _added(new: Counter[str], old: str | None) -> str:
 
 def statistics(counts: Counter[str], entries: int) -> Statistics:
     """Return `counts` by their names: `hit:<tier>`, `miss:<reason>`, `stored` and so on."""
-    hits = {name[4:]: n for name, n in counts.items() if name.startswith("hit:")}
-    misses = {name[5:]: n for name, n in counts.items() if name.startswith("miss:")}
+    hits = {name[4:]: n for name, n in counts.items() if n and name.startswith("hit:")}
+    misses = {name[5:]: n for name, n in counts.items() if n and name.startswith("miss:")}
     return Statistics(
         entries=entries,
         lookups=sum(hits.values()) + sum(misses.values()),

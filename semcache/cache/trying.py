@@ -79,7 +79,8 @@ def _checked(lookup: Lookup, served: Served) -> ExecutionPlan:
         plan = adopt(served.bound.plan, served.bound.data)
     except InvalidPlan as error:
         raise Refused("check", str(error)) from error
-    findings = check_values(plan, lookup.parts.catalog) if lookup.parts.catalog is not None else ()
+    catalog = lookup.parts.catalog()
+    findings = check_values(plan, catalog) if catalog is not None else ()
     if findings:
         raise Refused("check", f"{findings[0].path}: {findings[0].what}")
     return plan

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from semcache.cache.plan_cache import PlanCache
 from semcache.cache.statistics import NOTE, Counters, statistics
 from semcache.errors import StoreUnavailable
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock
+from tests.calling import calling
 
 
 def test_counts_are_named_by_what_they_count() -> None:
@@ -91,3 +93,13 @@ def test_forgetting_drops_what_is_pending(tenant: str | None, left: dict[str, in
     counters.add("umbrella", "b")
     counters.forget(tenant)
     assert (counters.read("acme"), counters.read("umbrella")) == ({}, left)
+
+
+def test_the_lookups_of_one_run_count_once_as_what_the_last_came_to(cache: PlanCache) -> None:
+    assert not cache.lookup("opening hours", run="a")
+    assert not cache.lookup("opening hours", run="a")
+    cache.store("opening hours", calling("hours"))
+    assert cache.lookup("opening hours", run="b")
+    assert (cache.stats().hit_rate, cache.stats().lookups) == (0.5, 2)
+    assert cache.lookup("opening hours", run="a")
+    assert (cache.stats().hits, cache.stats().misses) == ({"template": 2}, {})

@@ -33,3 +33,20 @@ def test_a_template_that_two_plans_claim_is_contested(bounded: PlanCache) -> Non
     assert bounded.lookup("show sales by state")
     bounded.store("list sales by state", plan(what="other"))
     assert missed(bounded.lookup("show sales by state")).reason == "contested"
+
+
+def test_a_catalog_set_later_checks_values_and_tells_closed_ones(clock: FakeClock) -> None:
+    def catalog(*regions: str) -> Catalog:
+        region: JsonObject = {"type": "string", "enum": [*regions]}
+        schema: JsonObject = {"type": "object", "properties": {"region": region}}
+        return Catalog([Operation("sales", "Sales.", schema, effect="read")])
+
+    with PlanCache.open(
+        catalog=catalog("east"), embedder=HashEmbedder(), clock=clock
+    ) as cache:
+        assert cache.lookup("report of east").trace.template == "report of <region>"
+        cache.catalog = catalog("west", "north")
+        assert cache.lookup("report of west").trace.template == "report of <region>"
+        assert cache.lookup("report of east").trace.template == "report of east"
+        cache.store("report of west", plan(region="west"), params={"region": "west"})
+        assert missed(cache.lookup("report of x", params={"region": "x"})).reason == "check"
