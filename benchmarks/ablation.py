@@ -19,10 +19,10 @@ from replay import replay as replayed
 from train_prior import first
 
 from semcache.cache import (
-    exact_tiers,
     plan_cache,
     semantic_tier,
     serving,
+    tiers,
     weighing,
     writer,
 )
@@ -87,7 +87,7 @@ PARTS: dict[str, Without] = {
         patch.object(content, "_arranged", list)
     ),
     "alignment of unseen values": lambda s: s.enter_context(
-        patch.object(exact_tiers, "by_alignment", lambda _: None)
+        patch.object(tiers, "by_alignment", lambda _: None)
     ),
     "supposed values behind other words refused": lambda s: s.enter_context(
         patch.object(weighing, "misplaced_values", lambda *_: ())

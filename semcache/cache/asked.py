@@ -42,6 +42,8 @@ class Asked:
     """The prompt as it may be written down."""
     supposed: tuple[Supposed, ...] = ()
     """Those of its mentions that were supposed."""
+    known: TemplateText | None = None
+    """Its template text without the mentions that were concluded; None if none were."""
 
     def day(self, epoch: float | None = None) -> date:
         """Return the day at `epoch` seconds, or on which it is asked (None), in its zone."""
@@ -66,7 +68,18 @@ class Asked:
         """Return the same prompt read with other mentions."""
         template = mask(self.text, mentions)
         bare = self.given_template if self.given else template
-        return replace(self, mentions=tuple(mentions), template=template, given_template=bare)
+        return replace(
+            self,
+            mentions=tuple(mentions),
+            template=template,
+            given_template=bare,
+            known=self.plain,
+        )
+
+    @property
+    def plain(self) -> TemplateText:
+        """Its template text with no other mentions than those known to be values."""
+        return self.template if self.known is None else self.known
 
     def supposing(self, reading: Reading) -> "Asked":
         """Return the same prompt with what was supposed."""

@@ -9,10 +9,9 @@ from semcache.cache.found import Hit
 from semcache.cache.looking import Lookup, Passed
 from semcache.cache.trying import judge
 from semcache.events import Tier
-from semcache.matching.content import is_telling, unexplained_signs
+from semcache.matching.content import unexplained_signs
 from semcache.matching.gates import compare_signs
 from semcache.matching.pair import Pair
-from semcache.prompts.alignment import align
 from semcache.prompts.key import identity, psk
 
 
@@ -26,30 +25,6 @@ def by_template(lookup: Lookup) -> Hit | None:
     passed = _first(lookup, "template", entries, lookup.asked)
     _say(lookup, "template", passed, "refused" if ids else "no entry with this template text")
     return lookup.hit("template", passed) if passed else None
-
-
-def by_alignment(lookup: Lookup) -> Hit | None:
-    """Find values never seen before: what stands where a template has its slots."""
-    for entry_id in lookup.view.skeletons.candidates(lookup.asked.text):
-        seen = lookup.view.entries.known(entry_id)
-        if seen is None or seen.side.template.text == lookup.asked.template.text:
-            continue
-        if not is_telling(seen.side.template):
-            continue
-        mentions = align(
-            lookup.asked.text,
-            seen.side.template,
-            mentions=lookup.asked.mentions,
-            vocabulary=lookup.view.vocabulary,
-        )
-        entry = lookup.known(entry_id) if mentions else None
-        if mentions is None or entry is None:
-            continue
-        passed = _first(lookup, "template", [(entry_id, entry)], lookup.asked.aligned(mentions))
-        if passed is not None:
-            lookup.tiers.append(("template", "hit by alignment"))
-            return lookup.hit("template", passed)
-    return None
 
 
 def by_schema(lookup: Lookup) -> Hit | None:

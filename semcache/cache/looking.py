@@ -182,7 +182,7 @@ class Lookup:
         return Trace(
             prompt=self.asked.shown,
             tenant=self.asked.tenant,
-            template=self.asked.template.text,
+            template=self.asked.plain.text,
             key=self._clean(psk(schema)) if schema else "",
             unexplained=tuple(map(self._clean, schema.unexplained)) if schema else (),
             tiers=tuple((tier, self._clean(said)) for tier, said in self.tiers),

@@ -142,7 +142,7 @@ class PlanCache(Closing):
             weigh=self._labels.weigh,
             another=self._labels.another,
             vetoed=lambda asked, entry: self._vetoes.stands(
-                asked.tenant, asked.template.digest, entry, change=self._views.change
+                asked.tenant, asked.plain.digest, entry, change=self._views.change
             ),
             failed=self._trouble.failed,
             served=self._sliding.served,

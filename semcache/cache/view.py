@@ -65,7 +65,7 @@ class View:
             for known in list(self.entries)[-MAX_TEMPLATES:]:
                 seen = self.entries.get(known)
                 if seen is not None:
-                    habits.add(known, seen.side.template)
+                    habits.add(known, seen.side.template, seen.parameters())
         return self._habits
 
     def same_without_given(self, template: TemplateText) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class View:
         self._take_in(record, embedder)
         seen = self.entries.get(record.id)
         if self._habits is not None and seen is not None:
-            self._habits.add(record.id, seen.side.template)
+            self._habits.add(record.id, seen.side.template, seen.parameters())
         self.version = next(_VERSIONS)  # last: who reads a prompt meanwhile has the old number
 
     def _take_in(self, record: Record, embedder: str) -> None:

@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from semcache.canonical import JsonObject
@@ -17,6 +17,10 @@ from semcache.prompts.words import CLOSED_CLASS
 
 MAX_CAPTURED = 6
 """Words that one aligned value may have, the signs between them apart."""
+MAX_TOKENS = 120
+"""Words and signs of the longest prompt that is aligned."""
+MAX_LOOKED_AT = 1_000
+"""Templates whose words are looked for in one prompt: a millisecond's worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +261,14 @@ class Skeletons:
     def candidates(self, text: str) -> list[str]:
         """Return ids of templates whose literal words all stand in `text` in order.
 
-        Those with most literal words come first, then by id.
+        Those with most literal words come first, then by id. None for a prompt that is too long.
         """
         words = [_folded(token) for token in _TOKEN.findall(text)]
-        filed = (id_ for word in {*words, ""} for id_ in tuple(self._filed.get(word, ())))
+        if len(words) > MAX_TOKENS:
+            return []
+        filed = (id_ for word in sorted({*words, ""}) for id_ in tuple(self._filed.get(word, ())))
         fitting = []
-        for id_ in filed:
+        for id_ in islice(filed, MAX_LOOKED_AT):
             literals = self._literals.get(id_)
             if literals is not None and _stand_in_order(literals, words):
                 fitting.append((-len(literals), id_))

@@ -8,12 +8,14 @@ new one comes).
 import re
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
+from semcache.prompts.mentions import Mention
+from semcache.prompts.parameter import Parameter, type_key
 from semcache.prompts.shapes import Shape, Token, token_list
-from semcache.prompts.template import TemplateText
+from semcache.prompts.template import TemplateText, slot_name
 
 T = TypeVar("T")
 
@@ -35,6 +37,8 @@ _BACKOFF = 4.0
 """Tokens that what is known of all types weighs against what is known of one."""
 _NEW_BESIDE = 3.0
 """Tokens that how common a word is weighs against how often it follows another."""
+_ENOUGH = 5
+"""Values in lower case after which the next one looks so in six of seven cases (Laplace's rule)."""
 _UNSEEN = 50.0
 """Tokens that stand for what no template has shown yet."""
 
@@ -68,9 +72,11 @@ class Habits:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self._counted: dict[str, TemplateText] = {}
+        self._counted: dict[str, tuple[TemplateText, tuple[Parameter, ...]]] = {}
         self.kinds: dict[str, Kind] = {}
         """`<kind>` → what is known of its values."""
+        self._patterns: dict[str, dict[tuple[Shape, ...], Counter[str]]] = {}
+        """`<kind>` → the shapes of the words of a value, signs apart → the values that look so."""
         self._after: dict[str, Counter[str]] = {}
         self._lefts: Counter[str] = Counter()
         self._tokens: Counter[str] = Counter()
@@ -79,23 +85,31 @@ class Habits:
         self._looks: Counter[Shape] = Counter()
         self._follows: dict[Shape, Counter[Shape]] = {}
 
-    def add(self, id: str, template: TemplateText) -> None:  # noqa: A002 - the word of the record
-        """Count `template` under `id`, in the place of what was there."""
+    def add(
+        self,
+        id: str,  # noqa: A002 - the word of the record
+        template: TemplateText,
+        examples: Iterable[Parameter] = (),
+    ) -> None:
+        """Count `template` under `id`, in the place of what was there.
+
+        `examples`: the values that prompts of this template came with, whose looks count too.
+        """
         with self.lock:
             self.remove(id)
             if len(self._counted) >= MAX_TEMPLATES:
                 self.remove(next(iter(self._counted)))
-            self._counted[id] = template
-            self._count(template, 1)
+            self._counted[id] = template, tuple(examples)
+            self._count(*self._counted[id], 1)
 
     def remove(self, id: str) -> None:  # noqa: A002 - the word of the record
         """Count what is under `id` no longer; an unknown id is fine."""
         with self.lock:
-            template = self._counted.pop(id, None)
-            if template is not None:
-                self._count(template, -1)
+            counted = self._counted.pop(id, None)
+            if counted is not None:
+                self._count(*counted, -1)
 
-    def _count(self, template: TemplateText, by: int) -> None:
+    def _count(self, template: TemplateText, examples: Sequence[Parameter], by: int) -> None:
         tokens = [START, *_IN_TEMPLATE.findall(template.text), END]
         for left, right in pairwise(tokens):
             after = self._after.setdefault(left, Counter())
@@ -105,7 +119,13 @@ class Habits:
                 del self._after[left]
             self._recount(right, by)
         for slot in template.slots:
-            self._count_value(f"<{slot.kind}>", token_list(slot.mention_text), by)
+            value = token_list(slot.mention_text)
+            self._count_value(f"<{slot.kind}>", value, by)
+            self._count_look(f"<{slot.kind}>", value, by)
+        for parameter in examples:
+            if parameter.mention is not None:
+                kind = f"<{slot_name(type_key(parameter.name))}>"
+                self._count_look(kind, token_list(parameter.mention), by)
 
     def _recount(self, token: str, by: int) -> None:
         before = self._tokens[token]
@@ -117,7 +137,8 @@ class Habits:
         known = self.kinds.get(kind)
         if known is None:
             known = self.kinds[kind] = Kind(Counter(), Counter(), Counter())
-        _add(known.values, " ".join(token.word for token in tokens), by)
+        value = " ".join(token.word for token in tokens)
+        _add(known.values, value, by)
         for at, token in enumerate(tokens):
             _add(known.looks, token.shape, by)
             _add(known.words, token.word, by)
@@ -126,6 +147,15 @@ class Habits:
                 self._follows.setdefault(tokens[at - 1].shape, Counter())[token.shape] += by
         if not known.values:
             del self.kinds[kind]
+
+    def _count_look(self, kind: str, tokens: Sequence[Token], by: int) -> None:
+        patterns = self._patterns.setdefault(kind, {})
+        alike = patterns.setdefault(pattern(tokens), Counter())
+        _add(alike, " ".join(token.word for token in tokens), by)
+        if not alike:
+            del patterns[pattern(tokens)]
+        if not patterns:
+            del self._patterns[kind]
 
     @property
     def size(self) -> int:
@@ -155,6 +185,27 @@ class Habits:
             return common
         return (after.get(token, 0) + _NEW_BESIDE * common) / (self._lefts[left] + _NEW_BESIDE)
 
+    def fit(self, text: str, mentions: Sequence[Mention]) -> bool:
+        """Return whether the aligned ones of `mentions` look like known values of their types.
+
+        Their words have the shapes, one by one, of a value that templates have in such a slot. A
+        name is told by its capitals; words in lower case could be a clause as well, so that only a
+        single one is taken, and where several values looked so.
+        """
+        aligned = [mention for mention in mentions if mention.source == "aligned"]
+        if not aligned:
+            return True
+        careless = _capitals_say_nothing(text, mentions)
+        with self.lock:
+            return all(self._fits(mention, careless=careless) for mention in aligned)
+
+    def _fits(self, mention: Mention, *, careless: bool) -> bool:
+        shapes = pattern(token_list(mention.text))
+        alike = len(self._patterns.get(f"<{slot_name(mention.kind)}>", {}).get(shapes, ()))
+        if careless or "lower" in shapes:
+            return len(shapes) == 1 and alike >= _ENOUGH
+        return alike > 0
+
     def looks(self, kind: Kind, shape: Shape, left: Shape | None) -> float:
         """Return how probable `shape` is in a value of `kind`, behind a token of shape `left`."""
         usual = (self._looks[shape] + _FIRST * _USUAL[shape]) / (self._looks.total() + _FIRST)
@@ -165,6 +216,21 @@ class Habits:
         if {left, shape} in _MIXED:
             own *= _RARELY
         return (behind[shape] + _BACKOFF * own) / (behind.total() + _BACKOFF)
+
+
+def pattern(tokens: Sequence[Token]) -> tuple[Shape, ...]:
+    """Return the shapes of the words among `tokens`."""
+    return tuple(token.shape for token in tokens if token.shape != "sign")
+
+
+def _capitals_say_nothing(text: str, mentions: Sequence[Mention]) -> bool:
+    """Return whether most words beside the mentions have a capital, as in a headline."""
+    around = [0, *(at for mention in mentions for at in (mention.start, mention.end)), len(text)]
+    tokens = [token for at in range(0, len(around), 2)
+              for token in token_list(text, around[at], around[at + 1])]  # fmt: skip
+    inside = [token.shape for token in tokens[1:] if token.shape not in {"sign", "digit"}]
+    capitals = sum(shape in {"capital", "upper", "title"} for shape in inside)
+    return 2 * capitals > len(inside)
 
 
 def _add(counts: Counter[T], key: T, by: int) -> None:

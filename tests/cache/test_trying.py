@@ -41,9 +41,7 @@ def test_a_catalog_set_later_checks_values_and_tells_closed_ones(clock: FakeCloc
         schema: JsonObject = {"type": "object", "properties": {"region": region}}
         return Catalog([Operation("sales", "Sales.", schema, effect="read")])
 
-    with PlanCache.open(
-        catalog=catalog("east"), embedder=HashEmbedder(), clock=clock
-    ) as cache:
+    with PlanCache.open(catalog=catalog("east"), embedder=HashEmbedder(), clock=clock) as cache:
         assert cache.lookup("report of east").trace.template == "report of <region>"
         cache.catalog = catalog("west", "north")
         assert cache.lookup("report of west").trace.template == "report of <region>"
