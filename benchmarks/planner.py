@@ -43,7 +43,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect, Operation
 from semcache.catalog.shape import verb_and_noun
 from semcache.errors import InvalidStream, PlanningError
-from semcache.explore.scoring import plan_text, wilson_upper
+from semcache.explore.score import plan_text, wilson_upper
 from semcache.explore.streams import Row, read_stream
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.planners.arguments.operation_index import Indexes

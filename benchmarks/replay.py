@@ -35,7 +35,7 @@ from tqdm import tqdm
 
 from semcache import Hit, PlanCache, __version__
 from semcache.errors import InvalidInput, InvalidPrompt, InvalidStream
-from semcache.explore.scoring import is_right, replayed, wilson_upper
+from semcache.explore.score import is_right, replayed, wilson_upper
 from semcache.explore.streams import Row, read_stream
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.ports import Embedder

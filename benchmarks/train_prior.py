@@ -36,7 +36,7 @@ from semcache.cache.trying import serve
 from semcache.cache.view import View
 from semcache.cache.weighing import Weighed
 from semcache.errors import InvalidPrompt
-from semcache.explore.scoring import is_right
+from semcache.explore.score import is_right
 from semcache.explore.streams import Row
 from semcache.matching.content import content
 from semcache.matching.features import NAMES

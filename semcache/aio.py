@@ -80,7 +80,7 @@ class _Door:
 
 
 class AsyncPlanCache(_Door):
-    """A `PlanCache` for async callers. Closing it closes the cache."""
+    """A `PlanCache` for async callers. Closeable it closes the cache."""
 
     def __init__(self, cache: PlanCache, *, workers: int = WORKERS) -> None:
         super().__init__(cache, workers)
@@ -223,7 +223,7 @@ class AsyncPlanCache(_Door):
 
 
 class AsyncSemCache(_Door):
-    """A `SemCache` for async callers. Closing it closes the cache."""
+    """A `SemCache` for async callers. Closeable it closes the cache."""
 
     def __init__(self, semcache: SemCache, *, workers: int = WORKERS) -> None:
         super().__init__(semcache, workers)

@@ -21,7 +21,7 @@ from semcache.cache.writer import Stored
 from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded, Grounding
-from semcache.closing import Closing
+from semcache.contexts import Closeable
 from semcache.planners.failures import FailureMemory
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.progress import IntentLog
@@ -57,7 +57,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class SemCache(Closing):
+class SemCache(Closeable):
     """Prompts to answers. `run` is `normalize`, `lookup`, `create`, `store` and `execute` in order.
 
     Safe from several threads. `open` wires the parts that ship; the constructor takes any.
@@ -398,7 +398,7 @@ class SemCache(Closing):
             name, work, runs=self.runs, clock=self._clock, emit=self._telling.emit, tenant=tenant
         )
 
-    # Closing -------------------------------------------------------------------------------
+    # Closeable -------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Flush and release files; calling it twice is fine."""

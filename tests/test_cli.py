@@ -13,7 +13,7 @@ import pytest
 from semcache.cli import main
 from semcache.demo import operations, sales
 from semcache.demo.prompts import CASES, Case
-from semcache.demo.queries import Query
+from semcache.demo.queries import SalesQuery
 from semcache.semcache import SemCache
 from semcache.testing import HashEmbedder
 from tests.listening import listening
@@ -494,7 +494,7 @@ class _Terminal(io.StringIO):
 def test_the_demo_exits_with_1_if_an_answer_is_wrong(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wrong = Case(SALES_2024, Query("number", "SELECT count(*) FROM customers"))
+    wrong = Case(SALES_2024, SalesQuery("number", "SELECT count(*) FROM customers"))
     monkeypatch.setattr("semcache.commands.demo.CASES", (CASES[0], wrong))
     status, out, _ = run("demo")
     assert status == 1

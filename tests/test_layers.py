@@ -10,7 +10,7 @@ import semcache
 
 PACKAGE = Path(semcache.__file__).parent
 
-LEAVES = {"errors", "canonical", "catching", "closing"}
+LEAVES = {"errors", "canonical", "contexts"}
 VALUES = LEAVES | {"events", "catalog", "plans"}
 TEXTS = VALUES | {"prompts", "binding"}
 PORTS = TEXTS | {"ports"}
@@ -21,8 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "canonical": {"errors"},
     "events": LEAVES,
     "forks": set(),
-    "catching": set(),
-    "closing": set(),
+    "contexts": set(),
     "file_errors": set(),
     "catalog": LEAVES,
     "plans": LEAVES | {"catalog"},

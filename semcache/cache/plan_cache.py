@@ -29,7 +29,7 @@ from semcache.cache.vetoes import Vetoes
 from semcache.cache.views import NOTE, Views
 from semcache.cache.writer import Stored, Writer
 from semcache.catalog.catalog import Catalog
-from semcache.closing import Closing
+from semcache.contexts import Closeable
 from semcache.events import Event
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import exact_gates, risk_gates
@@ -53,7 +53,7 @@ from semcache.prompts.schema import PromptSchema
 from semcache.settings import Settings, directory_of
 
 
-class PlanCache(Closing):
+class PlanCache(Closeable):
     """Plans made once, served again with each prompt's own values. Safe from several threads.
 
     Needs no catalog, model or engine; given a catalog it also finds plans by schema and checks

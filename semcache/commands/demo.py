@@ -15,8 +15,8 @@ from semcache.canonical import Json, dumps, plain
 from semcache.commands.opening import settings_of
 from semcache.commands.options import add_command, add_common, add_planning
 from semcache.commands.output import WRONG, print_json, print_run
-from semcache.demo import broken, operations, sales
-from semcache.demo.check import Checked, Tally, checked
+from semcache.demo import fault, operations, sales
+from semcache.demo.check import Checked, DemoTally, checked
 from semcache.demo.prompts import CASES
 from semcache.runs.tree import Run
 from semcache.semcache import SemCache
@@ -47,10 +47,10 @@ def _demo(options: argparse.Namespace) -> int:
         for case in CASES:
             results.append(checked(case, asked, database))
             show(results)
-        broken.plant(semcache, tenant=options.tenant)
-        healed = checked(broken.CASE, asked, database)
+        fault.plant(semcache, tenant=options.tenant)
+        healed = checked(fault.CASE, asked, database)
         run = semcache.runs.latest(tenant=options.tenant)
-    tally = Tally.of(results)
+    tally = DemoTally.of(results)
     if options.json:
         tree = run.to_dict() if run is not None else None
         print_json({
@@ -70,7 +70,7 @@ def _print_healed(healed: Checked, run: Run | None) -> None:
         print_run(run, to=sys.stdout)
 
 
-def _print_tally(tally: Tally) -> None:
+def _print_tally(tally: DemoTally) -> None:
     print(
         f"{tally.prompts} prompts: {tally.hits} hits, {tally.planned} plans made, "
         f"{tally.wrong} wrong, {tally.refused} refused, {tally.seconds:.2f} s"

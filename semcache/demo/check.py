@@ -65,7 +65,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class DemoTally:
     """What a run of prompts came to."""
 
     prompts: int
@@ -78,7 +78,7 @@ class Tally:
     """Sum over the prompts."""
 
     @classmethod
-    def of(cls, results: Iterable[Checked]) -> "Tally":
+    def of(cls, results: Iterable[Checked]) -> "DemoTally":
         """Return the tally of `results`."""
         known = list(results)
         ways = [result.way for result in known]

@@ -29,9 +29,9 @@ from semcache.demo.terms import (
     SOURCE,
     Aggregate,
     Field,
-    Filter,
+    SalesFilter,
+    SalesSort,
     Scalar,
-    Sort,
     columns_of,
     grouped,
     select,
@@ -120,13 +120,13 @@ class SalesService:
     def query_sales(
         self,
         *,
-        filters: Sequence[Filter] = (),
+        filters: Sequence[SalesFilter] = (),
         aggregates: Sequence[Aggregate] = (),
         group_by: Sequence[Field] = (),
-        order_by: Sequence[Sort] = (),
+        order_by: Sequence[SalesSort] = (),
         limit: int | None = None,
     ) -> SalesResult:
-        """Query sales: filter orders, then list them or aggregate them by group.
+        """SalesQuery sales: filter orders, then list them or aggregate them by group.
 
         Args:
             filters: Conditions that all hold for each order that counts.
@@ -214,7 +214,7 @@ class SalesService:
         return cast("list[Customer]", rows)
 
     def _amount(self, year: int) -> float:
-        filters = [Filter(field="year", value=year)]
+        filters = [SalesFilter(field="year", value=year)]
         aggregates = [Aggregate(field="amount", function="sum")]
         amount = self.query_sales(filters=filters, aggregates=aggregates).data[0]["sum_amount"]
         return float(amount or 0)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from semcache.demo import queries as sql
-from semcache.demo.queries import Query
+from semcache.demo.queries import SalesQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,18 +12,18 @@ class Case:
     """A prompt, and how to know its answer without semcache."""
 
     prompt: str
-    query: Query
+    query: SalesQuery
     values: tuple[str | float, ...] = ()
     """The values of the prompt and of the answers, in the order of the placeholders."""
     answers: Mapping[str, str] = field(default_factory=dict)
     """What a person says to the questions that the plan asks, by topic."""
 
 
-def _case(prompt: str, query: Query, *values: str | float) -> Case:
+def _case(prompt: str, query: SalesQuery, *values: str | float) -> Case:
     return Case(prompt, query, values)
 
 
-def _asking(prompt: str, query: Query, *values: str | float, **answers: str) -> Case:
+def _asking(prompt: str, query: SalesQuery, *values: str | float, **answers: str) -> Case:
     """Return the case of a prompt whose plan asks; topics have blanks where names have none."""
     said = {topic.replace("_", " "): answer for topic, answer in answers.items()}
     return Case(prompt, query, values, said)

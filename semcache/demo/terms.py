@@ -37,7 +37,7 @@ _NUMERIC = {"year", "quarter", "month", "price", "quantity", "amount"}
 SOURCE = "orders o JOIN customers c ON c.id = o.customer_id JOIN products p ON p.id = o.product_id"
 
 
-class Filter(BaseModel):
+class SalesFilter(BaseModel):
     """A condition that every counted order meets."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
@@ -58,7 +58,7 @@ class Aggregate(BaseModel):
     function: Function
 
 
-class Sort(BaseModel):
+class SalesSort(BaseModel):
     """What the rows are sorted by."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
@@ -96,7 +96,7 @@ def select(columns: dict[str, str]) -> str:
     return ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
 
 
-def where_of(filters: Sequence[Filter]) -> tuple[str, list[Scalar]]:
+def where_of(filters: Sequence[SalesFilter]) -> tuple[str, list[Scalar]]:
     """Return the WHERE of these filters, empty without any, and the values of its placeholders.
 
     Raises:
@@ -110,7 +110,7 @@ def where_of(filters: Sequence[Filter]) -> tuple[str, list[Scalar]]:
     return (" WHERE " + " AND ".join(conditions) if conditions else ""), values
 
 
-def _condition(condition: Filter, count: int) -> str:
+def _condition(condition: SalesFilter, count: int) -> str:
     expression = _EXPRESSIONS[condition.field]
     match condition.operator:
         case "in" | "not_in" as word:
@@ -121,7 +121,7 @@ def _condition(condition: Filter, count: int) -> str:
             return f"{expression} {comparison} ?"
 
 
-def _operands(condition: Filter) -> list[Scalar]:
+def _operands(condition: SalesFilter) -> list[Scalar]:
     many = condition.operator in {"in", "not_in", "between"}
     if isinstance(condition.value, list) != many:
         expected = "a list of values" if many else "one value"
@@ -151,7 +151,7 @@ def grouped(group_by: Sequence[Field]) -> str:
 
 
 def sorted_by(
-    order_by: Sequence[Sort], aggregates: Sequence[Aggregate], columns: dict[str, str]
+    order_by: Sequence[SalesSort], aggregates: Sequence[Aggregate], columns: dict[str, str]
 ) -> str:
     """Return the ORDER BY that puts rows in the order asked for, and ties in one of their own.
 

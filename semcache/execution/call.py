@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Call, Operation
-from semcache.catching import Catching
+from semcache.contexts import ErrorCapture
 from semcache.errors import (
     DeadlineExceeded,
     InputNeeded,
@@ -162,7 +162,7 @@ class _Attempt:
 
     def __init__(self, code: Call, values: JsonObject) -> None:
         self.result: object = None
-        self._caught = Catching()
+        self._caught = ErrorCapture()
         self._code = code
         self._values = values
         self._context = contextvars.copy_context()

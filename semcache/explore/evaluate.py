@@ -18,9 +18,9 @@ from semcache.errors import (
     NotActionable,
 )
 from semcache.explore.checks import check_count
-from semcache.explore.looked import Fault, Looked, Outcome
+from semcache.explore.replayed_lookup import Fault, Outcome, ReplayedLookup
 from semcache.explore.report import Report
-from semcache.explore.scoring import Step, is_right, replayed
+from semcache.explore.score import ReplayedRow, is_right, replayed
 from semcache.explore.streams import Row, read_log, read_stream, rows_in
 from semcache.ports import Embedder
 
@@ -129,7 +129,7 @@ class _Replay:
     shapes: dict[tuple[str, str], str | None] = field(default_factory=dict)
     unstored: list[tuple[str, str]] = field(default_factory=list)
 
-    def run(self, rows: Iterable[Row]) -> Iterable[Looked]:
+    def run(self, rows: Iterable[Row]) -> Iterable[ReplayedLookup]:
         steps = replayed(rows, lookup=self.lookup, served=lambda a: a.plan, store=self.store)
         return map(self.judged, steps)
 
@@ -154,11 +154,11 @@ class _Replay:
         else:
             self.unstored.append((row.id, stored.reason))
 
-    def judged(self, step: Step[_Answer]) -> Looked:
+    def judged(self, step: ReplayedRow[_Answer]) -> ReplayedLookup:
         outcome, fault = self.outcome(step)
         found = step.answer.found
         candidates = found.trace.candidates if found is not None else ()
-        return Looked(
+        return ReplayedLookup(
             row=step.row,
             found=found,
             shape=step.shape,
@@ -169,11 +169,11 @@ class _Replay:
             refused=step.answer.refused,
         )
 
-    def same(self, step: Step[_Answer], entry: str) -> bool | None:
+    def same(self, step: ReplayedRow[_Answer], entry: str) -> bool | None:
         shape = self.shapes.get((step.row.scope, entry))
         return None if shape is None else shape == step.shape
 
-    def outcome(self, step: Step[_Answer]) -> tuple[Outcome, Fault]:
+    def outcome(self, step: ReplayedRow[_Answer]) -> tuple[Outcome, Fault]:
         plan, hit = step.answer.plan, step.answer.found
         if plan is None or not isinstance(hit, Hit):
             return "missed", ""

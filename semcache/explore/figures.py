@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from semcache.canonical import JsonObject
-from semcache.explore.looked import Looked, Outcome
-from semcache.explore.scoring import Share
+from semcache.explore.replayed_lookup import Outcome, ReplayedLookup
+from semcache.explore.score import Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class TenantScore:
     wrong: int
 
 
-def curve(hits: Sequence[Looked], rows: int) -> tuple[Point, ...]:
+def curve(hits: Sequence[ReplayedLookup], rows: int) -> tuple[Point, ...]:
     """Return what would be served of `rows` at each degree of doubt; `hits` are surest first."""
     points: list[Point] = []
     served = wrong = 0
@@ -91,7 +91,7 @@ BINS, LEAST = 10, 20
 """Groups of hits that are compared with their risk, at most, and hits in each, at least."""
 
 
-def reliability(hits: Sequence[Looked], bins: int | None) -> tuple[Bin, ...]:
+def reliability(hits: Sequence[ReplayedLookup], bins: int | None) -> tuple[Bin, ...]:
     """Return hits, surest first, in groups of equal size by risk; empty if no risk was told."""
     told = [(one.risk, one.outcome) for one in hits if one.risk is not None]
     bins = max(1, min(BINS, len(told) // LEAST)) if bins is None else bins
@@ -100,9 +100,9 @@ def reliability(hits: Sequence[Looked], bins: int | None) -> tuple[Bin, ...]:
     return tuple(_bin(group) for group in groups)
 
 
-def tenant_scores(lookups: Iterable[Looked]) -> tuple[TenantScore, ...]:
+def tenant_scores(lookups: Iterable[ReplayedLookup]) -> tuple[TenantScore, ...]:
     """Return one score a tenant, the one with most rows first."""
-    by_tenant: dict[str, list[Looked]] = {}
+    by_tenant: dict[str, list[ReplayedLookup]] = {}
     for looked in lookups:
         by_tenant.setdefault(looked.row.scope, []).append(looked)
     scores = [_tenant_score(tenant, group) for tenant, group in by_tenant.items()]
@@ -121,7 +121,7 @@ def _bin(group: Sequence[tuple[float, Outcome]]) -> Bin:
     return Bin(len(group), foretold, Share(wrong, len(group)))
 
 
-def _tenant_score(tenant: str, group: Sequence[Looked]) -> TenantScore:
+def _tenant_score(tenant: str, group: Sequence[ReplayedLookup]) -> TenantScore:
     outcomes = Counter(looked.outcome for looked in group)
     return TenantScore(
         tenant=tenant,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from semcache.cache.found import Candidate, Found
 from semcache.cache.plan_cache import PlanCache
 from semcache.errors import MissingExtra
-from semcache.explore.looked import Looked
+from semcache.explore.replayed_lookup import ReplayedLookup
 from semcache.explore.report import Report
 from semcache.matching.evidence import Evidence, Tally
 
@@ -151,7 +151,7 @@ def optional(name: str) -> Any:  # noqa: ANN401 - a module that may not be there
         ) from error
 
 
-def _lookup(looked: Looked) -> dict[str, object]:
+def _lookup(looked: ReplayedLookup) -> dict[str, object]:
     hit, found = looked.hit, looked.found
     nearest = getattr(found, "nearest", None)
     values = (

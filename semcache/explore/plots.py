@@ -16,9 +16,9 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.errors import InvalidInput
 from semcache.explore import frames
 from semcache.explore.checks import check_count
-from semcache.explore.looked import Looked
+from semcache.explore.replayed_lookup import ReplayedLookup
 from semcache.explore.report import Report
-from semcache.explore.scoring import Share
+from semcache.explore.score import Share
 from semcache.matching.content import embedded_text
 from semcache.matching.evidence import Evidence
 
@@ -380,7 +380,7 @@ def _served(report: Report, threshold: float) -> tuple[tuple[int, int], tuple[in
     return (alone[True], alone[False]), (gated["right"], gated["wrong"])
 
 
-def _nearest(looked: Looked) -> tuple[float, bool] | None:
+def _nearest(looked: ReplayedLookup) -> tuple[float, bool] | None:
     known = [(c.score, same) for c, same in looked.considered if same is not None]
     return max(known, default=None, key=lambda pair: pair[0])
 

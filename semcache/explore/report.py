@@ -20,11 +20,10 @@ from semcache.explore.figures import (
     reliability,
     tenant_scores,
 )
-from semcache.explore.looked import Fault, Looked, Mistake, Outcome, mistake
-from semcache.explore.markup import report_html
-from semcache.explore.scoring import Share, plan_text
+from semcache.explore.replayed_lookup import Fault, Mistake, Outcome, ReplayedLookup, mistake
+from semcache.explore.report_view import report_html, report_lines
+from semcache.explore.score import Share, plan_text
 from semcache.explore.streams import Row
-from semcache.explore.text import report_lines
 
 if TYPE_CHECKING:
     from semcache.cache.plan_cache import PlanCache
@@ -42,7 +41,7 @@ class Report:
     """Whether lookups were given the parameters' values, or the text alone."""
     setup: Mapping[str, Json]
     """Threshold, `max_wrong`, and the fingerprint of the embedder."""
-    lookups: tuple[Looked, ...] = field(repr=False)
+    lookups: tuple[ReplayedLookup, ...] = field(repr=False)
     unstored: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Id of each row whose plan the cache would not keep, and why."""
     cache: "PlanCache | None" = field(default=None, repr=False, compare=False)
@@ -68,7 +67,7 @@ class Report:
         return self.rows - len(asked)
 
     @property
-    def hits(self) -> tuple[Looked, ...]:
+    def hits(self) -> tuple[ReplayedLookup, ...]:
         """Lookups that served a plan, surest first; in order of the stream where equally sure."""
         return tuple(sorted((one for one in self.lookups if one.hit), key=lambda one: one.doubt))
 

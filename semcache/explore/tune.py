@@ -22,7 +22,7 @@ from semcache.errors import InvalidSettings
 from semcache.explore.checks import check_count, check_share, settings_in
 from semcache.explore.evaluate import OpenCache, evaluate, rows_of
 from semcache.explore.report import Report
-from semcache.explore.scoring import exact_upper
+from semcache.explore.score import exact_upper
 from semcache.explore.streams import Row
 from semcache.ports import Embedder
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from semcache.cache.flight import Flights
 from semcache.canonical import Json, loads, plain, spelled
-from semcache.closing import Closing
+from semcache.contexts import Closeable
 from semcache.errors import InvalidInput, InvalidJson, InvalidSettings, StoreError
 from semcache.events import ResponseLookedUp, TierFailed
 from semcache.ports import Clock, Observer, ResponseStore, Room
@@ -66,7 +66,7 @@ class Metrics:
         return 100.0 * self.hits / ((self.hits + self.misses) or 1)
 
 
-class Responses(Closing):
+class Responses(Closeable):
     """An exact cache of JSON values: same key, same response, as long as it is used.
 
     Bounded by entries and bytes, the ones used longest ago go first; a response lives for its ttl

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from semcache.canonical import MAX_DEPTH, Json, JsonObject, as_object
-from semcache.closing import Closing
+from semcache.contexts import Closeable
 from semcache.errors import InvalidInput
 from semcache.responses.cache import ABSENT, Responses
 from semcache.responses.key import ModelRequest, response_key
@@ -196,7 +196,7 @@ class _Recorded:
         self._stream.close()
 
 
-class _Replayed(Closing):
+class _Replayed(Closeable):
     """A stream that was kept."""
 
     def __init__(self, chunks: list[Json]) -> None:

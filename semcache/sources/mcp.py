@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from semcache.canonical import Json, JsonObject, as_object, loads, plain
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect, Operation
-from semcache.closing import Closing
+from semcache.contexts import Closeable
 from semcache.errors import (
     InvalidJson,
     InvalidOperation,
@@ -62,7 +62,7 @@ def server_at(address: str) -> McpServer:
     return McpServer(command=command)
 
 
-class McpServers(Closing):
+class McpServers(Closeable):
     """MCP servers and their tools. Safe from several threads. Close it: it holds processes."""
 
     def __init__(

@@ -10,7 +10,7 @@ from pathlib import Path
 from semcache.canonical import as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect
-from semcache.closing import Closing
+from semcache.contexts import Closeable
 from semcache.sources.auth import Auth, Credentials
 from semcache.sources.documents import Documents
 from semcache.sources.endpoints import Endpoints, version
@@ -19,7 +19,7 @@ from semcache.sources.servers import Servers
 from semcache.sources.told import Told
 
 
-class OpenApiService(Closing):
+class OpenApiService(Closeable):
     """A service that an OpenAPI document describes. Safe from several threads.
 
     Use it as a context manager, or close it: it keeps connections open between calls.

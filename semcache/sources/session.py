@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from semcache.catching import Catching
+from semcache.contexts import ErrorCapture
 from semcache.errors import SourceRejected, SourceUnavailable
 from semcache.sources.stderr import Stderr
 
@@ -64,7 +64,7 @@ class Session:
         self._ready = threading.Event()
         # The SDK and its transports raise whatever they meet, even groups of errors; all of it
         # is why there is no connection, told to whoever asks on their own thread.
-        self._caught = Catching()
+        self._caught = ErrorCapture()
         self._garbage = 0
         self._lost = False
         self._client: Client | None = None

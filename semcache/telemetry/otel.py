@@ -4,7 +4,7 @@
     semcache.lookup.seconds   a histogram by `result`
     semcache.phase.seconds    a histogram by `phase`
     semcache.model.calls, .tokens, .cost            what models were asked, by `model` and `purpose`
-    semcache.saved.calls, .tokens, .cost            what hits spared, estimated: see `Estimate`
+    semcache.saved.calls, .tokens, .cost            what hits spared: see `SavingsEstimate`
     semcache.stored, .removed, .failures, .operation.seconds
 
 A span stands for each node of a run tree, under the span of the node above it. None of them, and no
@@ -30,7 +30,7 @@ from semcache.events import (
     PhaseFinished,
     TierFailed,
 )
-from semcache.telemetry.saved import Estimate, Prices
+from semcache.telemetry.savings import SavingsEstimate, TokenPrices
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -50,7 +50,7 @@ class OtelObserver:
         *,
         meters: "MeterProvider | None" = None,
         tracers: "TracerProvider | None" = None,
-        prices: Prices | None = None,
+        prices: TokenPrices | None = None,
         texts: bool = False,
         by_tenant: bool = False,
     ) -> None:
@@ -75,8 +75,8 @@ class OtelObserver:
         self._tracer = trace.get_tracer("semcache", tracer_provider=tracers)
         self._spans: OrderedDict[str, Span] = OrderedDict()
         self._lock = threading.Lock()
-        self._prices = prices or Prices()
-        self._estimate = Estimate()
+        self._prices = prices or TokenPrices()
+        self._estimate = SavingsEstimate()
         self._texts = texts
         self._by_tenant = by_tenant
         meter = metrics.get_meter("semcache", meter_provider=meters)

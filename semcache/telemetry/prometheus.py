@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from semcache.closing import Closing
+from semcache.contexts import Closeable
 from semcache.errors import InvalidSettings, MissingExtra
 from semcache.telemetry.otel import OtelObserver
-from semcache.telemetry.saved import Prices
+from semcache.telemetry.savings import TokenPrices
 
 if TYPE_CHECKING:
     from semcache.events import Event
 
 
-class PrometheusObserver(Closing):
+class PrometheusObserver(Closeable):
     """An observer whose counters are served as text over HTTP at `/metrics`, until it is closed.
 
     Beside its own it serves those of the process: memory, open files, garbage collected.
@@ -22,7 +22,7 @@ class PrometheusObserver(Closing):
         *,
         port: int = 9464,
         host: str = "127.0.0.1",
-        prices: Prices | None = None,
+        prices: TokenPrices | None = None,
         by_tenant: bool = False,
     ) -> None:
         """Serve at `host` and `port` (0: any that is free; see `port`).

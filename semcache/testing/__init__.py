@@ -9,10 +9,10 @@ outlives its process) and says how one is made; the methods are collected by pyt
 """
 
 from semcache.testing.fakes import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
-from semcache.testing.plan_store import PlanStoreContract, SharedStoreContract
+from semcache.testing.plan_store_contract import PlanStoreContract, SharedStoreContract
 from semcache.testing.records import make_record, same_records, unit
-from semcache.testing.response_store import PLENTY, ResponseStoreContract, keep
-from semcache.testing.vector_index import VectorIndexContract
+from semcache.testing.response_store_contract import PLENTY, ResponseStoreContract, keep
+from semcache.testing.vector_index_contract import VectorIndexContract
 
 __all__ = [
     "PLENTY",

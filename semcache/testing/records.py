@@ -1,11 +1,12 @@
-"""Records of stores, as tests make and compare them."""
+"""Stores and their records, as the contracts make and compare them."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from semcache.ports import Record, Vector
+from semcache.ports import PlanStore, Record, Vector
 
 
 def unit(*components: float) -> Vector:
@@ -38,3 +39,11 @@ def same_records(left: Record | None, right: Record | None) -> bool:
     bare = [replace(record, vector=None, change=0) for record in (left, right)]
     vectors = [None if r.vector is None else r.vector.tobytes() for r in (left, right)]
     return bare[0] == bare[1] and vectors[0] == vectors[1]
+
+
+class StoreFactory:
+    """Says how a store is made; the contracts inherit it."""
+
+    def make(self, tmp_path: Path) -> PlanStore:
+        """Return a new store; it may keep files under `tmp_path`."""
+        raise NotImplementedError("say how a store is made")

@@ -1,12 +1,12 @@
 """The models that the settings name."""
 
+from collections.abc import Sequence
+
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.models.openai import OpenAIModel
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
-from semcache.ports import (
-    Embedder,
-    Model,
-)
+from semcache.ports import Embedder, Model, Vectors
+from semcache.prompts.redaction import Redact, checked
 from semcache.settings import Settings
 
 
@@ -28,3 +28,20 @@ def open_model(settings: Settings) -> Model | None:
         timeout_s=settings.model_timeout_s,
         max_retries=settings.model_retries,
     )
+
+
+class RedactingEmbedder:
+    """An embedder that is shown only what may be embedded; as safe from threads as it is."""
+
+    def __init__(self, embedder: Embedder, redact: Redact) -> None:
+        self._embedder = embedder
+        self._redact = redact
+
+    @property
+    def fingerprint(self) -> str:
+        """The embedder's own: what it makes of a text is the same."""
+        return self._embedder.fingerprint
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row a text, in order. Raises as the embedder does."""
+        return self._embedder.embed([checked(self._redact, text) for text in texts])

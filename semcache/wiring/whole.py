@@ -10,7 +10,6 @@ from semcache.catalog.grounding import Grounding
 from semcache.execution.program import ProgramEngine
 from semcache.execution.routes import RoutesEngine
 from semcache.execution.tasks import TasksEngine
-from semcache.models.redacting import RedactingEmbedder
 from semcache.planners.arguments.operation_index import Indexes
 from semcache.planners.failures import FailureMemory
 from semcache.planners.learned import Learned
@@ -39,7 +38,7 @@ from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
 from semcache.wiring.caches import model_responses, plan_cache
 from semcache.wiring.clock import SystemClock
-from semcache.wiring.models import open_embedder, open_model
+from semcache.wiring.models import RedactingEmbedder, open_embedder, open_model
 from semcache.wiring.parts import check_parts
 from semcache.wiring.planners import normalizers, planners, resolver
 from semcache.wiring.reporter import Reporter

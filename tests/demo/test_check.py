@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from semcache.cache.found import Found, Miss, Trace
 from semcache.canonical import Json
-from semcache.demo.check import Checked, Tally, Way, checked, difference, finding, truth
+from semcache.demo.check import Checked, DemoTally, Way, checked, difference, finding, truth
 from semcache.demo.prompts import CASES, Case
 from semcache.errors import NotActionable, OperationFailed
 
@@ -156,7 +156,7 @@ def test_what_is_no_error_of_ours_is_not_hidden(database: sqlite3.Connection) ->
 
 def test_a_tally_adds_up() -> None:
     ways: list[Way] = ["planned", "template", "schema", "semantic", "refused", "failed"]
-    tally = Tally.of(
+    tally = DemoTally.of(
         Checked(way, way, 0.5, None, "" if i < 3 else "x") for i, way in enumerate(ways)
     )
-    assert tally == Tally(prompts=6, hits=3, planned=1, refused=1, wrong=2, seconds=3.0)
+    assert tally == DemoTally(prompts=6, hits=3, planned=1, refused=1, wrong=2, seconds=3.0)

@@ -10,7 +10,7 @@ from semcache.cache.found import Hit
 from semcache.errors import InvalidInput, InvalidSettings, InvalidStream
 from semcache.explore.evaluate import evaluate
 from semcache.explore.report import Report, pooled
-from semcache.explore.scoring import Share
+from semcache.explore.score import Share
 from semcache.explore.streams import Row, rows_from
 from semcache.testing import HashEmbedder
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from semcache.errors import InvalidInput
-from semcache.explore.looked import Looked
+from semcache.explore.replayed_lookup import ReplayedLookup
 from semcache.explore.report import Report
 from semcache.explore.streams import Row
 
@@ -15,7 +15,7 @@ class Told:
         self.score, self.risk, self.tier = score, risk, "semantic"
 
 
-class Fake(Looked):
+class Fake(ReplayedLookup):
     """A lookup with a hit made up."""
 
     @property

@@ -8,7 +8,7 @@ from semcache.errors import InvalidInput
 from semcache.explore import plots
 from semcache.explore.figures import Bin
 from semcache.explore.report import Report
-from semcache.explore.scoring import Share
+from semcache.explore.score import Share
 from semcache.explore.streams import Row
 from semcache.matching.evidence import Evidence
 

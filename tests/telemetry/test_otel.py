@@ -15,7 +15,7 @@ from semcache.events import EntriesRemoved, ModelCalled, NodeOpened, PhaseFinish
 from semcache.sources.functions import catalog_from, operation
 from semcache.telemetry.otel import OtelObserver
 from semcache.telemetry.prometheus import PrometheusObserver
-from semcache.telemetry.saved import Prices
+from semcache.telemetry.savings import TokenPrices
 from semcache.testing import HashEmbedder
 
 
@@ -86,7 +86,7 @@ def test_other_events_are_counted_as_what_they_are() -> None:
 
 
 def test_a_hit_saves_what_a_planned_miss_cost_on_average() -> None:
-    watched = Watched(prices=Prices(prompt=2.0, completion=20.0))
+    watched = Watched(prices=TokenPrices(prompt=2.0, completion=20.0))
     with PlanCache.open(embedder=HashEmbedder(), observer=watched.observe) as cache:
         cache.store("sales in 2024", {"year": "2024"}, params={"year": "2024"})
         cache.lookup("sales in 2023")  # nothing is known of what planning costs yet

@@ -36,7 +36,7 @@ _NAME = "semcache-"
 _numbers = itertools.count(1)
 _living: "weakref.WeakSet[Connections]" = weakref.WeakSet()
 _inherited: list[ConnectionPool] = []
-"""Pools of the parent process. Closing them here would end its connections; so would forgetting
+"""Pools of the parent process. Closeable them here would end its connections; so would forgetting
 them, since a connection that is collected says goodbye to the server."""
 
 

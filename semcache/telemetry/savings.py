@@ -1,4 +1,4 @@
-"""Saved: what hits spared, by what planning cost when it was needed."""
+"""What hits saved, by what planning cost when it was needed."""
 
 import threading
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from semcache.events import ModelCalled
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Spending:
     """What models were asked for, or were not asked for thanks to hits."""
 
     calls: float = 0.0
@@ -16,9 +16,9 @@ class Spent:
     cost: float = 0.0
     """In the currency of the prices."""
 
-    def plus(self, other: "Spent", times: float = 1.0) -> "Spent":
+    def plus(self, other: "Spending", times: float = 1.0) -> "Spending":
         """Return the sum of this and `times` the other."""
-        return Spent(
+        return Spending(
             self.calls + times * other.calls,
             self.prompt_tokens + times * other.prompt_tokens,
             self.completion_tokens + times * other.completion_tokens,
@@ -27,22 +27,22 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class TokenPrices:
     """What tokens cost, in any currency, a million tokens."""
 
     prompt: float = 0.0
     completion: float = 0.0
 
-    def spent(self, event: ModelCalled) -> Spent:
+    def spent(self, event: ModelCalled) -> Spending:
         """Return what a call of a model spent; nothing if it was remembered."""
         if event.cached:
-            return Spent()
+            return Spending()
         asked, said = event.prompt_tokens, event.completion_tokens
         cost = (asked * self.prompt + said * self.completion) / 1e6
-        return Spent(1.0, asked, said, cost)
+        return Spending(1.0, asked, said, cost)
 
 
-class Estimate:
+class SavingsEstimate:
     """Estimates what hits save: each one, what a planned miss has cost on average up to then.
 
     All calls of models count towards the misses that were planned: normalizing, planning, repeats.
@@ -52,10 +52,10 @@ class Estimate:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._spent = Spent()
+        self._spent = Spending()
         self._planned = 0
 
-    def called(self, spent: Spent) -> None:
+    def called(self, spent: Spending) -> None:
         """Take in what a call of a model spent."""
         with self._lock:
             self._spent = self._spent.plus(spent)
@@ -65,15 +65,15 @@ class Estimate:
         with self._lock:
             self._planned += 1
 
-    def hit(self) -> Spent:
+    def hit(self) -> Spending:
         """Return what a hit saves, as far as is known now."""
         with self._lock:
             if not self._planned:
-                return Spent()
-            return Spent().plus(self._spent, 1 / self._planned)
+                return Spending()
+            return Spending().plus(self._spent, 1 / self._planned)
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Spending:
         """What was spent up to now."""
         with self._lock:
             return replace(self._spent)

@@ -1,4 +1,4 @@
-"""Scoring: whether a served plan is right, what could be served, and how sure a share is."""
+"""Whether a served plan is right, what could be served, and how sure a share is."""
 
 import json
 import math
@@ -67,7 +67,7 @@ def _walk(value: Json, key: str, first: dict[str, str], texts: frozenset[tuple[s
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[T]):
+class ReplayedRow(Generic[T]):
     """One row of a replay."""
 
     row: "Row"
@@ -85,7 +85,7 @@ def replayed(
     lookup: Callable[["Row"], T],
     served: Callable[[T], JsonObject | None],
     store: Callable[["Row"], object],
-) -> Iterator[Step[T]]:
+) -> Iterator[ReplayedRow[T]]:
     """Look each row up in order and store its plan after a miss, as a planner would have made it.
 
     A row is stored when the next one is asked for, so that what is done with a step sees the cache
@@ -95,7 +95,7 @@ def replayed(
     for row in rows:
         shape = row.shape
         answer = lookup(row)
-        yield Step(row, shape, answer, shape is not None and shape in stored)
+        yield ReplayedRow(row, shape, answer, shape is not None and shape in stored)
         if shape is not None and served(answer) is None:
             store(row)
             stored.add(shape)

@@ -1,4 +1,4 @@
-"""Making room: what a plan store promises of bounds, and of what goes for them."""
+"""What a plan store promises of bounds, and of what goes for them."""
 # ruff: noqa: S101, D102 - contract methods are tests: they assert, and their names are sentences
 
 from contextlib import closing
@@ -8,11 +8,10 @@ from semcache.ports import (
     Bounds,
     Room,
 )
-from semcache.testing.made import Made
-from semcache.testing.records import make_record
+from semcache.testing.records import StoreFactory, make_record
 
 
-class MakesRoom(Made):
+class BoundContract(StoreFactory):
     """What is worth least makes room, and nothing else does."""
 
     def test_the_oldest_by_creation_make_room(self, tmp_path: Path) -> None:

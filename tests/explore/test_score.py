@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from semcache import Parameter
 from semcache.canonical import Json, JsonObject
-from semcache.explore.scoring import (
+from semcache.explore.score import (
     Share,
     exact_upper,
     is_right,

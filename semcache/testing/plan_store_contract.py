@@ -8,14 +8,14 @@ from semcache.ports import (
     Change,
     Room,
 )
+from semcache.testing.bounds_contract import BoundContract
 from semcache.testing.checks import together
-from semcache.testing.keeping import KeepsRecords
-from semcache.testing.making_room import MakesRoom
-from semcache.testing.notes import KeepsNotes
+from semcache.testing.note_contract import NoteContract
+from semcache.testing.record_contract import RecordContract
 from semcache.testing.records import make_record, same_records
 
 
-class PlanStoreContract(KeepsRecords, MakesRoom, KeepsNotes):
+class PlanStoreContract(RecordContract, BoundContract, NoteContract):
     """What every `PlanStore` promises."""
 
 

@@ -1,15 +1,14 @@
-"""Notes and leases: what a plan store promises to threads and processes that share it."""
+"""What a plan store promises of notes and leases to threads and processes that share it."""
 # ruff: noqa: S101, D102 - contract methods are tests: they assert, and their names are sentences
 
 from contextlib import closing
 from pathlib import Path
 
 from semcache.testing.checks import refused, together
-from semcache.testing.made import Made
-from semcache.testing.records import make_record
+from semcache.testing.records import StoreFactory, make_record
 
 
-class KeepsNotes(Made):
+class NoteContract(StoreFactory):
     """Notes are updated from what they were, and a lease has one holder."""
 
     def test_a_lease_has_one_holder_at_a_time(self, tmp_path: Path) -> None:

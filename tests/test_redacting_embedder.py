@@ -1,5 +1,5 @@
-from semcache.models.redacting import RedactingEmbedder
 from semcache.testing import HashEmbedder
+from semcache.wiring.models import RedactingEmbedder
 
 
 def test_the_embedder_behind_is_shown_what_the_hook_leaves() -> None:

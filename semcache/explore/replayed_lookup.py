@@ -1,4 +1,4 @@
-"""Looked: one lookup of a replay and how it came out, and what is wrong with a wrong hit."""
+"""One lookup of a replay and how it came out, and what is wrong with a wrong hit."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Literal
 
 from semcache.cache.found import Candidate, Found, Hit, Miss
 from semcache.canonical import Json, JsonObject, leaves, pointer_text
-from semcache.explore.scoring import plan_text
+from semcache.explore.score import plan_text
 from semcache.explore.streams import Row
 
 SHOWN = 4
@@ -18,7 +18,7 @@ Fault = Literal["", "plan", "values", "must miss"]
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ReplayedLookup:
     """One lookup of a replay and what it should have been."""
 
     row: Row
@@ -116,7 +116,7 @@ class Mistake:
         }
 
 
-def mistake(looked: Looked) -> Mistake:
+def mistake(looked: ReplayedLookup) -> Mistake:
     """Return what to make of a wrong hit."""
     assert looked.hit is not None  # noqa: S101 - only hits are wrong
     served, wanted = looked.hit.plan.to_dict(), looked.row.plan

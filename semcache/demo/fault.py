@@ -3,12 +3,12 @@
 from typing import Any
 
 from semcache.demo.prompts import Case
-from semcache.demo.queries import Query
+from semcache.demo.queries import SalesQuery
 from semcache.semcache import SemCache
 
 CASE = Case(
     "Show me total sales in 2024 by payment method",
-    Query(
+    SalesQuery(
         "groups",
         "SELECT payment_method, sum(amount) AS sum_amount FROM orders"
         " WHERE strftime('%Y', date) = ? GROUP BY payment_method",

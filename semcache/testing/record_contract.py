@@ -1,4 +1,4 @@
-"""Keeping: what a plan store promises of the records that it keeps, and of their changes."""
+"""What a plan store promises of the records that it keeps, and of their changes."""
 # ruff: noqa: S101, D102 - contract methods are tests: they assert, and their names are sentences
 
 from contextlib import closing
@@ -12,11 +12,10 @@ from semcache.ports import (
     Change,
 )
 from semcache.testing.checks import refused, together
-from semcache.testing.made import Made
-from semcache.testing.records import make_record, same_records, unit
+from semcache.testing.records import StoreFactory, make_record, same_records, unit
 
 
-class KeepsRecords(Made):
+class RecordContract(StoreFactory):
     """Records come back as they were put, and every change is numbered."""
 
     def test_a_record_comes_back_as_it_was_put(self, tmp_path: Path) -> None:
