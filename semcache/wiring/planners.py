@@ -6,6 +6,7 @@ from semcache.planners.model.decomposer import Grounded, IntentFirst
 from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.planners.model.planner import ModelPlanner
 from semcache.planners.model.relevant import Relevant
+from semcache.planners.model.verification import VerifiedPlanner
 from semcache.planners.rules.catalog_planner import CatalogPlanner
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
@@ -84,7 +85,7 @@ def planners(
     )
     steps: Planner = Deferring(alone)
     if settings.steps_by_model:
-        steps = ModularPlanner(Hybrid(asked), resolver)
+        steps = VerifiedPlanner(ModularPlanner(Hybrid(asked), resolver))
     return [Deferring(CatalogPlanner()), steps, by_model]
 
 

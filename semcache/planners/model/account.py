@@ -29,7 +29,7 @@ class Account:
     """What is wrong with values that the prompt does not say, for the model; such a schema is of
     no use."""
     left: tuple[str, ...]
-    """What is wrong with words that it leaves out, for the model; it is partial."""
+    """What is wrong with what it leaves out or groups by, for the model; it is partial."""
 
 
 def account_for(
@@ -53,17 +53,17 @@ def account_for(
                 f"the value {parameter.value!r} of '{parameter.name}' is not said in the request; "
                 "leave it out, or copy into `mentions` the exact words that say it"
             )
-    groups = tuple(_unsaid_groups(schema, prompt, vocabulary))
-    unsaid += (f"group_by has {one!r}, of which the request says no word" for one in groups)
     schema = replace(schema, mentions=mentions)
     left = tuple(dict.fromkeys(_left(schema, prompt, vocabulary)))
-    unexplained = tuple(dict.fromkeys((*schema.unexplained, *left)))
-    told = tuple(
+    groups = tuple(_unsaid_groups(schema, prompt, vocabulary))
+    told = [
         f"the request says {words!r}, and nothing in the schema has it; express it, or list it in "
         "`unexplained`"
         for words in left
-    )
-    return Account(replace(schema, unexplained=unexplained), tuple(unsaid), told)
+    ]
+    told += (f"group_by has {one!r}, of which the request says no word" for one in groups)
+    unexplained = tuple(dict.fromkeys((*schema.unexplained, *left, *groups)))
+    return Account(replace(schema, unexplained=unexplained), tuple(unsaid), tuple(told))
 
 
 def _given(parameter: Parameter, said: Mapping[str, Json]) -> bool:
@@ -193,5 +193,7 @@ def _unsaid_groups(schema: PromptSchema, prompt: str, vocabulary: Vocabulary) ->
     said = {singular(token) for token in tokens(prompt)}
     for field in schema.group_by:
         spoken = [field, *(w for w, meant in vocabulary.synonyms.items() if meant == field)]
-        if not any(singular(p) in said for words in spoken for p in re.split(r"[\s_.]+", words)):
+        parts = [singular(part) for words in spoken for part in re.split(r"[\s_.]+", words) if part]
+        # "categorywise" and "yearly" say the field too.
+        if not any(word.startswith(part) for part in parts for word in said):
             yield field

@@ -12,6 +12,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import BindingError, InvalidInput, NotActionable, PlanningError
 from semcache.planners.model.relevant import Relevant
+from semcache.planners.model.verification import doubts
 from semcache.plans.checks import check, check_params
 from semcache.plans.codec import decode, not_actionable, spelled
 from semcache.plans.plan import ExecutionPlan
@@ -172,7 +173,10 @@ class ModelPlanner:
         if findings:
             return Rejected(tuple(dict.fromkeys(map(str, findings))))
         _refuse_if_idle(plan)
-        unused = _unused(template, params)
+        found = doubts(request.prompt, plan, catalog, params)
+        if found.grave:
+            return Rejected((*found.grave, *found.light))
+        unused = (*_unused(template, params), *found.light)
         return Rejected(unused, usable=plan) if unused else Accepted(plan)
 
     def _check_format(self, plan: ExecutionPlan) -> None:

@@ -1,0 +1,181 @@
+"""Plans of a model beside the prompts that they are for."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from semcache.canonical import Json, JsonObject
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
+from semcache.errors import PlanningError
+from semcache.planners.arguments.effects import says_write
+from semcache.planners.model.verification import doubts
+from semcache.plans.codec import decode
+from semcache.semcache import SemCache
+from semcache.settings import Settings
+from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
+
+
+def operation(name: str, summary: str, effect: Any, call: Any = None, **given: Json) -> Operation:
+    schema: JsonObject = {"type": "object", "properties": {**given}, "additionalProperties": False}
+    return Operation(name, summary, schema, effect=effect, call=call)
+
+
+@pytest.fixture
+def calls() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def catalog(calls: list[str]) -> Catalog:
+    def note(name: str) -> Callable[[JsonObject], Json]:
+        def call(given: JsonObject) -> Json:
+            calls.append(name)
+            return [given]
+
+        return call
+
+    state: Json = {"enum": ["open", "closed"]}
+    return Catalog([
+        operation("list_issues", "List issues.", "read", note("list"), state=state, limit={}),
+        operation("delete_issue", "Delete an issue.", "write", note("delete"), number={}),
+        operation("update_issue", "Change it.", "write", note("update"), number={}, state=state),
+    ])  # fmt: skip
+
+
+def routes(name: str, **given: Json) -> JsonObject:
+    return {
+        "start_node": {"route": "a"},
+        "a": {"operation": name, "input": given, "route": "end"},
+        "end": {"completed": True, "vars": {"answer": "$.a"}},
+    }
+
+
+def steps(*told: JsonObject) -> str:
+    return json.dumps({"steps": list(told)})
+
+
+def call_step(tool: str, description: str, **params: Json) -> JsonObject:
+    return {
+        "description": description,
+        "intent_type": "api_call",
+        "action": tool.partition("_")[0],
+        "noun": "issue",
+        "depends_on": [],
+        "tool": tool,
+        "params": params,
+    }
+
+
+def opened(catalog: Catalog, *replies: str, **settings: Any) -> tuple[SemCache, ScriptedModel]:
+    model = ScriptedModel(list(replies))
+    semcache = SemCache.open(
+        catalog=catalog,
+        model=model,
+        embedder=HashEmbedder(),
+        clock=FakeClock(),
+        settings=Settings(**settings),
+    )
+    return semcache, model
+
+
+UNKNOWN = json.dumps({"action": "local", "entities": ["issue"], "unexplained": ["work"]})
+
+
+@pytest.mark.parametrize("by_steps", [True, False])
+def test_a_write_that_the_prompt_does_not_say_is_never_run(
+    catalog: Catalog, calls: list[str], *, by_steps: bool
+) -> None:
+    told = steps(call_step("delete_issue", "delete issue 1", number=1))
+    wrong = json.dumps(routes("delete_issue", number=1))
+    replies = [UNKNOWN, *([told] if by_steps else []), *[wrong] * 3]
+    semcache, _ = opened(catalog, *replies, steps_by_model=by_steps)
+    with semcache:
+        with pytest.raises(PlanningError, match="does not ask for that change"):
+            semcache.run("work through the issues")
+        assert semcache.cache.stats().entries == 0
+    assert calls == []
+
+
+def test_a_model_that_is_told_what_it_may_not_do_mends_its_plan(
+    catalog: Catalog, calls: list[str]
+) -> None:
+    semcache, model = opened(
+        catalog,
+        UNKNOWN,
+        json.dumps(routes("delete_issue", number=1)),
+        json.dumps(routes("list_issues", state="open")),
+        steps_by_model=False,
+    )
+    with semcache:
+        assert semcache.run("work through the issues").planned
+    assert calls == ["list"]
+    assert "'delete_issue' changes something" in model.calls[-1][-1].content
+
+
+@pytest.mark.parametrize(
+    ("prompt", "given", "told"),
+    [
+        ("issues that are not closed", {"state": "closed"}, "excludes 'closed'"),
+        ("issues except closed ones", {"state": "closed"}, "excludes 'closed'"),
+        ('issues called "login fails"', {"state": "open"}, "says '\"login fails\"'"),
+        ("the newest 7 issues", {"state": "open"}, "says '7'"),
+        ("the closed issues", {"limit": 5}, "says 'closed'"),
+    ],
+)
+def test_what_a_plan_turns_round_or_drops_is_grave(
+    catalog: Catalog, prompt: str, given: dict[str, Json], told: str
+) -> None:
+    catalog = Catalog(list(catalog), closed={"state": ["open", "closed"]})
+    found = doubts(prompt, decode(routes("list_issues", **given)), catalog)
+    assert told in found.grave[0]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "given"),
+    [
+        ("issues that are not closed", {"state": "open"}),
+        ("issues that are not closed", {"filters": [{"operator": "!=", "value": "closed"}]}),
+        ("issues that are not closed", {"exclude_state": "closed"}),
+        ("the newest 7 issues", {"limit": 7}),
+        ("the newest seven issues", {"limit": 7}),
+        ("the newest issue", {"limit": 1}),
+        ("issues over $1,250", {"amount": "1250"}),
+    ],
+)
+def test_a_plan_that_says_what_its_prompt_says_raises_no_doubt(
+    catalog: Catalog, prompt: str, given: dict[str, Json]
+) -> None:
+    found = doubts(prompt, decode(routes("list_issues", **given)), catalog)
+    assert (found.grave, found.light) == ((), ())
+
+
+def test_a_figure_that_nobody_said_is_grave_in_a_plan_that_writes(catalog: Catalog) -> None:
+    read = doubts("list issues", decode(routes("list_issues", limit=50)), catalog)
+    write = doubts("delete the issue", decode(routes("delete_issue", number=50)), catalog)
+    assert (read.grave, len(read.light)) == ((), 1)
+    assert "50" in write.grave[0]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "name", "says"),
+    [
+        ("delete issue 1", "delete_issue", True),
+        ("please remove issue 1", "delete_issue", True),
+        ("nuke issue 1", "delete_issue", True),
+        ("close issue 7", "update_issue", True),
+        ("can you delete issue 1?", "delete_issue", True),
+        ("can I delete issue 1?", "delete_issue", False),
+        ("do not delete issue 1", "delete_issue", False),
+        ("list the deleted issues", "delete_issue", False),
+        ("work through the issues", "update_issue", False),
+        ("show the issues", "update_issue", False),
+    ],
+)
+def test_the_verb_of_a_prompt_says_which_writes_it_asks_for(
+    catalog: Catalog, prompt: str, name: str, *, says: bool
+) -> None:
+    catalog = Catalog(list(catalog), synonyms={"nuke": "delete"})
+    assert says_write(prompt, catalog.get(name), catalog) is says
