@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.planners.arguments.operation_index import READING, VERBS, known_as
+from semcache.prompts.tokens import tokens
 from semcache.prompts.words import (
     AUXILIARIES,
     CONJUNCTIONS,
@@ -15,7 +16,6 @@ from semcache.prompts.words import (
     QUESTIONS,
     REQUESTS,
     SCOPE,
-    tokens,
 )
 
 # Verbs of operations that say only that something is done: what is done, their nouns say

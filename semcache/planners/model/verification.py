@@ -17,7 +17,8 @@ from semcache.ports import Planned, Planner, PlanRequest
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.operators import operator_name
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.words import FUNCTION_WORDS, NEGATION, tokens
+from semcache.prompts.tokens import tokens
+from semcache.prompts.words import FUNCTION_WORDS, NEGATION
 
 # Kinds of mentions whose words or value a plan must hold as they are; a date may be respelled.
 _LITERAL = frozenset({"number", "money", "percent", "quoted", "code", "identifier", "email", "url"})
