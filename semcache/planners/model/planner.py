@@ -173,10 +173,10 @@ class ModelPlanner:
         if findings:
             return Rejected(tuple(dict.fromkeys(map(str, findings))))
         _refuse_if_idle(plan)
-        found = doubts(request.prompt, plan, catalog, params)
-        if found.grave:
-            return Rejected((*found.grave, *found.light))
-        unused = (*_unused(template, params), *found.light)
+        said = doubts(request.prompt, plan, catalog, params)
+        if said.grave:
+            return Rejected((*said.grave, *said.light))
+        unused = (*_unused(template, params), *said.light)
         return Rejected(unused, usable=plan) if unused else Accepted(plan)
 
     def _check_format(self, plan: ExecutionPlan) -> None:
@@ -222,16 +222,13 @@ def _written_out(value: Json, known: Mapping[str, Json]) -> Json:
         case str():
             found = placeholders(value)
             if len(found) == 1 and (found[0].start, found[0].end) == (0, len(value)):
-                return known.get(found[0].name, value)
+                return known.get(found[0].written, value)
             for one in reversed(found):
-                value = value[: one.start] + _spelled(one.name, known) + value[one.end :]
+                if one.written in known:
+                    value = f"{value[: one.start]}{known[one.written]}{value[one.end :]}"
             return value
         case _:
             return value
-
-
-def _spelled(written: str, known: Mapping[str, Json]) -> str:
-    return str(known[written]) if written in known else f"{{{{params.{written}}}}}"
 
 
 def _described(operations: Sequence[Operation]) -> list[Json]:

@@ -129,10 +129,8 @@ def _dropped(
     prompt: str, body: Json, params: Sequence[Parameter], catalog: Catalog
 ) -> Iterator[str]:
     """Yield the literal values of the prompt that the plan has not."""
-    held = [value for _, value in leaves(body) if value is not None]
-    named = {
-        one.written for value in held if isinstance(value, str) for one in placeholders(value)[0]
-    }
+    held: list[Json] = [value for _, value in leaves(body) if value is not None]
+    named = {one.written for value in held if isinstance(value, str) for one in placeholders(value)}
     held += [one.value for one in params if one.name in named]
     carried = [one.mention or "" for one in params if one.name in named]
     excluded = set(_excluded(prompt))  # "not closed" is as well said by `open`
@@ -172,7 +170,7 @@ def _invented(
         if isinstance(value, bool) or not isinstance(value, (int, float, str)) or value in _USUAL:
             continue
         text = str(value)
-        if text in listed or text.startswith("$") or placeholders(text)[0]:
+        if text in listed or text.startswith("$") or placeholders(text):
             continue
         unsaid = [run for run in _NUMBER.findall(text) if run not in said]
         if unsaid:
