@@ -222,10 +222,10 @@ def _written_out(value: Json, known: Mapping[str, Json]) -> Json:
         case str():
             found = placeholders(value)
             if len(found) == 1 and (found[0].start, found[0].end) == (0, len(value)):
-                return known.get(found[0].written, value)
+                return known.get(found[0].name, value)
             for one in reversed(found):
-                if one.written in known:
-                    value = f"{value[: one.start]}{known[one.written]}{value[one.end :]}"
+                if one.name in known:
+                    value = f"{value[: one.start]}{known[one.name]}{value[one.end :]}"
             return value
         case _:
             return value

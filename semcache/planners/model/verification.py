@@ -130,7 +130,7 @@ def _dropped(
 ) -> Iterator[str]:
     """Yield the literal values of the prompt that the plan has not."""
     held: list[Json] = [value for _, value in leaves(body) if value is not None]
-    named = {one.written for value in held if isinstance(value, str) for one in placeholders(value)}
+    named = {one.name for value in held if isinstance(value, str) for one in placeholders(value)}
     held += [one.value for one in params if one.name in named]
     carried = [one.mention or "" for one in params if one.name in named]
     excluded = set(_excluded(prompt))  # "not closed" is as well said by `open`
