@@ -362,6 +362,8 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=200, help="rows of each stream (200)")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the written domains")
     parser.add_argument("--only", choices=("generated", "written"))
+    bounds = {"nargs": "+", "default": ["default", "0.01"], "metavar": "BOUND"}
+    parser.add_argument("--bounds", **bounds, help="values of max_wrong (default 0.01)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="also write counts and wrong hits here")
     args = parser.parse_args()
@@ -375,7 +377,8 @@ def main() -> int:
 def run(args: argparse.Namespace, embedder: Embedder) -> Iterator[Score]:
     """Yield each score when it is there, printed."""
     domains = [read_domain(path) for path in sorted(args.data.glob("*.jsonl"))]
-    for bound in (None, 0.01):
+    for said in args.bounds:
+        bound = None if said == "default" else float(said)
         if args.only != "generated":
             for score in written(domains, embedder, bound):
                 print_score(score)

@@ -153,7 +153,7 @@ def test_served_to_a_probe_is_right_only_with_its_own_values(
 def test_each_probe_is_counted_once_cold_and_once_after_its_half_was_learned(
     adversary: ModuleType, domains: Path
 ) -> None:
-    args = Namespace(data=domains, only="written", streams=[], rows=None, seed=0)
+    args = Namespace(data=domains, only="written", streams=[], bounds=["default", "0.01"])
     scores = list(adversary.run(args, HashEmbedder()))
     assert [score.total.asked for score in scores] == [3, 3, 2, 2] * 2
     cold = scores[0].to_dict()
