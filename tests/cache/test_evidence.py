@@ -7,7 +7,6 @@ import pytest
 from semcache import Miss, PlanCache
 from semcache.cache.evidence import EvidenceNotes
 from semcache.errors import StoreUnavailable
-from semcache.stores.disk.store import DiskStore
 from semcache.testing import FakeClock, HashEmbedder
 from tests.cache.learning import evidence, plan, plan_it
 
@@ -70,10 +69,9 @@ def test_evidence_is_kept_without_a_bound_too(tmp_path: Path, embedder: HashEmbe
     with PlanCache.open(tmp_path, embedder=embedder) as cache:
         plan_it(cache, "sales by state", "state")
         plan_it(cache, "sales by state and city", "both")
-        cache.flush()
-    store = DiskStore.open(tmp_path)
-    assert store.get_note("default", "evidence") is not None
-    store.close()
+    with PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as cache:
+        assert evidence(cache)["labels"] == 1
+        assert cache.evidence().words.of("city") == (0.0, 0.5)
 
 
 PROMPTS = [

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from semcache import Hit, Miss, Parameter, PlanCache
-from semcache.ports import Verification
 from semcache.testing import FakeClock, HashEmbedder
+from tests.cache.learning import SameWord
 
 STORED, ASKED, AGAIN = (
     "list the late trucks of Boston",
@@ -120,24 +120,15 @@ def test_where_prompts_are_redacted_nothing_of_a_hit_joins() -> None:
         assert {entry.planner for entry in cache.entries()} == {""}
 
 
-class Yes:
-    """A verifier that confirms all it is asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[Verification] = []
-
-    def verify(self, question: Verification) -> bool:
-        self.asked.append(question)
-        return True
-
-
 def test_what_a_verifier_confirmed_inline_is_not_asked_again() -> None:
     stored = "total sales of the year {} by state and by city of all our shops"
     asked = stored.replace("sales", "revenue")
-    verifier = Yes()
+    verifier = SameWord("revenue", "sales")
     with PlanCache.open(embedder=HashEmbedder(), verifier=verifier, verify="inline") as cache:
         cache.store(stored.format(2024), plan("2024"), params={"city": "2024"}, tags=["sales"])
         assert hit(cache, asked.format(2023)).plan.to_dict() == plan("2023")
         assert hit(cache, asked.format(2022)).tier == "template"
         assert len(verifier.asked) == 1
+        assert not cache.lookup(asked.format(2022).replace("revenue", "losses"))
+        assert len(verifier.asked) == 2
         assert {entry.tags for entry in cache.entries()} == {("sales",)}

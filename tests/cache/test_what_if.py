@@ -8,22 +8,11 @@ import pytest
 
 from semcache import AsyncPlanCache, Hit, Miss, PlanCache
 from semcache.errors import InvalidInput
-from semcache.ports import Verification
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
+from tests.cache.learning import SameWord
 from tests.calling import calling
 
 STORED, ASKED = "sales in 2024 by state", "sales in 2023 by state"
-
-
-class Yes:
-    """A verifier that confirms whatever it is shown."""
-
-    def __init__(self) -> None:
-        self.asked: list[Verification] = []
-
-    def verify(self, question: Verification) -> bool:
-        self.asked.append(question)
-        return True
 
 
 def opened(**more: Any) -> PlanCache:
@@ -66,12 +55,13 @@ def test_a_what_if_lets_no_entry_live_longer(tmp_path: Path) -> None:
 
 
 def test_a_what_if_asks_no_verifier() -> None:
-    verifier = Yes()
+    verifier = SameWord("revenue", "sales")
     with opened(verifier=verifier, verify="inline") as cache:
-        doubted = "sales returned in 2023 by state"
-        assert not cache.lookup(doubted, what_if=True)
+        assert not cache.lookup("sales revenue in 2023 by state", what_if=True)
         assert verifier.asked == []
-        assert cache.lookup(doubted)
+        assert not cache.lookup("sales returned in 2023 by state")
+        assert cache.lookup("sales revenue in 2023 by state")
+        assert len(verifier.asked) == 2
 
 
 def test_async_callers_may_ask_what_if() -> None:

@@ -55,7 +55,7 @@ def test_the_order_of_groups_counts_and_no_other() -> None:
 
 
 COLLIDING = [
-    # specs: and A2: each pair shares a Prompt Schema Key, and none may share a plan
+    # Each pair shares a Prompt Schema Key, and none may share a plan.
     (schema(a_b=1), schema(a=1, b=2)),
     (PromptSchema("list", ("a_b",)), PromptSchema("list", ("a", "b"))),
     (PromptSchema("list", group_by=("x",)), PromptSchema("list", params={"group_x": 1})),
@@ -77,6 +77,7 @@ COLLIDING = [
 ]
 
 
+# specs
 @pytest.mark.parametrize(("one", "other"), COLLIDING)
 def test_schemas_of_different_shape_never_share_an_identity(
     one: PromptSchema, other: PromptSchema

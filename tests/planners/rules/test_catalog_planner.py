@@ -41,8 +41,8 @@ def given(made: Planned) -> Json:
     return call["input"]
 
 
-def test_the_documents_prompt_becomes_the_documents_plan(plan: Plan) -> None:
-    # specs
+def test_a_total_by_group_is_one_call_with_a_place_for_the_year(plan: Plan) -> None:
+    # specs: A-16
     made = plan("Show me total sales in 2024 by category")
     assert made.plan.to_dict() == {
         "start_node": {"route": "call"},

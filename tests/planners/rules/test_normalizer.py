@@ -65,7 +65,7 @@ def test_the_documents_example_reads_as_documented(ask: Ask) -> None:
     assert schema.parameters() == (Parameter("year", 2024, mention="2024"),)
 
 
-# Each differs from each other in what it asks for; specs: and the collision list of A2.
+# Each differs from each other in what it asks for.
 DIFFERENT = [
     "sales",
     "sales over $500",

@@ -184,8 +184,17 @@ def test_a_step_waits_while_its_question_has_no_answer(semcache: SemCache) -> No
 
 def test_a_call_that_fails_fails_its_step_and_the_goal(semcache: SemCache, github: GitHub) -> None:
     github.broken.add("list_issues")
-    with pytest.raises(OperationFailed):
+    with pytest.raises(OperationFailed, match="'list_issues' failed: OSError"):
         semcache.run("list issues in acme/site and count them")
+    run = semcache.runs.latest()
+    graph = semcache.intents(run.id) if run is not None else None
+    assert graph is not None
+    assert graph.goal.status == "failed"
+    assert [(step.id, step.status) for step in graph.steps] == [
+        ("step1", "failed"),
+        ("step2", "resolved"),
+    ]
+    assert [name for name, _ in github.calls] == ["list_issues"]
 
 
 # specs: E-13
