@@ -34,8 +34,8 @@ def collected(module: ast.Module) -> Iterator[Test]:
     """Yield what pytest collects of a module, but for tests that check nothing."""
     groups = [c for c in module.body if isinstance(c, ast.ClassDef) and c.name.startswith("Test")]
     yield from (group for group in groups if group.bases)
-    for group in (module, *groups):
-        for one in group.body:
+    for body in (module.body, *(group.body for group in groups)):
+        for one in body:
             if (
                 isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
                 and one.name.startswith("test_")
