@@ -15,6 +15,9 @@ SLICE_S = 0.05
 class _Seat:
     lock: threading.Lock = field(default_factory=threading.Lock)
     users: int = 0
+    failures: int = 0
+    """Holders that failed; who came before the last of them shares its error."""
+    error: Exception | None = None
 
 
 def never() -> bool:
@@ -35,18 +38,27 @@ class Flights(Forked):
         """Hold `key` alone; give whether somebody else held it when we came.
 
         A caller that had to wait looks up again before it makes anything: what it waited for may
-        be there now. What the first caller raised stays with the first caller. As soon as it is
-        `late`, who still waits is let in beside the holder.
+        be there now. What the holder raises, all raise who wait at that moment, as of a future:
+        each trying in its turn would keep the last waiting for the errors of all others. An
+        interrupt is the holder's own. As soon as it is `late`, who still waits is let in beside the
+        holder.
         """
         with self._guard:
             seats = self._seats
             seat = seats.setdefault(key, _Seat())
             seat.users += 1
-            waited = seat.users > 1
+            waited, failures = seat.users > 1, seat.failures
         held = False
         try:
             held = _held(seat.lock, late)
-            yield waited
+            if held and seat.error is not None and seat.failures > failures:
+                raise seat.error
+            try:
+                yield waited
+            except Exception as error:
+                seat.error = error
+                seat.failures += 1
+                raise
         finally:
             if held:
                 seat.lock.release()

@@ -350,6 +350,9 @@ class PlanCache(Closeable):
         change, looks up again before it plans: the plan may be there now, for its own values too.
         A holder that died is taken over after `settings.flight_ttl_s`; nobody waits longer than
         `settings.flight_wait_s`, then it plans as well.
+
+        Raises:
+            Exception: what the holder raised, in all threads that waited for it.
         """
         return self._planning.once(found)
 

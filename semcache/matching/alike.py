@@ -1,5 +1,6 @@
 """Alike: how two sequences of content words differ, forms and typing errors of one word apart."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -8,6 +9,10 @@ from semcache.matching.content import ADJUNCTS
 from semcache.matching.forms import is_mistyped, is_other_thing, stem
 from semcache.matching.heads import switches
 from semcache.matching.word_class import word_class
+
+PAIRS = 64 * 64
+"""Pairs of words that are looked at for forms and slips. Prompts that differ in more words than
+that are refused whatever their forms; with 20,000 letters each, looking would take a second."""
 
 
 @lru_cache(maxsize=50_000)
@@ -106,8 +111,11 @@ def _is_turned(mine: Sequence[str], its: Sequence[str]) -> bool:
     while mine[end - 1] == its[end - 1]:
         end -= 1
     a, b = list(mine[start:end]), list(its[start:end])
+    joins = word_class(a[0]) in _JOINING
     return not any(
-        a[cut:] + a[:cut] == b and (word_class(a[0]) in _JOINING or word_class(a[cut]) in _JOINING)
+        a[cut] == b[0]  # so that few of many cuts are compared word for word
+        and (joins or word_class(a[cut]) in _JOINING)
+        and a[cut:] + a[:cut] == b
         for cut in range(1, len(a))
     )
 
@@ -144,11 +152,11 @@ def _by_values(phrase: Sequence[str]) -> tuple[str, str]:
 
 def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
     """Return `words` without `others`, each taken out as often as it is there; order is kept."""
-    rest = list(others)
+    rest = Counter(others)
     left = []
     for word in words:
-        if word in rest:
-            rest.remove(word)
+        if rest[word]:
+            rest[word] -= 1
         else:
             left.append(word)
     return left
@@ -156,6 +164,8 @@ def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
 
 def _pair_off(extra: list[str], missing: list[str]) -> list[tuple[str, str]]:
     """Take words that are forms of one another, or mistyped, out of both; return them in pairs."""
+    if len(extra) * len(missing) > PAIRS:
+        return []
     others = [word for word in missing if word_class(word) == "open"]
     pairs = []
     for word in list(extra) if others else ():

@@ -21,13 +21,14 @@ def heads(words: Sequence[str]) -> dict[tuple[str, int], frozenset[str]]:
     slots is for their own gates to say (`roles`): a slot is no head.
     """
     found: dict[tuple[str, int], frozenset[str]] = {}
-    for at, word in enumerate(words):
+    head: str | None = None
+    for word in reversed(words):
         for sort, steering in _SORTS:
-            if word in steering:
-                head = next((w for w in words[at + 1 :] if _says_something(w)), None)
-                if head is not None and word_class(head) != "slot":
-                    key = stem(head), sort
-                    found[key] = found.get(key, frozenset()) | {word}
+            if word in steering and head is not None and word_class(head) != "slot":
+                key = stem(head), sort
+                found[key] = found.get(key, frozenset()) | {word}
+        if _says_something(word):
+            head = word
     return found
 
 

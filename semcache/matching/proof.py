@@ -8,6 +8,7 @@ condition that no plan knows, unless the caller gave the values.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from semcache.matching.alike import Difference
@@ -107,9 +108,9 @@ def _repeated(difference: Difference, mine: Sequence[str]) -> frozenset[str]:
 
     Values apart, whose number the gates compare.
     """
-    extra = difference.extra
-    more = {word for word in extra if mine.count(word) > extra.count(word)}
-    return frozenset(more.union(word for word in difference.missing if word in mine))
+    said, extra = Counter(mine), Counter(difference.extra)
+    more = {word for word, times in extra.items() if said[word] > times}
+    return frozenset(more.union(word for word in difference.missing if word in said))
 
 
 def unproven_values(asking: Asking) -> tuple[str, ...]:

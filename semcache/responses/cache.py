@@ -207,8 +207,8 @@ class Responses(Closeable):
         """Return what is kept under `key`; else what `make` gives, which is kept then.
 
         Of several threads that ask for the same key, one makes it and the others take it. What
-        `make` raises passes through, and nothing is kept. A store that fails makes a miss, an event
-        and one warning; so does an answer that is not JSON.
+        `make` raises passes through, to the others too, and nothing is kept. A store that fails
+        makes a miss, an event and one warning; so does an answer that is not JSON.
 
         Args:
             key: What is asked; see `response_key`.

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from semcache.cache.flight import Flights
+from tests.waiting import until
 
 
 def test_who_comes_first_did_not_wait() -> None:
@@ -52,3 +53,41 @@ def test_what_is_raised_inside_leaves_the_key_free() -> None:
     assert len(flights) == 0
     with flights.enter("k") as waited:
         assert not waited
+
+
+def test_all_who_wait_for_a_holder_that_fails_hear_of_it_and_none_tries_again() -> None:
+    flights, tries = Flights(), [0]
+    entered, go = threading.Event(), threading.Event()
+
+    def fly(_: int) -> None:
+        with flights.enter("k"):
+            tries[0] += 1
+            entered.set()
+            assert go.wait(30)
+            raise LookupError("no plan")
+
+    with ThreadPoolExecutor(16) as pool:
+        callers = [pool.submit(fly, 0)]
+        assert entered.wait(30)
+        callers += [pool.submit(fly, n) for n in range(1, 16)]
+        until(lambda: flights._seats["k"].users == 16)
+        go.set()
+        assert [type(caller.exception(30)) for caller in callers] == [LookupError] * 16
+    assert (tries[0], len(flights)) == (1, 0)
+
+
+def test_an_interrupt_of_the_holder_is_its_own() -> None:
+    flights, inside = Flights(), threading.Event()
+
+    def interrupted() -> None:
+        with flights.enter("k"):
+            inside.set()
+            until(lambda: flights._seats["k"].users == 2)
+            raise SystemExit
+
+    with ThreadPoolExecutor(1) as pool:
+        caller = pool.submit(interrupted)
+        assert inside.wait(30)
+        with flights.enter("k") as waited:  # what ends a thread is not shared
+            assert waited
+        assert isinstance(caller.exception(30), SystemExit)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache.matching import alike
 from semcache.matching.alike import compare, is_alike
 from semcache.matching.word_class import word_class
 
@@ -144,3 +145,18 @@ def test_an_order_that_joins_other_words_is_told_from_a_phrase_that_stands_elsew
 ) -> None:
     assert compare(tuple(mine.split()), tuple(its.split())).turned is turned
     assert compare(tuple(its.split()), tuple(mine.split())).turned is turned
+
+
+def test_long_prompts_that_differ_throughout_are_compared_in_no_time_of_their_square(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(alike, "is_alike", None)  # no pair of words is looked at
+    mine = tuple(f"word{number}ing" for number in range(3_000))
+    its = tuple(f"word{number}ed" for number in range(3_000))
+    difference = compare(mine, its)
+    assert (len(difference.extra), len(difference.missing)) == (3_000, 3_000)
+
+
+def test_words_that_are_said_again_are_taken_out_as_often_as_they_are_there() -> None:
+    difference = compare(("a", "b", "a", "c", "a"), ("a", "c", "d"))
+    assert (difference.extra, difference.missing) == (("b", "a", "a"), ("d",))

@@ -220,7 +220,9 @@ def test_threads_that_ask_the_same_at_once_make_it_once(responses: Responses) ->
     assert (responses.metrics().hits, responses.metrics().misses) == (7, 1)
 
 
-def test_one_whose_making_fails_leaves_the_others_to_try(responses: Responses) -> None:
+def test_who_waits_for_an_answer_that_fails_hears_of_it_and_the_next_tries(
+    responses: Responses,
+) -> None:
     inside, go = threading.Event(), threading.Event()
     failed: list[Exception] = []
 
@@ -239,9 +241,11 @@ def test_one_whose_making_fails_leaves_the_others_to_try(responses: Responses) -
     thread.start()
     assert inside.wait(timeout=30)
     threading.Timer(0.01, go.set).start()
-    assert responses.answer("a", lambda: "made") == Response("made", cached=False)
+    with pytest.raises(ConnectionError):
+        responses.answer("a", lambda: "never asked for")
     thread.join(timeout=30)
     assert len(failed) == 1
+    assert responses.answer("a", lambda: "made") == Response("made", cached=False)
 
 
 def test_threads_that_bust_while_others_set_leave_nothing_broken(responses: Responses) -> None:
