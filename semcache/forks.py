@@ -1,4 +1,4 @@
-"""What must not go on in a forked child: locks that a thread of the parent holds, connections.
+"""What a fork or an interrupt must not leave behind: locks that nobody gives back, connections.
 
 A child has one thread, a copy of the one that forked. A lock that another thread held at that
 moment stays locked in the child for ever, and a connection to a database serves two processes at
@@ -6,10 +6,22 @@ once. Whoever has such things says so here, and makes them anew in the child bef
 runs there.
 """
 
+import contextlib
+import math
 import os
+import sys
 import threading
+import time
 import weakref
-from types import TracebackType
+from _thread import get_ident
+from collections.abc import Iterator
+from inspect import CO_GENERATOR
+from types import FrameType, TracebackType
+from typing import Literal, TypeAlias
+
+# Documented by CPython in spite of the underscore; who holds a lock can be told by nothing else.
+_getframe = sys._getframe  # noqa: SLF001
+_frames = sys._current_frames  # noqa: SLF001
 
 _owners: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 _guard = threading.Lock()
@@ -29,15 +41,78 @@ class Forked:
         """Go on after a fork, in the parent; nothing by default."""
 
 
-class Lock(Forked):
-    """A `threading.Lock` that nobody holds in a forked child."""
+Holder: TypeAlias = tuple[FrameType | None, int]
+"""Who has a lock: the call that entered it (None: as long as the thread lives), and its thread. A
+tuple, since entering must cost little."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+
+def holder() -> Holder:
+    """Return a holder for the function that called the caller of this."""
+    return _blocks(_getframe(2)), get_ident()
+
+
+def _blocks(frame: FrameType | None) -> FrameType | None:
+    """Return the call whose block it is that `frame` enters a lock for.
+
+    A generator is suspended while the block that it manages runs: the function with the block
+    holds then.
+    """
+    while frame is not None and (
+        frame.f_code.co_flags & CO_GENERATOR or frame.f_code.co_filename == contextlib.__file__
+    ):
+        frame = frame.f_back
+    return frame
+
+
+def lives(holder: Holder) -> bool:
+    """Return whether the call is still under way, so that it will let go by itself."""
+    wanted, thread = holder
+    frame = _frames().get(thread)
+    if wanted is None:
+        return frame is not None
+    while frame is not None and frame is not wanted:
+        frame = frame.f_back
+    return frame is not None
+
+
+_LONGEST_S = 0.005
+"""Seconds between two looks of a waiting thread at most; the first looks follow at once."""
+
+
+def pauses() -> Iterator[float]:
+    """Yield seconds to sleep between looks, growing: most locks are held for microseconds."""
+    pause_s = 0.0
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s + 1e-5, _LONGEST_S)
+
+
+class Lock(Forked):
+    """A lock, entered again by who is inside, that no interrupt and no fork leaves locked.
+
+    An interrupt (Ctrl-C, an exception raised in another thread) may fall between any two lines:
+    after a lock was taken and before that was noted, or on the line that gives it back. Then a
+    `threading.Lock` stays locked for ever; so it does in a forked child if another thread had it.
+    Here taking and noting who took is one step of the interpreter, `dict.setdefault`, and who waits
+    looks whether the call that holds the lock is still under way; if not, the lock is free.
+    """
+
+    def __init__(self, *, patience_s: float = math.inf) -> None:
+        """`patience_s`: seconds that entering waits before it raises TimeoutError."""
+        self._patience_s = patience_s
+        self._held: dict[Literal["by"], Holder] = {}
+        self._depth = 0
+        """How often who is inside has entered again."""
+        self._freeing: list[Holder] = []
         follow_forks(self)
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        frame: FrameType | None = _getframe(1)
+        if frame is not None and frame.f_code.co_flags & CO_GENERATOR:
+            frame = _blocks(frame)
+        mine = frame, get_ident()
+        if self._held.setdefault("by", mine) is not mine:
+            self._wait(mine)
 
     def __exit__(
         self,
@@ -45,11 +120,64 @@ class Lock(Forked):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._lock.release()
+        if self._depth:
+            self._depth -= 1
+        else:
+            self._held.pop("by", None)  # nobody has it in a forked child
+
+    def hold(self) -> None:
+        """Enter for as long as the thread lives, until `free`; for hooks that begin and end."""
+        mine: Holder = None, get_ident()
+        if self._held.setdefault("by", mine) is not mine:
+            self._wait(mine)
+
+    def free(self) -> None:
+        """Undo `hold`."""
+        self.__exit__(None, None, None)
+
+    def _wait(self, mine: Holder) -> None:
+        until_s = time.monotonic() + self._patience_s
+        for pause_s in pauses():
+            held = self._held.setdefault("by", mine)
+            if held is mine:
+                return
+            if not lives(held):
+                self._take_from(held, mine)
+            elif held[1] == mine[1]:
+                self._depth += 1
+                return
+            elif time.monotonic() > until_s:
+                raise TimeoutError("another thread is inside for too long")
+            else:
+                time.sleep(pause_s)
+
+    def _take_from(self, gone: Holder, mine: Holder) -> None:
+        """Free the lock if `gone`, who was interrupted, still has it; one thread at a time."""
+        self._freeing.append(mine)
+        try:
+            for pause_s in pauses():
+                first = self._freeing[0]
+                if first is mine:
+                    break
+                if lives(first):
+                    time.sleep(pause_s)
+                else:
+                    withdraw(self._freeing, first)
+            if self._held.get("by") is gone:
+                self._depth = 0
+                self._held.pop("by", None)
+        finally:
+            withdraw(self._freeing, mine)
 
     def forked(self) -> None:
         """Be free: whoever held it is a thread of the parent."""
-        self._lock = threading.Lock()
+        self._held, self._freeing, self._depth = {}, [], 0
+
+
+def withdraw(line: list[Holder], gone: Holder) -> None:
+    """Take `gone` out of the line of those that wait; nothing if another thread did."""
+    with contextlib.suppress(ValueError):
+        line.remove(gone)
 
 
 def follow_forks(owner: Forked) -> None:

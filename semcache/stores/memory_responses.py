@@ -1,11 +1,11 @@
 """Responses of models that live as long as the process."""
 
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semcache.errors import StoreUnavailable
+from semcache.forks import Lock
 from semcache.ports import Room
 
 
@@ -32,7 +32,7 @@ class MemoryResponses:
     """Texts in memory, as `ports.ResponseStore` promises; gone with the process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         """The one used longest ago first."""
         self._bytes = 0

