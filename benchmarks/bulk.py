@@ -174,9 +174,7 @@ def fill(directory: Path, work: Workload, tenants: int, each: int) -> Iterator[i
         bulk.check_stored(store, min(start, work.count))
         for first in tqdm(range(start, total, BATCH), file=sys.stderr, mininterval=60):
             batch = range(first, min(first + BATCH, total))
-            with store._opened.writing():  # noqa: SLF001 - one transaction for many
-                for number in batch:
-                    store.put(record(number))
+            store.put_many([record(number) for number in batch])
             yield batch.stop
     finally:
         store.close()

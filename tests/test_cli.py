@@ -696,7 +696,7 @@ def test_a_cache_is_warmed_verified_examined_and_compacted(run: Run, tmp_path: P
 
 def test_the_doctor_says_what_is_wrong_and_repairs_it(run: Run, tmp_path: Path) -> None:
     run("ask", SALES_2024)
-    (tmp_path / "indexes" / "default" / "cache.db").chmod(0o644)
+    (tmp_path / "indexes" / "default" / "semcache.db").chmod(0o644)
     status, out, _ = run("doctor")
     assert status == 1
     assert "warning   permissions: others can read" in out

@@ -137,7 +137,7 @@ def test_whatever_a_cache_writes_is_for_its_owner_alone(
     finally:
         os.umask(before)
     names = {name.rpartition("/")[2] for name in modes}
-    assert names >= {"cache.db", "cache.db-wal", "manifest.json", "responses", "views"}
+    assert names >= {"semcache.db", "semcache.db-wal", "manifest.json", "responses", "views"}
     assert {name.rpartition(".")[2] for name in modes} >= {"view", "index"}
     assert {name: mode for name, mode in modes.items() if mode not in {"0o600", "0o700"}} == {}
 

@@ -14,10 +14,10 @@ those that were never used, cost the same and are of one size go in the order of
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from semcache.ports import Bounds, Room, Use
+from semcache.ports import Bounds, Record, Room, Use
 
 HALF_LIFE_S = 24 * 3600.0
 """Seconds after which a use counts half: a plan that is asked for daily stays over a night."""
@@ -60,21 +60,70 @@ def replaced(use: Use, record: Weighed) -> Use:
     return Use(use.count, max(use.last_s, fresh.last_s), _both(use.worth, fresh.worth))
 
 
+class Kept(Protocol):
+    """What a store keeps, while room is made in it."""
+
+    def room(self, tenant: str) -> Room:
+        """Return what the records of the tenant take."""
+
+    def total(self) -> Room:
+        """Return what the records of all tenants take."""
+
+    def largest(self, *, in_bytes: bool) -> Sequence[str]:
+        """Return the two tenants that have most, most first (bytes, else records; ties by name).
+
+        One tenant where there is no other; cost that does not grow with the tenants.
+        """
+
+    def evict(self, tenant: str, beside: Record) -> str | None:
+        """Remove the tenant's record that is worth least and not `beside`; return its id.
+
+        None if there is none.
+        """
+
+
+def make_room(kept: Kept, record: Record, bounds: Bounds) -> list[tuple[str, str]]:
+    """Remove what is worth least until all is in `bounds`; return tenant and id of what went.
+
+    First of the tenant of `record`, which was just written and stays, over the bounds of a tenant;
+    then, over the bounds of all, of the tenant that has most at that moment.
+    """
+    gone: list[tuple[str, str]] = []
+    tenant, own = record.tenant, (bounds.tenant_entries, bounds.tenant_bytes)
+    while own != (None, None) and surplus(kept.room(tenant), *own):
+        if not _evict([tenant], kept, record, gone):
+            break
+    every = (bounds.entries, bounds.bytes)
+    while every != (None, None) and surplus(total := kept.total(), *every):
+        in_bytes = bounds.bytes is not None and total.bytes > bounds.bytes
+        # The second of them is for where the largest has nothing but `record`.
+        if not _evict(kept.largest(in_bytes=in_bytes), kept, record, gone):
+            break
+    return gone
+
+
+def _evict(tenants: Sequence[str], kept: Kept, record: Record, gone: list[tuple[str, str]]) -> bool:
+    for tenant in tenants:
+        known = kept.evict(tenant, record)
+        if known is not None:
+            gone.append((tenant, known))
+            return True
+    return False
+
+
+def by_tenant(gone: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Return the ids of what went, by tenant."""
+    found: dict[str, tuple[str, ...]] = {}
+    for tenant, known in gone:
+        found[tenant] = (*found.get(tenant, ()), known)
+    return found
+
+
 def surplus(kept: Room, entries: int | None, size: int | None) -> bool:
     """Return whether `kept` is over a bound."""
     return (entries is not None and kept.entries > entries) or (
         size is not None and kept.bytes > size
     )
-
-
-def largest(rooms: Iterable[tuple[str, Room]], kept: Room, bounds: Bounds) -> list[str]:
-    """Return tenants by what they take, most first: of bytes if `kept` is over those, else entries.
-
-    Ties go by name.
-    """
-    in_bytes = bounds.bytes is not None and kept.bytes > bounds.bytes
-    ranked = sorted((-(room.bytes if in_bytes else room.entries), tenant) for tenant, room in rooms)
-    return [tenant for _, tenant in ranked]
 
 
 def _at(record: Weighed, count: int, now_s: float) -> float:

@@ -9,16 +9,16 @@ makes reading a record three times as slow.
 """
 
 import base64
+import contextlib
 import hashlib
 import json
-import re
 from collections import OrderedDict
+from dataclasses import replace
 
 import numpy as np
 
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput
-from semcache.forks import Lock
 from semcache.ports import Record, Vector
 from semcache.stores.vectors.ranking import checked_vector
 
@@ -112,47 +112,67 @@ def decode(sealed: bytes) -> Record:
     )
 
 
-CHANGE_AT = (_SEAL, 40)
-"""Where the bytes begin that say the change of a record, and how many are enough."""
+def checksum(record: Record) -> bytes:
+    """Return the SHA-256 of everything in `record`."""
+    head = [
+        record.tenant,
+        record.id,
+        record.change,
+        record.keys,
+        record.labels,
+        record.embedder,
+        record.created_s,
+        record.expires_s,
+        record.cost_s,
+    ]
+    digest = hashlib.sha256(json.dumps(head, separators=(",", ":")).encode())
+    digest.update(b"\n" + record.body.encode() + b"\n")
+    if record.vector is not None:
+        digest.update(record.vector.astype("<f4").tobytes())
+    return digest.digest()
 
 
-def change_of(head: bytes) -> int:
-    """Return the change of the record whose sealed text has `head` at `CHANGE_AT`; 0 if unknown."""
-    found = _CHANGE.match(head)
-    return int(found[1]) if found else 0
+def checked(record: Record) -> Record:
+    """Return `record` with numbers and vector as they come back.
+
+    Raises:
+        InvalidVector: a vector of the wrong shape or dtype, or not finite.
+    """
+    return replace(
+        record,
+        vector=None if record.vector is None else checked_vector(record.vector, None),
+        created_s=float(record.created_s),
+        expires_s=None if record.expires_s is None else float(record.expires_s),
+        cost_s=float(record.cost_s),
+    )
 
 
-_CHANGE = re.compile(rb'\{"change":([0-9]+),')
+class Decoded:
+    """The last records that were read, by checksum, so that each is taken apart once.
 
-
-class Decoder:
-    """Decodes records, and keeps the last ones by checksum, so that each is decoded once.
-
-    It keeps about 2.5 KB a record beside its body. Safe from several threads.
+    About 2.5 KB a record beside its body. Safe from several threads.
     """
 
     def __init__(self, kept: int) -> None:
         self._kept = kept
-        self._lock = Lock()
         # Not a dict, which takes ever longer to find its first item when that is deleted again
         # and again.
         self._records: OrderedDict[bytes, Record] = OrderedDict()
 
-    def decode(self, sealed: bytes) -> Record:
-        """Return the record that `encode` was given.
+    def get(self, checksum: bytes) -> Record | None:
+        """Return the record that was kept under `checksum`, or None."""
+        return self._records.get(checksum)
 
-        Raises:
-            ValueError: these are not the bytes that were written.
-        """
-        checksum = sealed[:_SEAL]
-        record = self._records.get(checksum)
-        if record is None:
-            record = decode(sealed)
-            with self._lock:
-                self._records[checksum] = record
-                if len(self._records) > self._kept:
-                    self._records.popitem(last=False)
-        return record
+    def keep(self, checksum: bytes, record: Record) -> None:
+        """Keep `record`, and forget the one kept longest if there are too many."""
+        self._records[checksum] = record
+        with contextlib.suppress(KeyError):  # another thread may have been faster
+            if len(self._records) > self._kept:
+                self._records.popitem(last=False)
+
+    def forget(self) -> None:
+        """Forget all of them."""
+        self._records.clear()
 
 
 def _vector_text(vector: Vector | None) -> str | None:

@@ -15,6 +15,7 @@ from semcache.errors import (
     StoreError,
 )
 from semcache.ports import Clock
+from semcache.stores.disk.database import damage
 from semcache.stores.disk.directory import DATABASE, MANIFEST
 from semcache.stores.disk.store import DiskStore
 from semcache.upkeep.check import Check
@@ -108,8 +109,6 @@ class Files:
 
     def database(self) -> Check:
         """Check that the database is whole; repaired by moving it aside and beginning a new one."""
-        from semcache.stores.disk.database import damage  # noqa: PLC0415 - imports diskcache
-
         try:
             wrong = damage(self.directory / DATABASE)
         except sqlite3.Error as error:

@@ -397,14 +397,17 @@ def test_a_corrupt_entry_is_a_miss_set_aside_and_the_rest_is_served(
 
 
 def _flip(directory: Path, entry: str, place: int) -> None:
-    with closing(sqlite3.connect(directory / "cache.db", isolation_level=None)) as database:
+    with closing(sqlite3.connect(directory / "semcache.db", isolation_level=None)) as database:
         rows = database.execute(
-            "SELECT rowid, CAST(value AS BLOB) FROM Cache WHERE key LIKE ?", (f"r/%{entry}%",)
+            "SELECT rowid, CAST(body AS BLOB) FROM records WHERE id = ?", (entry,)
         ).fetchall()
         assert len(rows) == 1
         content = bytearray(rows[0][1])
         content[place] ^= 0x81
-        database.execute("UPDATE Cache SET value = ? WHERE rowid = ?", (bytes(content), rows[0][0]))
+        database.execute(
+            "UPDATE records SET body = CAST(? AS TEXT) WHERE rowid = ?",
+            (bytes(content), rows[0][0]),
+        )
 
 
 def test_a_record_that_is_no_entry_of_ours_is_passed_over(

@@ -114,7 +114,7 @@ def test_opening_it_twice_in_one_process_leaves_its_locks_alone(tmp_path: Path) 
             assert cache.lookup(f"{what} of the shop")
     with opened(directory) as cache:
         assert len(cache.entries()) == 5
-    assert damage(directory / "cache.db") == ""
+    assert damage(directory / "semcache.db") == ""
 
 
 # Forks ───────────────────────────────────────────────────────────────────────────────────────────
@@ -153,8 +153,8 @@ def test_a_child_waits_for_no_lock_that_a_thread_of_its_parent_holds(
         "labels": filled._labels._lock,
         "decoded": filled._decoded._lock,
         "counters": filled._counters._lock,
-        "turn": store._opened.db()._turn,
-        "opening": store._opened._opening,
+        "turn": store._handle.db()._turn,
+        "opening": store._handle._opening,
     }[held]
     holding, done = threading.Event(), threading.Event()
 
@@ -185,15 +185,15 @@ def test_a_child_has_connections_of_its_own_and_leaves_its_parents_open(
     filled: PlanCache,
 ) -> None:
     store: Any = filled._store
-    connection = store._opened.db()._con
+    connection = store._handle.db().connection()
 
     def other() -> bool:
-        mine = store._opened.db()._con
+        mine = store._handle.db().connection()
         filled.close()
         return mine is not connection
 
     assert in_a_child(other)
-    assert store._opened.db()._con is connection
+    assert store._handle.db().connection() is connection
     assert filled.store("taxes of the shop", plan(4))
     assert filled.lookup("taxes of the shop")
     filled.close()
@@ -201,10 +201,13 @@ def test_a_child_has_connections_of_its_own_and_leaves_its_parents_open(
 
 def test_a_child_within_a_transaction_of_its_parent_is_outside_it(filled: PlanCache) -> None:
     store: Any = filled._store
-    with store._opened.writing() as db:
-        db.point([("m/acme/x", "y")])
+
+    def change(note: str | None) -> str:
         assert in_a_child(lambda: bool(filled.lookup("sales of the shop")))
-    assert store._opened.db().content("m/acme/x") == b"y"
+        return "y"
+
+    store.update_note("acme", "x", change)
+    assert store.get_note("acme", "x") == "y"
     filled.close()
 
 

@@ -101,7 +101,7 @@ def test_a_hidden_value_is_bound_at_every_hit_and_written_down_nowhere(watched: 
 def test_without_the_hook_the_same_prompt_is_written_down(watched: Watched) -> None:
     with watched.open(redact=None) as cache:
         cache.store("mail the sales to zeb@quux.example", plan(to="zeb@quux.example"))
-    assert "cache.db" in watched.places("zeb@quux")
+    assert "semcache.db" in watched.places("zeb@quux")
 
 
 def test_what_only_the_hook_finds_is_a_value_like_any_other(watched: Watched) -> None:

@@ -173,7 +173,7 @@ def test_a_damaged_snapshot_is_derived_again(
 def test_a_snapshot_of_another_store_in_the_same_directory_counts_for_nothing(
     reopen: Callable[[], PlanCache], kept: Path
 ) -> None:
-    for path in kept.parent.parent.glob("cache.db*"):
+    for path in kept.parent.parent.glob("semcache.db*"):
         path.unlink()
     cache = reopen()
     cache.store("weather in 2024", plan(of="weather", year="2024"), params={"year": "2024"})

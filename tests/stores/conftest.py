@@ -33,23 +33,33 @@ def database() -> Callable[[Path], AbstractContextManager[sqlite3.Connection]]:
 
 @contextmanager
 def _database(directory: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(directory / "cache.db", isolation_level=None)) as connection:
+    with closing(sqlite3.connect(directory / "semcache.db", isolation_level=None)) as connection:
         yield connection
 
 
 @pytest.fixture
 def flip() -> Callable[[Path, str, int], None]:
-    """What damages the byte at a place of a row."""
+    """What damages the byte at a place of a column of a row, `table.column/tenant/id or name`."""
     return _flip
 
 
 def _flip(directory: Path, row: str, place: int) -> None:
     with _database(directory) as connection:
-        select = "SELECT CAST(value AS BLOB) FROM Cache WHERE key = ?"
-        content = bytearray(connection.execute(select, (row,)).fetchone()[0])
+        where, tenant, name = row.split("/")
+        table, column = where.split(".")
+        key = "name" if table == "notes" else "id"
+        found = connection.execute(
+            f"SELECT typeof({column}), CAST({column} AS BLOB) FROM {table}"  # noqa: S608 - ours
+            f" WHERE tenant = ? AND {key} = ?",
+            (tenant, name),
+        ).fetchone()
+        content = bytearray(found[1])
         content[place] ^= 0x81  # the high bit too, so that it is no longer UTF-8
-        update = "UPDATE Cache SET value = CAST(? AS TEXT) WHERE key = ?"
-        connection.execute(update, (bytes(content), row))
+        value = f"CAST(? AS {found[0]})"
+        connection.execute(
+            f"UPDATE {table} SET {column} = {value} WHERE tenant = ? AND {key} = ?",  # noqa: S608
+            (bytes(content), tenant, name),
+        )
 
 
 @pytest.fixture

@@ -173,8 +173,8 @@ def test_what_another_process_changes_is_seen(kept: Path) -> None:
 
 
 def rows(directory: Path) -> list[Any]:
-    with closing(sqlite3.connect(directory / "cache.db")) as database:
-        return database.execute("SELECT key, value FROM Cache ORDER BY key").fetchall()
+    with closing(sqlite3.connect(directory / "semcache.db")) as database:
+        return list(database.iterdump())
 
 
 @pytest.mark.parametrize(
@@ -244,8 +244,9 @@ def test_a_note_that_was_changed_is_corrupt_and_begins_anew(tmp_path: Path) -> N
     inner = MemoryStore()
     store = EncryptedStore(inner, Cipher(KEY))
     store.put_note("acme", "n", "1")
-    (kept,) = inner._tenants.values()
-    kept.notes = dict.fromkeys(kept.notes, "AAAA")
+    (tenant,) = inner._contents.tenants
+    (name,) = inner._contents.tenants[tenant].notes
+    inner.put_note(tenant, name, "AAAA")
     with pytest.raises(StoreCorrupt, match="note 'n' of tenant 'acme'"):
         store.get_note("acme", "n")
     store.update_note("acme", "n", lambda note: "2" if note is None else "wrong")
@@ -315,7 +316,7 @@ def test_every_text_and_name_comes_back(text: str, place: str) -> None:
 
 
 def test_a_locked_database_is_told_as_without_a_key(kept: Path) -> None:
-    with closing(sqlite3.connect(kept / "cache.db", isolation_level=None)) as other:
+    with closing(sqlite3.connect(kept / "semcache.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreError):
-            EncryptedStore(DiskStore(kept, busy_timeout_s=0.01), Cipher(KEY)).get("acme-inc", "x")
+            EncryptedStore(DiskStore(kept, busy_timeout_s=0.01), Cipher(KEY)).clear("acme-inc")

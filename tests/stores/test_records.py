@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 
 from semcache.errors import InvalidInput
 from semcache.ports import Record
-from semcache.stores.records import Decoder, check_text, decode, encode, seal, unseal
+from semcache.stores.records import Decoded, check_text, checksum, decode, encode, seal, unseal
 from semcache.testing import make_record, same_records, unit
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -66,11 +68,17 @@ def test_a_vector_keeps_every_bit_on_its_way_to_disk_and_back() -> None:
     assert decoded.vector.dtype == np.float32
 
 
-def test_a_record_read_again_is_not_decoded_again_until_it_changes() -> None:
-    decoder = Decoder(kept=2)
-    first, second, third = (encode(make_record(name)).encode() for name in "abc")
-    kept = decoder.decode(first)
-    assert decoder.decode(first) is kept
-    assert decoder.decode(second).id == "b"
-    assert decoder.decode(third).id == "c"
-    assert decoder.decode(first) is not kept
+def test_records_that_were_read_are_kept_until_others_push_them_out() -> None:
+    decoded = Decoded(2)
+    for name in "abc":
+        decoded.keep(name.encode(), make_record(name))
+    assert decoded.get(b"a") is None
+    assert [decoded.get(key).id for key in (b"b", b"c")] == ["b", "c"]  # type: ignore[union-attr] # kept
+    decoded.forget()
+    assert decoded.get(b"c") is None
+
+
+@given(RECORDS, st.sampled_from(["tenant", "id", "body", "embedder"]), TEXT)
+def test_the_checksum_tells_of_every_other_text(record: Record, name: str, text: str) -> None:
+    other = replace(record, **{name: text})  # type: ignore[arg-type] # a field that is text
+    assert (checksum(other) == checksum(record)) == (getattr(record, name) == text)

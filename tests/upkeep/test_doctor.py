@@ -76,7 +76,7 @@ class Ill(NamedTuple):
 
 
 def readable_by_all(directory: Path) -> None:
-    (directory / "cache.db").chmod(0o644)
+    (directory / "semcache.db").chmod(0o644)
 
 
 def left_by_a_crash(directory: Path) -> None:
@@ -86,11 +86,11 @@ def left_by_a_crash(directory: Path) -> None:
 
 
 def page_of_zeros(directory: Path) -> None:
-    with closing(sqlite3.connect(directory / "cache.db")) as database:
+    with closing(sqlite3.connect(directory / "semcache.db")) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    content = bytearray((directory / "cache.db").read_bytes())
+    content = bytearray((directory / "semcache.db").read_bytes())
     content[4096:8192] = bytes(4096)
-    (directory / "cache.db").write_bytes(content)
+    (directory / "semcache.db").write_bytes(content)
 
 
 def no_entry(directory: Path) -> None:
@@ -99,8 +99,8 @@ def no_entry(directory: Path) -> None:
 
 
 def flipped_record(directory: Path) -> None:
-    statement = "UPDATE Cache SET value = replace(value, 'visits', 'vizits') WHERE key LIKE 'r/%'"
-    with closing(sqlite3.connect(directory / "cache.db")) as database, database:
+    statement = "UPDATE records SET body = replace(body, 'visits', 'vizits')"
+    with closing(sqlite3.connect(directory / "semcache.db")) as database, database:
         assert database.execute(statement).rowcount > 0
 
 
@@ -215,8 +215,8 @@ def test_a_key_that_is_missing_or_wrong_is_told(tmp_path: Path, clock: FakeClock
 def test_a_locked_database_is_told(kept: Path, clock: FakeClock) -> None:
     manifest = json.loads((kept / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["format"] == "semcache-store"
-    (kept / "cache.db").chmod(0o600)
-    with closing(sqlite3.connect(kept / "cache.db", isolation_level=None)) as other:
+    (kept / "semcache.db").chmod(0o600)
+    with closing(sqlite3.connect(kept / "semcache.db", isolation_level=None)) as other:
         other.execute("PRAGMA journal_mode = DELETE")
         other.execute("BEGIN EXCLUSIVE")
         checks = looked(kept, clock)

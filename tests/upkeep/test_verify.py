@@ -66,8 +66,8 @@ def test_an_entry_that_would_not_be_served_rightly_is_told(
 
 
 def test_a_flipped_byte_is_told_once(kept: Path) -> None:
-    flip = "UPDATE Cache SET value = replace(value, 'visits', 'vizits') WHERE key LIKE 'r/acme/%'"
-    with closing(sqlite3.connect(kept / "cache.db")) as database, database:
+    flip = "UPDATE records SET body = replace(body, 'visits', 'vizits') WHERE tenant = 'acme'"
+    with closing(sqlite3.connect(kept / "semcache.db")) as database, database:
         database.execute(flip)
     with closing(DiskStore.open(kept)) as store:
         (problem,) = verified(store).problems

@@ -1,255 +1,265 @@
-"""diskcache as an ordered table of text: its one place, and the one place that speaks SQL."""
+"""Connections to the tables of a directory, one for each thread, and transactions on them."""
 
-import os
+import logging
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+import time
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
 
-import diskcache
-
-from semcache.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
-from semcache.forks import Forked, follow_forks
+from semcache.errors import StoreUnavailable
+from semcache.forks import Forked, Lock, follow_forks, pauses
 from semcache.stores.disk.directory import DATABASE
-from semcache.stores.disk.reads import Reads, bounds
+from semcache.stores.disk.failures import failure
+from semcache.stores.disk.schema import migrate
 
-SETTINGS = {
-    "eviction_policy": "none",  # every other one writes on each get, or deletes what it likes
-    "cull_limit": 0,  # the store evicts by itself, and counts what it evicts
-    "size_limit": 2**62,  # bytes; never reached, since nothing culls
-    "statistics": 0,  # counting hits would make each get a write
-    "tag_index": 0,
-    "sqlite_cache_size": 2**11,  # pages of 4 KB, for each thread; 8 MB
+T = TypeVar("T")
+Connection = sqlite3.Connection
+
+_PRAGMAS = (
+    # A commit is one write to the log, and readers go on meanwhile. It survives the end of the
+    # process; a power cut may take the last commits, but never a part of one.
+    "PRAGMA synchronous = NORMAL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA cache_size = -8192",  # KB, for each thread
+    "PRAGMA mmap_size = 67108864",  # bytes; a page in memory already is not copied
+)
+
+_UNWRITABLE = {
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
 }
-
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
-# A missing table or column is SQLITE_ERROR; our own statements have no errors to find.
-_DAMAGED.add(sqlite3.SQLITE_ERROR)
-
-_UNAVAILABLE = {
-    sqlite3.SQLITE_BUSY: "another process or thread has it locked",
-    sqlite3.SQLITE_LOCKED: "another process or thread has it locked",
-    sqlite3.SQLITE_READONLY: "it is read-only",
-    sqlite3.SQLITE_PERM: "access is denied",
-    sqlite3.SQLITE_CANTOPEN: "its file cannot be opened",
-    sqlite3.SQLITE_FULL: "the disk is full",
-    sqlite3.SQLITE_IOERR: "the disk does not answer",
-}
-
-
-# diskcache publishes no types
-class TextDisk(diskcache.Disk):  # type: ignore[misc]
-    """Keeps text in the database itself, and refuses everything else.
-
-    diskcache would pickle what it does not know, and unpickle whatever it is handed: a directory
-    that somebody else can write would run their code.
-    """
-
-    def put(self, key: object) -> tuple[str, bool]:
-        """Return a key as the database has it.
-
-        Raises:
-            StoreError: it is no text.
-        """
-        if not isinstance(key, str):
-            raise StoreError(f"a key of the store is {key!r}; expected text")
-        return key, True
-
-    def get(self, key: object, raw: object) -> str:
-        """Return a key that the database has.
-
-        Raises:
-            StoreCorrupt: it is no text, so it is not ours.
-        """
-        if not isinstance(key, str) or not raw:
-            raise StoreCorrupt(f"a key of the store is {key!r}; expected text")
-        return key
-
-    def store(self, value: object, read: object, key: object = None) -> tuple[int, int, None, str]:
-        """Return size, mode, file name and value as the database has them.
-
-        Raises:
-            StoreError: the value is no text.
-        """
-        if read or not isinstance(value, str):
-            raise StoreError(f"the value of {key!r} is a {type(value).__name__}; expected text")
-        return 0, diskcache.core.MODE_RAW, None, value
-
-    def fetch(self, mode: object, _filename: object, value: object, _read: object) -> str:
-        """Return a value that the database has.
-
-        Raises:
-            StoreCorrupt: it is no text, so it is not ours.
-        """
-        if mode != diskcache.core.MODE_RAW or not isinstance(value, str):
-            raise StoreCorrupt("a value of the store is not text: it is not ours")
-        return value
-
+"""Why a file cannot be opened for writing that may still be read."""
 
 _left: list[threading.local] = []
 """Connections of the parent in a forked child: SQLite forbids even to close them there."""
 
+_log = logging.getLogger(__name__)
 
-# diskcache publishes no types
-class Database(Reads, Forked, diskcache.Cache):  # type: ignore[misc]
-    """A diskcache of text under text, with the reads by prefix that diskcache lacks.
+_State = tuple[bool, int, int, int]
 
-    What SQLite raises passes through; `failure` turns it into an error of ours.
+
+class Database(Forked):
+    """The tables of a directory. Safe from several threads; a forked child connects anew.
+
+    What SQLite raises passes through; `failures` turns it into an error of ours.
     """
 
-    def __init__(self, directory: Path, *, timeout_s: float) -> None:
-        self._turn = threading.RLock()
-        self._txn_id: int | None = None
-        self._local: threading.local  # what diskcache keeps of each thread: its connection
+    def __init__(self, directory: Path, *, timeout_s: float, frozen: bool = False) -> None:
+        """Open the tables, made or brought up to date. `frozen`: not a byte is written.
+
+        Where the disk is full or read-only they are read as they are, with one warning, until a
+        write finds that it can be written again.
+        """
+        self._path = directory / DATABASE
         self._timeout_s = timeout_s
-        if os.path.expandvars(directory) != str(directory):
-            raise InvalidInput(
-                f"the directory {str(directory)!r} holds a variable that diskcache would replace; "
-                "name one without `$`"
-            )
-        # diskcache waits up to 60 s for each statement of its opening and then says little, so
-        # what is in the way of it is found out before.
-        probe(directory / DATABASE, timeout_s=timeout_s)
-        super().__init__(str(directory), timeout=timeout_s, disk=TextDisk, **SETTINGS)
+        self._frozen = frozen
+        self._turn = Lock(patience_s=timeout_s)
+        self._local = threading.local()
+        self._state: _State | None = None
+        """What tells whether a file that is only read has changed; None where it is written."""
+        if frozen:
+            self._state = _state(self._path)
+            self.connection()
+        else:
+            self._open()
         follow_forks(self)
+
+    def _open(self) -> None:
+        try:
+            migrate(self.connection(), where=repr(str(self._path.parent)))
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _UNWRITABLE:
+                raise
+            self.close()
+            self._state = _state(self._path)
+            self.connection()
+            _log.warning(
+                "the store %r cannot be written (%s); it is served as it is, and nothing is kept "
+                "until it can",
+                str(self._path.parent),
+                error,
+            )
+
+    def connection(self) -> Connection:
+        """Return the connection of this thread, to read by."""
+        made: tuple[_State | None, Connection] | None = getattr(self._local, "made", None)
+        state = self._state
+        if made is not None:
+            if made[0] == state:
+                return made[1]
+            made[1].close()
+        if state is None:
+            connection = _writable(self._path, timeout_s=self._timeout_s)
+        else:
+            connection = _readable(self._path, timeout_s=self._timeout_s)
+        self._local.made = (state, connection)
+        return connection
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Return `work(connection)`, all of which is one transaction, or nothing of it.
+
+        Threads wait for their turn here, since SQLite's way of waiting is to sleep and look again.
+
+        Raises:
+            StoreUnavailable: other threads were writing all the time that there is to wait.
+        """
+        if self._state is not None:
+            self._begin_writing()
+        connection = self.connection()
+        try:
+            # On one line: an interrupt can fall between two lines, and here none is between the end
+            # of the work and the end of the transaction, which the connection itself brings about.
+            with self._turn, connection: return _transaction(connection, work)  # fmt: skip # noqa: E701
+        except TimeoutError as error:
+            raise StoreUnavailable(
+                "another thread is writing to the store for too long; try again"
+            ) from error
+
+    def _begin_writing(self) -> None:
+        """Go over to writing, if the disk can be written again."""
+        with closing(_writable(self._path, timeout_s=self._timeout_s)) as connection:
+            migrate(connection, where=repr(str(self._path.parent)))
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+        self._state = None
+
+    def refresh(self) -> None:
+        """Look whether somebody writes to what is only read here, and read on with care if so."""
+        if self._state is not None:
+            self._state = _state(self._path)  # connections of an earlier one are replaced when used
+
+    def shrink(self) -> None:
+        """Give back the room of what was removed. Cost: everything is written anew; all wait."""
+        connection = self.connection()
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        """Close the connection of this thread; others' end with their threads."""
+        made = getattr(self._local, "made", None)
+        if made is not None:
+            made[1].close()
+        self._local = threading.local()
 
     def forked(self) -> None:
         """Connect anew in a forked child, and leave the connections to the parent."""
         _left.append(self._local)
         self._local = threading.local()
-        self._turn = threading.RLock()
-        self._txn_id = None
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Enter one transaction: everything written inside happens whole, or not at all.
-
-        Not `diskcache.Cache.transact`: that hides why it cannot begin, and stays in a transaction
-        that failed to commit. Threads wait for their turn here, since SQLite's way of waiting is
-        to sleep and look again.
-
-        Raises:
-            StoreUnavailable: other threads were writing all the time that there is to wait.
-        """
-        if not self._turn.acquire(timeout=self._timeout_s):
-            raise StoreUnavailable("another thread is writing to the store for too long; try again")
-        try:
-            if self._txn_id == threading.get_ident():
-                yield
-            else:
-                with self._transaction():
-                    yield
-        finally:
-            self._turn.release()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        connection = self._con
-        connection.execute("BEGIN IMMEDIATE")
-        self._txn_id = threading.get_ident()  # makes `set` and `incr` join in
-        try:
-            yield
-            connection.execute("COMMIT")
-        finally:
-            self._txn_id = None
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-
-    def point(self, rows: Iterable[tuple[str, str]]) -> None:
-        """Write many short rows, key and value, at half the cost of `set` for each."""
-        insert = (
-            "INSERT INTO Cache (key, raw, store_time, access_time, value) VALUES (?, 1, 0, 0, ?)"
-            " ON CONFLICT (key, raw) DO UPDATE SET value = excluded.value"
-        )
-        self._con.executemany(insert, rows)
-
-    def shrink(self) -> None:
-        """Give back the room of what was removed. Cost: everything is written anew; all wait."""
-        self._con.execute("VACUUM")
-        self._con.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-    def drop(self, *keys: str) -> int:
-        """Forget those of `keys` that are there; return how many were."""
-        delete = "DELETE FROM Cache WHERE key = ? AND raw = 1"
-        dropped: int = self._con.executemany(delete, [(key,) for key in keys]).rowcount
-        return dropped
-
-    def drop_under(self, prefix: str) -> None:
-        """Forget every row under `prefix`."""
-        self._sql("DELETE FROM Cache WHERE key > ? AND key < ?", bounds(prefix))
-
-    def drop_until(self, prefix: str, key: str) -> None:
-        """Forget the rows under `prefix` up to `key` and with it."""
-        self._sql("DELETE FROM Cache WHERE key > ? AND key <= ?", (prefix, key))
-
-    def drop_pointers(self, prefix: str, value: str) -> None:
-        """Forget the rows under `prefix` that have `value`. Cost: a look at all under `prefix`."""
-        self._sql(
-            "DELETE FROM Cache WHERE key > ? AND key < ? AND value = ?", (*bounds(prefix), value)
-        )
 
 
-def probe(path: Path, *, timeout_s: float) -> None:
-    """Return if the database at `path` can be read and written; an empty file can.
+def _transaction(connection: Connection, work: Callable[[Connection], T]) -> T:
+    if connection.in_transaction:
+        connection.rollback()  # of a call that was interrupted, and could not do it any more
+    connection.execute("BEGIN IMMEDIATE")
+    return work(connection)
 
-    Raises:
-        sqlite3.Error: it is locked, read-only, or not a database.
-        StoreCorrupt: what diskcache keeps in it is not what diskcache writes.
+
+def _writable(path: Path, *, timeout_s: float) -> Connection:
+    connection = _connected(str(path), timeout_s=timeout_s)
+    try:
+        _keep_log(connection, timeout_s)
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _keep_log(connection: Connection, timeout_s: float) -> None:
+    """Let the file have a log, so that readers need not wait for a writer.
+
+    A file that has none is changed by whoever opens it first; SQLite does not wait for that.
     """
-    with closing(sqlite3.connect(path, timeout=timeout_s, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
+    until_s = time.monotonic() + timeout_s
+    for pause_s in pauses():
         try:
-            found = _foreign_settings(connection)
-        except UnicodeDecodeError as error:  # a damaged name in what SQLite says is wrong
-            raise _corrupt(repr(str(path.parent)), error) from error
-        connection.execute("ROLLBACK")
-    if found:
-        raise _corrupt(repr(str(path.parent)), found)
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until_s:
+                raise
+            time.sleep(pause_s)
+        else:
+            return
 
 
-def _foreign_settings(connection: sqlite3.Connection) -> str:
-    """Return which setting of diskcache is damaged; empty if none. It would stumble over one."""
-    tables = "SELECT count(*) FROM sqlite_master WHERE name = 'Settings'"
-    if not connection.execute(tables).fetchone()[0]:
-        return ""
-    known = {*diskcache.DEFAULT_SETTINGS, *diskcache.core.METADATA}
-    for (key,) in connection.execute("SELECT CAST(key AS BLOB) FROM Settings"):
-        name = b"" if key is None else key
-        if name.decode(errors="replace") not in known:
-            return f"it has a setting {name!r}"
-    return ""
+def _readable(path: Path, *, timeout_s: float) -> Connection:
+    """Return a connection that writes nothing: its directory may lie on a read-only mount.
+
+    Where nobody else has the file open, SQLite is told that it does not change, since its log and
+    the index of that would have to be made otherwise. Beside a writer both are there, and used.
+    """
+    how = "mode=ro" if _log_bytes(path) else "mode=ro&immutable=1"
+    connection = _connected(_uri(path, how), timeout_s=timeout_s, uri=True)
+    try:
+        connection.execute("SELECT last_change FROM state").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if _log_bytes(path):
+            raise StoreUnavailable(
+                f"the store {str(path.parent)!r} has a log that was not merged, and cannot be read "
+                f"where nothing may be written ({error}); open and close it once where it can be"
+            ) from error
+        raise
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connected(path: str, *, timeout_s: float, uri: bool = False) -> Connection:
+    connection = sqlite3.connect(
+        path, timeout=timeout_s, isolation_level=None, check_same_thread=False, uri=uri
+    )
+    # Bytes that are no text any more must not stop a read: the checksum tells of them.
+    connection.text_factory = _text
+    return connection
+
+
+def _uri(path: Path, how: str) -> str:
+    return f"file:{quote(str(path))}?{how}"
+
+
+def _text(content: bytes) -> str:
+    return content.decode(errors="backslashreplace")
 
 
 def damage(path: Path) -> str:
     """Return what is wrong with the database at `path`; empty if nothing. Cost: all of it."""
     try:
-        with closing(sqlite3.connect(path)) as connection:
+        with closing(
+            _connected(f"file:{quote(str(path))}?mode=rw", timeout_s=0.0, uri=True)
+        ) as connection:
             found: str = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            found = _foreign_settings(connection) if found == "ok" else found
-    except UnicodeDecodeError as error:
-        return str(error)
     except sqlite3.DatabaseError as error:
         if isinstance(failure(error, path.parent), StoreUnavailable):
             raise
         return str(error)
-    return found
+    return "" if found == "ok" else found
 
 
-def failure(error: sqlite3.Error, directory: Path) -> StoreError:
-    """Return the error of ours that says what `error` means for the store in `directory`."""
-    # Errors of Python's own module have no code: the connection is closed.
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
-    name = repr(str(directory))
-    if code in _DAMAGED:
-        return _corrupt(name, error)
-    why = _UNAVAILABLE.get(code, "SQLite refuses")
-    return StoreUnavailable(f"the store {name} cannot be used: {why} ({error}); try again later")
+def _log_bytes(path: Path) -> int:
+    """Return the size of the log of a database; 0 where nobody writes to it."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size
+    except OSError:
+        return 0
 
 
-def _corrupt(name: str, what: object) -> StoreCorrupt:
-    return StoreCorrupt(
-        f"the database of the store {name} is damaged: {what}; restore it from a copy, or "
-        "start anew with `DiskStore.open(directory, repair=True)`, in the shell `semcache doctor "
-        "--repair`, which keeps the old files"
-    )
+def _state(path: Path) -> _State:
+    """Return what tells whether a database may be read as one that does not change."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False, 0, 0, 0
+    # Beside a writer SQLite itself looks what changed; the file changes when the log is merged.
+    if _log_bytes(path):
+        return True, found.st_ino, 0, 0
+    return False, found.st_ino, found.st_mtime_ns, found.st_size

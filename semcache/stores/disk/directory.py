@@ -12,14 +12,16 @@ from semcache.stores.atomic_file import write_aside
 
 MANIFEST = "manifest.json"
 FORMAT = "semcache-store"
-VERSION = 1  # raised when an older semcache could not read what a newer one writes
-DATABASE = "cache.db"  # the name that diskcache gives it
+VERSION = 2  # raised when an older semcache could not read what a newer one writes
+FIRST = 1  # of directories whose database is a table of diskcache, as for responses it still is
+DATABASE = "semcache.db"
 
 
-def claim(directory: Path) -> None:
+def claim(directory: Path, database: str, *, version: int = VERSION) -> int:
     """Make `directory` if it is missing, mark it as ours if it is empty, else check that it is.
 
-    What is made can be read by its owner alone: plans hold the values of prompts.
+    Return the version that it has, `version` at most. What is made can be read by its owner alone:
+    plans hold the values of prompts. `database`: the name of the file that is kept in it.
 
     Raises:
         ForeignDirectory: a file, or a directory with something that semcache did not write.
@@ -30,7 +32,7 @@ def claim(directory: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         names = sorted(path.name for path in directory.iterdir())
         if MANIFEST in names:
-            _check(directory, (directory / MANIFEST).read_bytes())
+            found = _check(directory, (directory / MANIFEST).read_bytes(), version)
         # A process that is claiming it at this moment, or died on the way, left such a file.
         elif foreign := [name for name in names if not name.startswith(MANIFEST)]:
             raise ForeignDirectory(
@@ -38,8 +40,10 @@ def claim(directory: Path) -> None:
                 f"{foreign[:3]!r}; name an empty or a new directory"
             )
         else:
-            _mark(directory)
-        _begin(directory / DATABASE)
+            mark(directory, version)
+            found = version
+        if found == version:
+            _begin(directory / database)
     except (FileExistsError, NotADirectoryError) as error:
         raise ForeignDirectory(
             f"{str(directory)!r} is not a directory; name an empty or a new one"
@@ -48,6 +52,7 @@ def claim(directory: Path) -> None:
         raise StoreUnavailable(
             f"the store {str(directory)!r} cannot be opened for writing: {error}"
         ) from error
+    return found
 
 
 def _begin(database: Path) -> None:
@@ -107,37 +112,44 @@ def require(directory: Path) -> None:
         StoreUnavailable: there is nothing, or it cannot be read.
     """
     try:
-        _check(directory, (directory / MANIFEST).read_bytes())
-        (directory / DATABASE).stat()
+        found = _check(directory, (directory / MANIFEST).read_bytes(), VERSION)
+        if found == VERSION:
+            (directory / DATABASE).stat()
     except OSError as error:
         raise StoreUnavailable(
             f"there is no store in {str(directory)!r} that could be served frozen: {error}; "
             "fill one without `frozen` first"
         ) from error
+    if found < VERSION:
+        raise StoreUnavailable(
+            f"{str(directory)!r} was written by an earlier semcache, and cannot be brought to this "
+            "version where nothing may be written; open it once without `frozen`"
+        )
 
 
-def _mark(directory: Path) -> None:
+def mark(directory: Path, version: int) -> None:
+    """Say in the manifest that `directory` is of `version`."""
     manifest: Json = {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "format": FORMAT,
-        "version": VERSION,
+        "version": version,
     }
     write_aside(directory / MANIFEST, [dumps(manifest).encode() + b"\n"])
 
 
-def _check(directory: Path, content: bytes) -> None:
+def _check(directory: Path, content: bytes, latest: int) -> int:
     try:
         manifest = loads(content.decode())
     except (InvalidJson, UnicodeDecodeError):
         manifest = None
     match manifest:
-        case {"format": "semcache-store", "version": int(version)} if version > VERSION:
+        case {"format": "semcache-store", "version": int(version)} if version > latest:
             raise NewerFormat(
-                f"{str(directory)!r} has format {version}; this semcache reads up to {VERSION}; "
+                f"{str(directory)!r} has format {version}; this semcache reads up to {latest}; "
                 "upgrade semcache, or name another directory"
             )
-        case {"format": "semcache-store", "version": int()}:
-            return
+        case {"format": "semcache-store", "version": int(version)}:
+            return version
         case _:
             raise ForeignDirectory(
                 f"{str(directory / MANIFEST)!r} is not a manifest of semcache but "

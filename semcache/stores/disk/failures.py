@@ -4,7 +4,21 @@ import sqlite3
 from pathlib import Path
 from types import TracebackType
 
-from semcache.errors import InvalidInput, StoreCorrupt
+from semcache.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
+
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+# A missing table or column is SQLITE_ERROR; our own statements have no errors to find.
+_DAMAGED.add(sqlite3.SQLITE_ERROR)
+
+_UNAVAILABLE = {
+    sqlite3.SQLITE_BUSY: "another process or thread has it locked",
+    sqlite3.SQLITE_LOCKED: "another process or thread has it locked",
+    sqlite3.SQLITE_READONLY: "it is read-only",
+    sqlite3.SQLITE_PERM: "access is denied",
+    sqlite3.SQLITE_CANTOPEN: "its file cannot be opened",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_IOERR: "the disk does not answer",
+}
 
 
 class ErrorTranslation:
@@ -25,8 +39,6 @@ class ErrorTranslation:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, sqlite3.Error):
-            from semcache.stores.disk.database import failure  # noqa: PLC0415 - imports diskcache
-
             raise failure(error, self._directory) from error
         if isinstance(error, UnicodeDecodeError):
             raise StoreCorrupt(
@@ -38,3 +50,23 @@ class ErrorTranslation:
             raise InvalidInput(
                 f"{self._text} holds a lone surrogate at {error.start}; expected valid Unicode text"
             ) from error
+
+
+def failure(error: sqlite3.Error, directory: Path) -> StoreError:
+    """Return the error of ours that says what `error` means for the store in `directory`."""
+    # Errors of Python's own module have no code: the connection is closed.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
+    name = repr(str(directory))
+    if code in _DAMAGED:
+        return corrupt(name, error)
+    why = _UNAVAILABLE.get(code, "SQLite refuses")
+    return StoreUnavailable(f"the store {name} cannot be used: {why} ({error}); try again later")
+
+
+def corrupt(name: str, what: object) -> StoreCorrupt:
+    """Return what says that the database of the store `name` is damaged, and the way out."""
+    return StoreCorrupt(
+        f"the database of the store {name} is damaged: {what}; restore it from a copy, or "
+        "start anew with `DiskStore.open(directory, repair=True)`, in the shell `semcache doctor "
+        "--repair`, which keeps the old files"
+    )

@@ -22,12 +22,13 @@ from semcache.errors import StoreError
 from semcache.forks import Lock
 from semcache.ports import Room
 from semcache.stores.cipher import Cipher
+from semcache.stores.disk.directory import FIRST, claim
 from semcache.stores.disk.handle import DatabaseHandle
 from semcache.stores.memory_responses import alive
 from semcache.stores.records import seal, unseal
 
 if TYPE_CHECKING:
-    from semcache.stores.disk.database import Database
+    from semcache.stores.disk.response_table import ResponseTable
 
 BUSY_TIMEOUT_S = 1.0  # seconds to wait for another writer: longer than that, asking is as good
 LATE = 1 / 20  # of the ttl; a use that is written later could let the entry die for others
@@ -71,13 +72,21 @@ class DiskResponses:
         """Keep what is asked for; `cipher` encrypts keys, groups and texts, None nothing."""
         self.directory = Path(directory).absolute()
         """Where it is kept; not the directory of a `DiskStore`."""
-        self._opened = DatabaseHandle(
-            self.directory, timeout_s=busy_timeout_s, text="a response or its key"
-        )
+        self._busy_timeout_s = busy_timeout_s
+        self._opened = DatabaseHandle(self.directory, self._open, text="a response or its key")
         self._cipher = cipher
         self._noting = Lock()
         self._uses: dict[str, float] = {}
         """Epoch seconds of uses that are not written yet, the latest last."""
+
+    def _open(self) -> "ResponseTable":
+        from semcache.stores.disk.response_table import (  # noqa: PLC0415 - imports diskcache
+            RESPONSES,
+            ResponseTable,
+        )
+
+        claim(self.directory, RESPONSES, version=FIRST)
+        return ResponseTable(self.directory, timeout_s=self._busy_timeout_s)
 
     def get(self, key: str, *, now_s: float) -> str | None:
         """Return the living text and make it the one used last, its age beginning anew; or None.
@@ -201,8 +210,8 @@ class DiskResponses:
     @contextmanager
     def _writing(self) -> "Iterator[_Ledger]":
         """Enter one transaction that begins with the uses noted so far."""
-        with self._opened.writing() as db:
-            ledger = _Ledger(db)
+        with self._opened.failing, self._opened.db().writing():
+            ledger = _Ledger(self._opened.db())
             with self._noting:
                 uses, self._uses = self._uses, {}
             ledger.use(uses)
@@ -213,7 +222,7 @@ class DiskResponses:
 class _Ledger:
     """The rows as one transaction changes them, and what they amount to."""
 
-    def __init__(self, db: "Database") -> None:
+    def __init__(self, db: "ResponseTable") -> None:
         self._db = db
         self._set_room(_room(db))
         self._last = self._last_use()
@@ -297,7 +306,7 @@ def _use_row(use: int) -> str:
     return f"u/{use:016d}"
 
 
-def _room(db: "Database") -> Room:
+def _room(db: "ResponseTable") -> Room:
     try:
         match json.loads(db.content(_ROOM) or b"[0,0]"):
             case [int(entries), int(size)]:
@@ -307,7 +316,7 @@ def _room(db: "Database") -> Room:
     return _counted(db)
 
 
-def _counted(db: "Database") -> Room:
+def _counted(db: "ResponseTable") -> Room:
     ages = [_age(value) for _, value in db.under("a/")]
     return Room(len(ages), sum(age.bytes for age in ages if age is not None))
 

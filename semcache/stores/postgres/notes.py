@@ -63,16 +63,17 @@ def _delete(connection: Connection, tenant: str, name: str) -> None:
 
 
 def take_lease(
-    connection: Connection, tenant: str, name: str, holder: str, *, until_s: float, now_s: float
+    connection: Connection, tenant: str, name: str, holder: str, *, ttl_s: float, now_s: float
 ) -> bool:
-    """Give `holder` the lease until `until_s`, unless another has it; return whether it has it."""
+    """Give `holder` the lease until `now_s + ttl_s`, unless another has it; return if it has it."""
     statement = (
         "INSERT INTO leases AS l (tenant, name, holder, until_s) VALUES (%s, %s, %s, %s)"
         " ON CONFLICT (tenant, name) DO UPDATE"
         " SET holder = excluded.holder, until_s = excluded.until_s"
-        " WHERE l.holder = excluded.holder OR l.until_s <= %s RETURNING true"
+        # One that would last longer than two of its kind is of a clock that was set back since.
+        " WHERE l.holder = excluded.holder OR l.until_s <= %s OR l.until_s > %s RETURNING true"
     )
-    asked = (tenant, name, holder, until_s, now_s)
+    asked = (tenant, name, holder, now_s + ttl_s, now_s, now_s + 2 * ttl_s)
     return connection.execute(statement, asked).fetchone() is not None
 
 

@@ -8,15 +8,16 @@ never see n - 1 (the rejected alternative, waiting for the oldest running transa
 follows a model's call of a second or more, and takes about a millisecond.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from psycopg import Connection, sql
 
-from semcache.ports import Bounds, Record, Room, Use
-from semcache.stores.eviction import largest, replaced, surplus, unused, used
-from semcache.stores.postgres.rows import COLUMNS, Embedding, Row, checksum
+from semcache.ports import Record, Room, Use
+from semcache.stores.eviction import replaced, unused, used
+from semcache.stores.postgres.rows import COLUMNS, Embedding, Row
+from semcache.stores.records import checksum
 
 Told = tuple[str, str, Literal["put", "remove"]]
 """Tenant, id and kind of a change."""
@@ -145,24 +146,25 @@ def _count(connection: Connection, tenant: str, entries: int, size: int) -> None
 # Room --------------------------------------------------------------------------------------
 
 
-def rooms(connection: Connection) -> list[tuple[str, Room]]:
-    """Return what the records of each tenant take, by tenant."""
-    rows = connection.execute("SELECT tenant, entries, bytes FROM tenants").fetchall()
-    return sorted((tenant, Room(entries, size)) for tenant, entries, size in rows)
-
-
-def room(connection: Connection, tenant: str) -> Room:
-    """Return what the records of `tenant` take."""
-    row = connection.execute(
-        "SELECT entries, bytes FROM tenants WHERE tenant = %s", (tenant,)
-    ).fetchone()
+def room(connection: Connection, tenant: str | None) -> Room:
+    """Return what the records of `tenant` take; None: of all tenants that this role may see."""
+    if tenant is None:
+        # Whom the server holds to some tenants must not count the others.
+        row = connection.execute(
+            "SELECT entries, bytes FROM state WHERE NOT row_security_active('tenants')"
+            " UNION ALL SELECT coalesce(sum(entries), 0)::bigint, coalesce(sum(bytes), 0)::bigint"
+            " FROM tenants WHERE row_security_active('tenants') HAVING"
+            " row_security_active('tenants')"
+        ).fetchone()
+    else:
+        query = "SELECT entries, bytes FROM tenants WHERE tenant = %s"
+        row = connection.execute(query, (tenant,)).fetchone()
     return Room(0, 0) if row is None else Room(*row)
 
 
-def total(taken: Iterable[tuple[str, Room]]) -> Room:
-    """Return what all tenants take together."""
-    every = [known for _, known in taken]
-    return Room(sum(known.entries for known in every), sum(known.bytes for known in every))
+def tenants(connection: Connection) -> list[str]:
+    """Return the tenants that have records, sorted."""
+    return sorted(tenant for (tenant,) in connection.execute("SELECT tenant FROM tenants"))
 
 
 def wipe(connection: Connection, tenant: str | None) -> list[tuple[str, str]]:
@@ -176,39 +178,35 @@ def wipe(connection: Connection, tenant: str | None) -> list[tuple[str, str]]:
     return sorted(connection.execute(statement, which).fetchall())
 
 
-def evict(connection: Connection, record: Record, bounds: Bounds) -> list[tuple[str, str]]:
-    """Make room for `record` within `bounds`; return tenant and id of what went, in order."""
-    gone: list[tuple[str, str]] = []
-    own = (bounds.tenant_entries, bounds.tenant_bytes)
-    while own != (None, None) and surplus(room(connection, record.tenant), *own):
-        if not _evict_from(connection, [record.tenant], record, gone):
-            break
-    every = (bounds.entries, bounds.bytes)
-    while every != (None, None):
-        taken = rooms(connection)
-        kept = total(taken)
-        if not surplus(kept, *every):
-            break
-        if not _evict_from(connection, largest(taken, kept, bounds), record, gone):
-            break
-    return gone
+class Tables:
+    """The tables while room is made in them, as `stores.eviction.Kept` promises."""
 
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
-def _evict_from(
-    connection: Connection, tenants: Sequence[str], record: Record, gone: list[tuple[str, str]]
-) -> bool:
-    """Evict one record of the first of `tenants` that has one; return whether one had."""
-    for name in tenants:
-        row = connection.execute(
+    def room(self, tenant: str) -> Room:
+        """Return what the records of the tenant take."""
+        return room(self._connection, tenant)
+
+    def total(self) -> Room:
+        """Return what the records of all tenants take that this role may see."""
+        return room(self._connection, None)
+
+    def largest(self, *, in_bytes: bool) -> list[str]:
+        """Return the two tenants that have most, most first."""
+        order = sql.Identifier("bytes" if in_bytes else "entries")
+        query = 'SELECT tenant FROM tenants ORDER BY {} DESC, tenant COLLATE "C" LIMIT 2'
+        rows = self._connection.execute(sql.SQL(query).format(order)).fetchall()
+        return [tenant for (tenant,) in rows]
+
+    def evict(self, tenant: str, beside: Record) -> str | None:
+        """Remove the tenant's record that is worth least and not `beside`; return its id."""
+        row = self._connection.execute(
             "SELECT id FROM records WHERE tenant = %s AND NOT (tenant = %s AND id = %s)"
             " ORDER BY worth, change LIMIT 1",
-            (name, record.tenant, record.id),
+            (tenant, beside.tenant, beside.id),
         ).fetchone()
-        if row is not None:
-            drop(connection, name, [row[0]])
-            gone.append((name, row[0]))
-            return True
-    return False
+        return None if row is None else drop(self._connection, tenant, [row[0]])[0]
 
 
 def add_uses(connection: Connection, tenant: str, uses: Mapping[str, int], *, now_s: float) -> None:

@@ -1,9 +1,8 @@
 """Records as rows of Postgres, with a checksum that tells whether one is still what was written."""
 
-import hashlib
 import json
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from psycopg import Connection
@@ -11,7 +10,7 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from semcache.ports import Record, Vector
-from semcache.stores.vectors.ranking import checked_vector
+from semcache.stores.records import checksum
 
 COLUMNS = """
     r.tenant, r.id, r.change, r.keys, r.labels, r.body, r.embedder, r.created_s, r.expires_s,
@@ -65,41 +64,6 @@ class Row:
         fields = {name: getattr(self, name) for name in Row.__slots__}
         fields |= {name: (fields[name] or b"").hex() for name in ("checksum", "embedding")}
         return json.dumps(fields)
-
-
-def checksum(record: Record) -> bytes:
-    """Return the SHA-256 of everything in `record`."""
-    head = [
-        record.tenant,
-        record.id,
-        record.change,
-        record.keys,
-        record.labels,
-        record.embedder,
-        record.created_s,
-        record.expires_s,
-        record.cost_s,
-    ]
-    digest = hashlib.sha256(json.dumps(head, separators=(",", ":")).encode())
-    digest.update(b"\n" + record.body.encode() + b"\n")
-    if record.vector is not None:
-        digest.update(record.vector.astype("<f4").tobytes())
-    return digest.digest()
-
-
-def checked(record: Record) -> Record:
-    """Return `record` with numbers and vector as they come back.
-
-    Raises:
-        InvalidVector: a vector of the wrong shape or dtype, or not finite.
-    """
-    return replace(
-        record,
-        vector=None if record.vector is None else checked_vector(record.vector, None),
-        created_s=float(record.created_s),
-        expires_s=None if record.expires_s is None else float(record.expires_s),
-        cost_s=float(record.cost_s),
-    )
 
 
 # Not the package `pgvector`: it asks each new connection for the number of the type. PostgreSQL

@@ -11,14 +11,15 @@ from psycopg import Connection
 
 from semcache.errors import StoreCorrupt, StoreError
 from semcache.ports import PAGE, UNBOUNDED, Bounds, Change, Put, Record, Room, Use
+from semcache.stores.eviction import by_tenant, make_room
 from semcache.stores.postgres import notes
 from semcache.stores.postgres import records as table
 from semcache.stores.postgres.connections import RETRY_S, Connections
 from semcache.stores.postgres.listener import Listener
-from semcache.stores.postgres.rows import Row, checked
+from semcache.stores.postgres.rows import Row
 from semcache.stores.postgres.schema import Server, about, check_names, grant, migrate
 from semcache.stores.postgres.vectors import PostgresIndex
-from semcache.stores.records import check_record, check_text, unseal
+from semcache.stores.records import check_record, check_text, checked, unseal
 
 T = TypeVar("T")
 
@@ -152,12 +153,12 @@ class PostgresStore:
             return Put(last, replaced=False, evicted=(), written=False)
         written = replace(record, change=last + 1)
         table.write(connection, written, before)
-        gone = table.evict(connection, written, bounds)
+        gone = make_room(table.Tables(connection), written, bounds)
         told: list[table.Told] = [(record.tenant, record.id, "put")]
         told += [(name, known, "remove") for name, known in gone]
         number = table.tell(connection, last, told, kept=self._kept_changes)
-        own = tuple(known for name, known in gone if name == record.tenant)
-        return Put(number, before is not None, own, _elsewhere(gone, record.tenant))
+        others = by_tenant(gone)
+        return Put(number, before is not None, others.pop(record.tenant, ()), others)
 
     def use(self, tenant: str, uses: Mapping[str, int], *, now_s: float) -> None:
         """Add to each record that is still there how often it was used; no numbered change."""
@@ -283,8 +284,6 @@ class PostgresStore:
 
     def room(self, tenant: str | None = None) -> Room:
         """Return what the records of the tenant take, or those of all tenants (None)."""
-        if tenant is None:
-            return table.total(self.connections.read(table.rooms))
         return self.connections.read(lambda c: table.room(c, tenant))
 
     def uses(self, tenant: str) -> Mapping[str, Use]:
@@ -295,7 +294,7 @@ class PostgresStore:
 
     def tenants(self) -> Sequence[str]:
         """Return the tenants that have records, sorted."""
-        return [name for name, _ in self.connections.read(table.rooms)]
+        return self.connections.read(table.tenants)
 
     # Changes -------------------------------------------------------------------------------
 
@@ -364,9 +363,8 @@ class PostgresStore:
         check_text(tenant, name, holder)
         if self._listener is not None:
             self._listener.doubt()  # who had the lease may have written what it was for
-        until_s = now_s + ttl_s
         return self.connections.read(
-            lambda c: notes.take_lease(c, tenant, name, holder, until_s=until_s, now_s=now_s)
+            lambda c: notes.take_lease(c, tenant, name, holder, ttl_s=ttl_s, now_s=now_s)
         )
 
     def release(self, tenant: str, name: str, holder: str) -> None:
@@ -398,9 +396,3 @@ class PostgresStore:
     def _one(self, query: str, values: tuple[object, ...] = ()) -> int:
         row = self.connections.read(lambda c: c.execute(query, values).fetchone())
         return 0 if row is None else int(row[0])
-
-
-def _elsewhere(gone: Sequence[tuple[str, str]], tenant: str) -> dict[str, tuple[str, ...]]:
-    """Return what went by tenant, but for `tenant` itself."""
-    others = dict.fromkeys(name for name, _ in gone if name != tenant)
-    return {other: tuple(known for name, known in gone if name == other) for other in others}

@@ -1,9 +1,11 @@
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from semcache.stores.disk import changes
+from semcache.stores.disk import records
+from semcache.stores.disk import store as disk_store
 from semcache.stores.disk.change_signal import NAME, ChangeSignal
 from semcache.stores.disk.store import DiskStore
 from semcache.testing import make_record
@@ -47,15 +49,15 @@ def test_while_nothing_changes_the_database_is_not_asked(
 ) -> None:
     with closing(DiskStore.open(tmp_path / "store")) as store:
         store.put(make_record("a"))
-        asked: list[str] = []
-        last = store._opened.db().last
+        asked: list[int] = []
+        last = records.last_change
 
-        def counting(row: str) -> str | None:
-            asked.append(row)
-            return last(row)
+        def counting(connection: sqlite3.Connection) -> int:
+            asked.append(1)
+            return last(connection)
 
-        monkeypatch.setattr(store._opened.db(), "last", counting)
-        monkeypatch.setattr(changes, "RECHECK_S", 1e9)
+        monkeypatch.setattr(records, "last_change", counting)
+        monkeypatch.setattr(disk_store, "RECHECK_S", 1e9)
         assert [store.last_change() for _ in range(5)] == [1] * 5
         assert len(asked) <= 1
 
@@ -70,14 +72,14 @@ def test_a_change_that_was_never_told_is_seen_when_it_is_looked_for(
         assert other.last_change() == 0
         monkeypatch.setattr(ChangeSignal, "bump", lambda _: None)
         killed.put(make_record("a"))
-        monkeypatch.setattr(changes, "RECHECK_S", 0.0)
+        monkeypatch.setattr(disk_store, "RECHECK_S", 0.0)
         assert other.last_change() == 1
 
 
 def test_a_change_is_seen_at_once_however_long_nobody_looks_by_himself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "RECHECK_S", 1e9)
+    monkeypatch.setattr(disk_store, "RECHECK_S", 1e9)
     with (
         closing(DiskStore.open(tmp_path / "store")) as left,
         closing(DiskStore.open(tmp_path / "store")) as right,

@@ -181,7 +181,7 @@ def test_a_damaged_database_serves_no_wrong_plan_and_is_repaired_when_told(
 ) -> None:
     directory = tmp_path / "plans"
     shutil.copytree(sound, directory)
-    damage(directory / "cache.db", random.Random(seed), 1 + 4 * seed)
+    damage(directory / "semcache.db", random.Random(seed), 1 + 4 * seed)
     with contextlib.suppress(SemCacheError), opened(directory) as cache:
         assert all(served(cache, number) in {number, None} for number in range(COUNT))
     with closing(DiskStore.open(directory, repair=True)) as store:
@@ -253,6 +253,36 @@ def test_a_full_disk_keeps_serving_and_stores_again_when_there_is_room(
         assert served(cache, failed[0]) == failed[0]
 
 
+def test_a_full_disk_can_be_opened_again_and_serves(
+    small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(small_disk / "plans") as cache:
+        assert cache.store(prompt(0), plan(0))
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:  # until there is no room
+            file.write(b"x" * 4096)
+    with opened(small_disk / "plans") as cache:
+        assert "is served as it is" in caplog.text
+        assert served(cache, 0) == 0
+        assert not cache.store(prompt(1), plan(1))
+        filler.unlink()
+        assert cache.store(prompt(1), plan(1))
+        assert (served(cache, 0), served(cache, 1)) == (0, 1)
+
+
+def test_a_read_only_disk_can_be_opened_again_and_serves(small_disk: Path, sound: Path) -> None:
+    shutil.copytree(sound, small_disk / "plans")
+    assert run("mount", "-o", "remount,ro", str(small_disk)) == 0
+    with opened(small_disk / "plans") as cache:
+        assert served(cache, 0) == 0
+        stored = cache.store(prompt(99), plan(99))
+        assert (bool(stored), "cannot be used" in stored.reason) == (False, True)
+        assert run("mount", "-o", "remount,rw", str(small_disk)) == 0
+        assert cache.store(prompt(99), plan(99))
+        assert served(cache, 99) == 99
+
+
 def test_a_disk_that_becomes_read_only_keeps_serving_and_stores_again_later(
     small_disk: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -262,15 +292,14 @@ def test_a_disk_that_becomes_read_only_keeps_serving_and_stores_again_later(
     with opened(small_disk / "plans", observer) as cache:
         assert served(cache, 0) == 0
         store: Any = cache._store
-        store._opened.db()._sql(
-            "PRAGMA query_only = 1"
-        )  # an open file may be written whatever the mount
+        # An open file may be written whatever the mount.
+        store._handle.db().connection().execute("PRAGMA query_only = 1")
         for _ in range(3):
             stored = cache.store(prompt(1), plan(1))
             assert (bool(stored), "read-only" in stored.reason) == (False, True)
             assert served(cache, 0) == 0
         assert trouble(observer, caplog) == (3, 1)
-        store._opened.db()._sql("PRAGMA query_only = 0")
+        store._handle.db().connection().execute("PRAGMA query_only = 0")
         assert cache.store(prompt(1), plan(1))
 
 
@@ -280,7 +309,7 @@ def test_a_database_that_is_locked_keeps_serving_and_stores_again_when_it_is_fre
     observer = RecordingObserver()
     with opened(tmp_path / "plans", observer, busy_timeout_s=0.05) as cache:
         assert cache.store(prompt(0), plan(0))
-        other = sqlite3.connect(tmp_path / "plans" / "cache.db", isolation_level=None)
+        other = sqlite3.connect(tmp_path / "plans" / "semcache.db", isolation_level=None)
         with closing(other):
             other.execute("BEGIN IMMEDIATE")
             for number in range(1, 4):

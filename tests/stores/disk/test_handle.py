@@ -4,6 +4,7 @@ import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from typing import Any
 
 import diskcache
 import pytest
@@ -16,6 +17,7 @@ from semcache.errors import (
     StoreUnavailable,
 )
 from semcache.ports import Bounds
+from semcache.stores.disk import records
 from semcache.stores.disk.store import DiskStore
 from semcache.testing import make_record, same_records
 
@@ -31,7 +33,7 @@ class TestOpening:
         DiskStore.open(tmp_path / "a" / "store").close()
         directory = tmp_path / "a" / "store"
         manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-        assert (manifest["format"], manifest["version"]) == ("semcache-store", 1)
+        assert (manifest["format"], manifest["version"]) == ("semcache-store", 2)
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
         assert set(modes.values()) == {0o600}
@@ -40,7 +42,7 @@ class TestOpening:
         with closing(DiskStore.open(tmp_path)) as store:
             assert store.count("acme") == 0
 
-    @pytest.mark.parametrize("name", ["notes.txt", "cache.db", ".hidden", "sub"])
+    @pytest.mark.parametrize("name", ["notes.txt", "cache.db", "semcache.db", ".hidden", "sub"])
     def test_a_directory_with_something_else_in_it_is_left_alone(
         self, tmp_path: Path, name: str
     ) -> None:
@@ -72,9 +74,9 @@ class TestOpening:
                 DiskStore.open(path)
 
     def test_a_newer_format_is_refused_with_the_way_out(self, stored: Path) -> None:
-        newer = {"format": "semcache-store", "version": 2}
+        newer = {"format": "semcache-store", "version": 3}
         (stored / "manifest.json").write_text(json.dumps(newer), encoding="utf-8")
-        with pytest.raises(NewerFormat, match=r"has format 2.*upgrade semcache"):
+        with pytest.raises(NewerFormat, match=r"has format 3.*upgrade semcache"):
             DiskStore.open(stored)
 
     def test_what_a_process_left_that_died_while_claiming_is_no_obstacle(
@@ -94,13 +96,21 @@ class TestOpening:
         with pytest.raises(StoreUnavailable, match="Permission denied"):
             DiskStore.open(tmp_path / "store")
 
-    def test_a_path_that_diskcache_would_change_is_refused(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    def test_a_database_that_is_not_ours_is_left_alone(
+        self, tmp_path: Path, database: Connect
     ) -> None:
-        monkeypatch.setenv("ELSEWHERE", "x")
-        with pytest.raises(InvalidInput, match="ELSEWHERE"):
-            DiskStore.open(tmp_path / "$ELSEWHERE")
-        assert not (tmp_path / "x").exists()
+        with database(tmp_path) as connection:
+            connection.execute("CREATE TABLE mine (x)")
+        manifest = {"format": "semcache-store", "version": 2}
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        with pytest.raises(ForeignDirectory, match="tables that semcache did not make"):
+            DiskStore.open(tmp_path)
+
+    def test_tables_of_a_later_version_are_refused(self, stored: Path, database: Connect) -> None:
+        with database(stored) as connection:
+            connection.execute("PRAGMA user_version = 99")
+        with pytest.raises(NewerFormat, match="version 99"):
+            DiskStore.open(stored)
 
 
 class TestTrouble:
@@ -119,60 +129,68 @@ class TestTrouble:
             connection.execute("ROLLBACK")
             assert store.put(make_record("d")).change == 4
 
-    def test_a_database_locked_at_opening_is_unavailable(
+    def test_a_database_locked_at_opening_is_read_and_not_written(
         self, stored: Path, database: Connect
     ) -> None:
         with database(stored) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreUnavailable, match="locked"):
-                DiskStore.open(stored, busy_timeout_s=0.05)
+            with closing(DiskStore.open(stored, busy_timeout_s=0.05)) as store:
+                assert store.get("acme", "a") is not None
+                with pytest.raises(StoreUnavailable, match="locked"):
+                    store.remove("acme", ["a"])
 
-    def test_a_read_only_database_is_unavailable_for_writing_alone(self, stored: Path) -> None:
-        with closing(DiskStore.open(stored)) as store:
-            store._opened.db()._sql("PRAGMA query_only = 1")
-            with pytest.raises(StoreUnavailable, match="read-only"):
-                store.put(make_record("d"))
-            assert store.get("acme", "a") is not None
-            store._opened.db()._sql("PRAGMA query_only = 0")
-            store.put(make_record("d"))
-
-    def test_a_read_only_database_is_unavailable_at_opening(
-        self, stored: Path, monkeypatch: pytest.MonkeyPatch
+    def test_a_database_that_cannot_be_written_is_served_with_a_warning_until_it_can(
+        self, stored: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        connect = sqlite3.connect
+        connect: Any = sqlite3.connect
 
-        def read_only(path: Path, **options: object) -> sqlite3.Connection:
-            return connect(f"file:{path}?mode=ro", uri=True, **options)  # type: ignore[call-overload, no-any-return]
+        def read_only(path: str, **options: Any) -> sqlite3.Connection:
+            if not path.startswith("file:"):
+                error = sqlite3.OperationalError("unable to open database file")
+                error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+                raise error
+            found: sqlite3.Connection = connect(path, **options)
+            return found
 
         monkeypatch.setattr(sqlite3, "connect", read_only)
-        with pytest.raises(StoreUnavailable, match="read-only"):
-            DiskStore.open(stored)
+        with closing(DiskStore.open(stored)) as store:
+            assert "served as it is" in caplog.text
+            assert store.get("acme", "a") is not None
+            with pytest.raises(StoreUnavailable, match="cannot be opened"):
+                store.put(make_record("d"))
+            monkeypatch.undo()
+            assert store.put(make_record("d")).change == 4
+            assert store.get("acme", "d") is not None
 
     def test_a_full_disk_is_unavailable_and_leaves_no_half(self, stored: Path) -> None:
         with closing(DiskStore.open(stored)) as store:
-            pages = store._opened.db()._sql("PRAGMA page_count").fetchone()[0]
-            store._opened.db()._sql(f"PRAGMA max_page_count = {pages}")
+            body = '"' + "x" * 100_000 + '"'
+            pages = store._one("PRAGMA page_count")
+            store._one(f"PRAGMA max_page_count = {pages}")
             with pytest.raises(StoreUnavailable, match="full"):
-                store.put(make_record("d", keys=("schema:s",), body='"' + "x" * 100_000 + '"'))
+                store.put(make_record("d", keys=("schema:s",), body=body))
             assert [r.id for r in store.find("acme", "schema:s")] == ["c", "b", "a"]
             assert (store.count("acme"), store.last_change()) == (3, 3)
-            store._opened.db()._sql(f"PRAGMA max_page_count = {pages + 1000}")
+            store._one(f"PRAGMA max_page_count = {pages + 1000}")
             store.put(make_record("d"))
 
-    def test_a_store_whose_tables_are_gone_is_corrupt(self, stored: Path) -> None:
+    def test_a_store_whose_tables_are_gone_is_corrupt(
+        self, stored: Path, database: Connect
+    ) -> None:
         with closing(DiskStore.open(stored)) as store:
-            store._opened.db()._sql("DROP TABLE Cache")
+            with database(stored) as connection:
+                connection.execute("DROP TABLE records")
             with pytest.raises(StoreCorrupt, match=r"no such table.*repair=True"):
                 store.get("acme", "a")
 
     def test_a_failure_in_the_middle_of_a_put_leaves_nothing(
         self, stored: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def fail(*_: object) -> None:
+        def fail(*_: object, **__: object) -> None:
             raise sqlite3.OperationalError("interrupted")
 
         with closing(DiskStore.open(stored)) as store:
-            monkeypatch.setattr(store._opened.db(), "point", fail)
+            monkeypatch.setattr(records, "tell", fail)
             with pytest.raises(StoreUnavailable, match="interrupted"):
                 store.put(make_record("a", keys=("new",)), bounds=Bounds(1))
             monkeypatch.undo()
@@ -188,30 +206,30 @@ class TestTrouble:
 
 class TestRepair:
     def test_a_database_that_is_none_is_corrupt_and_says_the_way_out(self, stored: Path) -> None:
-        (stored / "cache.db").write_bytes(b"not a database at all" * 100)
+        (stored / "semcache.db").write_bytes(b"not a database at all" * 100)
         with pytest.raises(StoreCorrupt, match="repair=True"):
             DiskStore.open(stored)
-        assert (stored / "cache.db").read_bytes().startswith(b"not a")
+        assert (stored / "semcache.db").read_bytes().startswith(b"not a")
 
     def test_repairing_keeps_the_damaged_files_and_begins_anew(
         self, stored: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         for number in (1, 2):
-            (stored / "cache.db").write_bytes(b"not a database at all" * 100)
+            (stored / "semcache.db").write_bytes(b"not a database at all" * 100)
             with closing(DiskStore.open(stored, repair=True)) as store:
                 assert store.count("acme") == 0
                 assert f"damaged-{number}" in store.repaired
                 store.put(make_record("a"))
-            assert (stored / f"damaged-{number}" / "cache.db").read_bytes().startswith(b"not a")
+            assert (stored / f"damaged-{number}" / "semcache.db").read_bytes().startswith(b"not a")
         assert "was damaged" in caplog.text
 
     def test_repairing_finds_a_page_that_opening_does_not_look_at(self, tmp_path: Path) -> None:
         with closing(DiskStore.open(tmp_path / "store")) as store:
             for i in range(200):
                 store.put(make_record(f"{i}"))
-        path = tmp_path / "store" / "cache.db"
+        path = tmp_path / "store" / "semcache.db"
         content = bytearray(path.read_bytes())
-        content[40 * 4096 : 80 * 4096] = b"\xff" * (40 * 4096)
+        content[20 * 4096 :] = b"\xff" * (len(content) - 20 * 4096)
         path.write_bytes(content)
         with closing(DiskStore.open(tmp_path / "store")) as store, pytest.raises(StoreCorrupt):
             store.scan("acme")
