@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from semcache.prompts.words import (
     ARTICLES,
+    CLOSED_CLASS,
     FUNCTION_WORDS,
     MEANING,
     POLITENESS,
@@ -131,8 +132,9 @@ def _ordinary(chunk: str) -> str | None:
 
 
 def _is_plain_case(word: str) -> bool:
-    rest = word[1:]
-    return word == word.lower() or word == word.upper() or rest == rest.lower()
+    lower = word.lower()
+    # "WOuld" is a slip; of names only their spelling is known.
+    return word in {lower, word.upper(), word[:1] + lower[1:]} or lower in CLOSED_CLASS
 
 
 def filled(text: str, slots: "tuple[str, ...] | list[str]") -> str:
@@ -253,5 +255,5 @@ def _spelled_out(token: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=10_000)
 def phrase_of(text: str) -> tuple[str, ...]:
-    """Return the singular words of a name or value, as the words of a prompt are compared."""
-    return tuple(singular(word) for word in tokens(text.replace("_", " ")))
+    """Return the singular words of a name or value in lower case, for a search in a prompt."""
+    return tuple(singular(word) for word in tokens(text.lower().replace("_", " ")))
