@@ -5,8 +5,8 @@ from typing import Literal, TypeAlias
 
 from semcache.canonical import Json, JsonObject
 
-Tier = Literal["template", "schema", "semantic"]
-"""Where a hit came from."""
+Tier = Literal["template", "schema", "semantic", "selected"]
+"""Where a hit came from; `selected`: a model chose it among a few cached plans."""
 
 Phase = Literal[
     "normalize", "mentions", "embed", "search", "gates", "bind", "check", "lookup",

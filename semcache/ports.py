@@ -464,6 +464,27 @@ class Verifier(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class PlanOption:
+    """A cached plan that a prompt may mean."""
+
+    prompt: str
+    """The prompt that it was made for."""
+    plan: JsonObject
+    """The plan with the values of the new prompt."""
+
+
+class Selector(Protocol):
+    """Says which of a few cached plans a prompt means. Safe from several threads."""
+
+    def select(self, prompt: str, options: Sequence[PlanOption]) -> int | None:
+        """Return the position of the plan that does what `prompt` asks; None if none does.
+
+        Raises:
+            ModelError: what is behind it cannot answer; then the prompt is planned.
+        """
+
+
 class Normalizer(Protocol):
     """From a prompt to a schema, in the catalog's words. Safe from several threads."""
 

@@ -40,6 +40,7 @@ from semcache.ports import (
     Outcome,
     Planned,
     Planner,
+    Selector,
     Verifier,
 )
 from semcache.prompts.redaction import Redact
@@ -76,6 +77,7 @@ class SemCache(Closeable):
         limits: Limits,
         responses: Responses | None = None,
         groundings: Groundings | None = None,
+        selector: Selector | None = None,
         ask: Ask | None = None,
         waiting: Waiting | None = None,
         runs: Runs | None = None,
@@ -98,7 +100,12 @@ class SemCache(Closeable):
         self._clock = clock
         self._closing = tuple(closing)
         self._stages = Stages(
-            cache, catalog, normalizers=normalizers, planners=planners, groundings=groundings
+            cache,
+            catalog,
+            normalizers=normalizers,
+            planners=planners,
+            groundings=groundings,
+            selector=selector,
         )
         self._telling = Telling(cache, self.runs, clock)
         self._choosing = Choosing(

@@ -1,7 +1,8 @@
 """Choosing: the plan that a run executes is found, or made once and stored."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from semcache.answering.job import Chosen, Job, entry_key, failing_key
 from semcache.answering.stages import Stages
@@ -17,10 +18,16 @@ from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Planned
 from semcache.prompts.schema import PromptSchema
+from semcache.runs.here import here
 from semcache.runs.here import node as open_node
 
 log = logging.getLogger(__name__)
 
+AUDITED = 0.05
+"""Share of the plans chosen by a model that are made anew all the same, to see how often it errs:
+one in twenty costs a twentieth of what choosing saves."""
+_UNSELECTED = frozenset({"explored", "failed", "store_failed", "embedder_failed"})
+"""Misses for which no cached plan is wanted, or can be had."""
 REPLAN_AFTER = 2
 """Failures in a row after which a cached plan is made anew: one may be the values' fault."""
 
@@ -49,9 +56,12 @@ class Choosing:
         found = self._look(job)
         failure = self._failure(job.tenant, failing_key(found))
         broken = failure is not None and failure.attempts >= REPLAN_AFTER
-        if not isinstance(found, Hit) or broken:
-            return self._learn(job, found)
-        return self._explored(job, found) if self._explores(found) else Chosen.of(found)
+        chosen = Chosen.of(found) if isinstance(found, Hit) and not broken else None
+        if chosen is None:
+            chosen = self._learn(job, found)
+        if isinstance(chosen.found, Hit) and self._explores(chosen.found):
+            return self._explored(job, chosen.found)
+        return chosen
 
     def _look(self, job: Job, schema: PromptSchema | None = None) -> Found:
         """Return what the cache has, but no semantic hit that writes without the caller's leave."""
@@ -65,14 +75,50 @@ class Choosing:
                 run=job.run,
             )
             opened.note(**_said(found))
-        if not isinstance(found, Hit) or found.tier != "semantic" or job.allow_writes is not None:
+        if not isinstance(found, Hit) or found.tier != "semantic" or self._may_write(job):
             return found
-        catalog = self._stages.catalog
-        writing = [n for n in found.plan.operations() if catalog.get(n).effect == "write"]
-        if not writing or self._cache.settings.writes_from_semantic:
+        writing = self._stages.writing(found.plan)
+        if not writing:
             return found
         log.info("a semantic hit calls %s, which writes: planned afresh", writing[0])
         return Miss("writes", None, found.trace)
+
+    def _may_write(self, job: Job) -> bool:
+        """Return whether what is only likely to be meant may write; if not, run refuses as well."""
+        return job.allow_writes is not None or self._cache.settings.writes_from_semantic
+
+    def _selected(self, job: Job, found: Miss) -> Hit | None:
+        """Return the hit on a cached plan that a model chose for the prompt; None if none."""
+        if found.reason in _UNSELECTED:
+            return None
+        start = self._clock.monotonic()
+        with self._spending(job, "select"), open_node("select") as opened:
+            option = self._stages.select(
+                job.prompt, tenant=job.tenant, params=job.params, writes=self._may_write(job)
+            )
+            opened.note(chosen=option is not None)
+        if option is None:
+            return None
+        return self._cache.take(option, run=job.run, seconds=self._clock.monotonic() - start)
+
+    @contextmanager
+    def _spending(self, job: Job, what: str) -> Iterator[None]:
+        """Count tokens and time of the block, if a model was asked in it."""
+        before, start = self._tokens(job), self._clock.monotonic()
+        yield
+        spent = [after - early for after, early in zip(self._tokens(job), before, strict=True)]
+        if not any(spent):
+            return
+        took = round((self._clock.monotonic() - start) * 1000)
+        names = ("prompt_tokens", "completion_tokens", "milliseconds", "calls")
+        for name, amount in zip(names, (*spent, took, 1), strict=True):
+            self._cache.count(f"{what}:{name}", tenant=job.tenant, by=amount)
+
+    def _tokens(self, job: Job) -> tuple[int, int]:
+        standing = here()
+        home = standing.home if standing is not None else self._telling.runs
+        node = home.view(job.run, tenant=job.tenant).root
+        return (0, 0) if node is None else (node.prompt_tokens, node.completion_tokens)
 
     def _failure(self, tenant: str, key: str, *, check: bool = False) -> Failure | None:
         """Return how the plan failed lately; `check` raises if it is suspended."""
@@ -85,6 +131,8 @@ class Choosing:
 
     def _explores(self, hit: Hit) -> bool:
         share = self._cache.settings.explore
+        if hit.tier == "selected":
+            return self._chance() < max(share, AUDITED)
         return hit.tier == "semantic" and share > 0 and self._chance() < share
 
     def _explored(self, job: Job, hit: Hit) -> Chosen:
@@ -102,18 +150,21 @@ class Choosing:
     def _learn(self, job: Job, found: Found) -> Chosen:
         """Plan the prompt, once for all callers that ask the same with other values meanwhile."""
         with self._cache.planning(found) as again:
-            if again and isinstance(found, Miss):
+            if again and isinstance(found, Miss) and found.reason != "explored":
                 found = self._look(job)
                 if isinstance(found, Hit):
                     return Chosen.of(found)
+            if isinstance(found, Miss) and (hit := self._selected(job, found)) is not None:
+                return Chosen.of(hit)
             failure = self._failure(job.tenant, failing_key(found), check=True)
-            schema = self._normalized(job)
-            if isinstance(found, Miss) and schema is not None and _is_news(schema, found):
-                by_schema = self._look(job, schema)
-                if isinstance(by_schema, Hit) and by_schema.tier == "schema":
-                    return Chosen.of(by_schema)
             said = failure.last_error if failure is not None else ""
-            return self._make(job, found, schema, said)
+            with self._spending(job, "plan"):
+                schema = self._normalized(job)
+                if isinstance(found, Miss) and schema is not None and _is_news(schema, found):
+                    by_schema = self._look(job, schema)
+                    if isinstance(by_schema, Hit) and by_schema.tier == "schema":
+                        return Chosen.of(by_schema)
+                return self._make(job, found, schema, said)
 
     def again(self, job: Job, found: Found, failure: str) -> Chosen:
         """Return a new plan in the place of one that failed; `failure`: what went wrong."""

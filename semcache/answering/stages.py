@@ -5,19 +5,22 @@ from collections.abc import Mapping, Sequence
 
 from semcache.cache.found import Found
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.selection import Option
 from semcache.cache.writer import Stored
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded
 from semcache.errors import (
     InvalidInput,
     InvalidPrompt,
+    ModelError,
     NormalizationError,
     NotActionable,
     PlanningError,
     Referred,
 )
 from semcache.planners.model.grounding import Groundings
-from semcache.ports import Normalizer, Planned, Planner, PlanRequest
+from semcache.plans.plan import ExecutionPlan
+from semcache.ports import Normalizer, Planned, Planner, PlanRequest, Selector
 from semcache.prompts.parameter import by_name
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.text import check_prompt
@@ -36,6 +39,7 @@ class Stages:
         normalizers: Sequence[Normalizer],
         planners: Sequence[Planner],
         groundings: Groundings | None,
+        selector: Selector | None = None,
     ) -> None:
         self.cache = cache
         self.catalog = catalog
@@ -44,6 +48,7 @@ class Stages:
         """Who makes plans, in the order in which they are asked."""
         self._normalizers = tuple(normalizers)
         self._groundings = groundings
+        self._selector = selector
 
     def normalize(
         self, prompt: str, *, params: Mapping[str, object] | None = None
@@ -93,6 +98,35 @@ class Stages:
             run=run,
             what_if=what_if,
         )
+
+    def select(
+        self, prompt: str, *, tenant: str, params: Mapping[str, object] | None, writes: bool
+    ) -> Option | None:
+        """Return the cached plan that a model chose for a prompt that missed; None if none.
+
+        `writes`: whether plans that write are offered. A model that cannot answer chooses none.
+        """
+        if self._selector is None or not self.cache.selects(tenant=tenant):
+            return None
+        options = self.cache.options(
+            prompt, tenant=tenant, params=params, grounding=self._grounding(prompt)
+        )
+        if not writes:
+            options = tuple(one for one in options if not self.writing(one.hit.plan))
+        if not options:
+            return None
+        try:
+            chosen = self._selector.select(prompt, [option.shown for option in options])
+        except ModelError as error:
+            said = self.cache.redacted(str(error), prompt=prompt, params=params)
+            log.info("no plan was chosen among those at hand: %s", said)
+            return None
+        return None if chosen is None else options[chosen]
+
+    def writing(self, plan: ExecutionPlan) -> tuple[str, ...]:
+        """Return the operations of a plan that write."""
+        known = (self.catalog.get(name) for name in plan.operations() if name in self.catalog)
+        return tuple(operation.name for operation in known if operation.effect == "write")
 
     def create(
         self,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from semcache.cache.checks import check_right, hit_of
+from semcache.cache.entry import from_record
 from semcache.cache.found import Found, Hit
 from semcache.cache.joining import Joining
 from semcache.cache.labels import Labels
@@ -12,6 +13,9 @@ from semcache.canonical import same
 from semcache.plans.codec import decode
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.template import TemplateText
+
+_INFERRED = frozenset({"semantic", "selected"})
+"""Tiers whose hits say of a prompt what others like it taught: a wrong one is no wrong plan."""
 
 
 class Judging:
@@ -40,10 +44,18 @@ class Judging:
             asked = TemplateText(hit.trace.template, ())
             seen = self._shared.views.current(tenant).entries.get(hit.entry)
             of_its_own = seen is not None and seen.side.template.text == asked.text
-            if hit.tier == "semantic" and not of_its_own:
+            if hit.tier in _INFERRED and not of_its_own:
                 self._vetoes.add(tenant, asked.digest, hit.entry)
+                self._leave(tenant, asked.digest)
             elif self._shared.store.remove(tenant, [hit.entry]):
                 self._shared.trouble.removed(tenant, 1, "feedback")
+
+    def _leave(self, tenant: str, template: str) -> None:
+        """Take back that a prompt joined a plan on somebody's word, by which it hits exactly."""
+        records = self._shared.store.find(tenant, f"template:{template}")
+        joined = [record.id for record in records if from_record(record).planner == "verified"]
+        if joined and self._shared.store.remove(tenant, joined):
+            self._shared.trouble.removed(tenant, len(joined), "feedback")
 
     def audit(self, hit: Hit, plan: Mapping[str, object] | str | ExecutionPlan) -> bool:
         """Compare a hit with the plan that was made all the same; see `PlanCache.audit`."""
@@ -52,13 +64,15 @@ class Judging:
         self._shared.reports.count(tenant, "explored")
         if not agrees:
             self._shared.reports.count(tenant, "explored_wrong")
+        if hit.tier == "selected":
+            self._shared.reports.count(tenant, f"selected:{'right' if agrees else 'wrong'}")
         self.judged(hit, right=agrees, explored=True)
         return agrees
 
     def judged(self, hit: Hit, *, right: bool, explored: bool = False) -> None:
         """Let the risk model know how a hit turned out; nothing is vetoed or removed."""
         check_right(right)
-        if hit_of(hit).tier == "semantic":
+        if hit_of(hit).tier in _INFERRED:
             with self._shared.trouble.guarded(hit.trace.tenant):
                 tenant, prompt = hit.trace.tenant, hit.trace.prompt
                 self._labels.judged(tenant, prompt, hit.entry, right=right, explored=explored)

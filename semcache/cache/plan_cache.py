@@ -20,6 +20,7 @@ from semcache.cache.lookups import Lookups
 from semcache.cache.planning import Planning
 from semcache.cache.removal import Removal
 from semcache.cache.reports import Reports
+from semcache.cache.selection import Option, Selection, trusted
 from semcache.cache.shared import Shared
 from semcache.cache.sliding import Sliding
 from semcache.cache.statistics import Counters, Statistics, statistics
@@ -124,6 +125,7 @@ class PlanCache(Closeable):
             wait_s=settings.flight_wait_s,
         )
         self._judging = Judging(self._shared, self._labels, self._vetoes, joining)
+        self._selection = Selection(self._shared, self._lookups.parts, joining, self._labels)
         memories = (self._counters, self._vetoes, self._labels, self._views)
         self._removal = Removal(self._shared, forget=[memory.forget for memory in memories])
         self._carrying = Carrying(self._shared, self._keeping, self._labels)
@@ -298,6 +300,52 @@ class PlanCache(Closeable):
             run=run,
             what_if=what_if,
         )
+
+    def options(
+        self,
+        prompt: str,
+        *,
+        tenant: str = "default",
+        params: Mapping[str, object] | None = None,
+        schema: PromptSchema | None = None,
+        grounding: str = "",
+    ) -> tuple[Option, ...]:
+        """Return up to five distinct plans near to a prompt that missed, nearest first.
+
+        Each has this prompt's own values and is checked; what keeps them from being served is that
+        nobody knows which is meant. `take` serves the one that somebody chose. Trouble with the
+        store or the embedder: none.
+
+        Raises:
+            InvalidPrompt, InvalidParameter: the prompt or the values cannot be used.
+        """
+        return self._selection.options(
+            prompt, tenant=tenant, params=params, schema=schema, grounding=grounding
+        )
+
+    def take(self, option: Option, *, run: str = "", seconds: float = 0.0) -> Hit:
+        """Serve a plan that was chosen among `options`: a hit of the tier `selected`.
+
+        The prompt joins the plan, so that others like it are found by their words. `seconds`: how
+        long choosing took.
+        """
+        return self._selection.take(option, run=run, seconds=seconds)
+
+    def selects(self, *, tenant: str = "default") -> bool:
+        """Return whether plans may be chosen for the tenant: audits do not speak against it.
+
+        More wrong ones among the chosen plans that were made anew than `max_wrong` (without one: 5
+        %) lets expect end it, by an exact binomial test at 5 %.
+        """
+        with self.guarded(tenant):
+            counts = self._counters.read(tenant)
+            right, wrong = counts["selected:right"], counts["selected:wrong"]
+            return trusted(right, wrong, self.settings.max_wrong)
+        return False
+
+    def count(self, what: str, *, tenant: str = "default", by: int = 1) -> None:
+        """Add to a count of the tenant that `stats` returns in `spent`: `plan:prompt_tokens`."""
+        self._shared.reports.count(tenant, f"spent:{what}", by=by)
 
     def verified(self) -> None:
         """Return once the verifier has seen every candidate that waits for it."""

@@ -33,7 +33,7 @@ def by_meaning(lookup: Lookup) -> Hit | None:
     if not len(lookup.view.index):
         lookup.tiers.append(("semantic", _nothing_near(lookup)))
         return None
-    neighbors = _neighbors(lookup, lookup.asked)
+    neighbors = neighbors_of(lookup, lookup.asked)
     if neighbors is None:
         lookup.tiers.append(("semantic", "the embedder failed"))
         return None
@@ -67,7 +67,7 @@ def by_supposing(lookup: Lookup) -> Hit | None:
     if reading is None:
         return None
     asked = lookup.asked.supposing(reading)
-    neighbors = _neighbors(lookup, asked)
+    neighbors = neighbors_of(lookup, asked)
     if neighbors is None:
         return None
     with lookup.timed("gates"):
@@ -75,7 +75,7 @@ def by_supposing(lookup: Lookup) -> Hit | None:
     return _least_risk(lookup, weighed, asked, neighbors)
 
 
-def _neighbors(lookup: Lookup, asked: Asked) -> Sequence[Neighbor] | None:
+def neighbors_of(lookup: Lookup, asked: Asked) -> Sequence[Neighbor] | None:
     """Return what is near in meaning, nearest first; None if the embedder failed."""
     # Families are told apart by their members, so that risk is weighed over more of them.
     wanted = lookup.parts.neighbors * WIDER

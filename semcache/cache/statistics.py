@@ -37,6 +37,28 @@ class Statistics:
     verified: Mapping[str, int] = field(default_factory=dict)
     """What a verifier said of candidates in doubt → how often."""
 
+    spent: Mapping[str, int] = field(default_factory=dict)
+    """What plans cost that were made (`plan:`) or chosen among cached ones (`select:`), each by
+    `calls`, `prompt_tokens`, `completion_tokens` and `milliseconds`."""
+
+    @property
+    def saved_by_selection(self) -> Mapping[str, float]:
+        """Tokens and seconds that plan selection saved: what planning would have cost, less it.
+
+        Planning as it was on average for this tenant; empty before a plan was made and one chosen.
+        """
+        made, chosen = self.spent.get("plan:calls", 0), self.hits.get("selected", 0)
+        if not made or not chosen:
+            return {}
+        names = ("prompt_tokens", "completion_tokens", "milliseconds")
+        saved = {
+            name: chosen * self.spent.get(f"plan:{name}", 0) / made
+            - self.spent.get(f"select:{name}", 0)
+            for name in names
+        }
+        seconds = saved.pop("milliseconds") / 1000
+        return {**saved, "seconds": seconds}
+
     @property
     def hit_rate(self) -> float:
         """Share of lookups that hit, in [0, 1]; 0 before the first."""
@@ -152,4 +174,5 @@ def statistics(counts: Counter[str], entries: int) -> Statistics:
         explored=counts["explored"],
         explored_wrong=counts["explored_wrong"],
         verified={n[9:]: c for n, c in counts.items() if n.startswith("verified:")},
+        spent={n[6:]: c for n, c in counts.items() if n.startswith("spent:")},
     )

@@ -88,6 +88,9 @@ class Settings:
     """Seconds that one call of the model may take."""
     plan_format: str = "routes"
     """Format of the plans that the model is asked for: `routes`, `tasks` or `program`."""
+    selection: bool = True
+    """Whether the model, if there is one, is asked on a miss which of a few near plans is meant,
+    before it is asked for a new one. It ends for a tenant whose audits speak against it."""
     steps_by_model: bool = False
     """Whether the model is asked to take a goal apart, for operations to be found step by step,
     before it is asked for a whole plan. One call more, and the plan is made of checked parts."""

@@ -14,6 +14,7 @@ from semcache.planners.arguments.operation_index import Indexes
 from semcache.planners.failures import FailureMemory
 from semcache.planners.learned import Learned
 from semcache.planners.model.grounding import Groundings
+from semcache.planners.model.selector import ModelSelector
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask
 from semcache.planners.steps.parting import PARTING
@@ -137,6 +138,11 @@ def open_semcache(
         ),
         groundings=(
             Groundings(groundings, embedder, closed=catalog.closed) if groundings else None
+        ),
+        selector=(
+            ModelSelector(remembering, observer=report, clock=clock, redact=redact)
+            if remembering is not None and settings.selection
+            else None
         ),
         ask=ask,
         # What waits for an answer is a whole run, with all that its prompt has to hide; and so are

@@ -1,0 +1,140 @@
+"""Plan selection: the cached plans that a missed prompt may mean, and the one that was chosen."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import comb
+
+from semcache.cache.entry import Entry
+from semcache.cache.found import Hit
+from semcache.cache.joining import Joining
+from semcache.cache.labels import Labels
+from semcache.cache.looking import Lookup, Parts
+from semcache.cache.semantic_tier import neighbors_of
+from semcache.cache.serving import Refused
+from semcache.cache.shared import Shared
+from semcache.cache.trying import serve
+from semcache.cache.verifying import Grey, said_now
+from semcache.canonical import digest
+from semcache.errors import StoreError
+from semcache.events import Tier
+from semcache.matching.pair import Pair
+from semcache.ports import PlanOption
+from semcache.prompts.schema import PromptSchema
+
+OPTIONS = 5
+"""Plans that are offered at most: the right one is among the five nearest distinct ones for .85 of
+what could be served, among ten for .91 (eleven streams that nothing was fitted to)."""
+NEAR = 0.5
+"""Cosine of template texts under which a plan is not offered: what shares no subject with a prompt
+is not worth the question."""
+TRIED = 32
+"""Neighbors that are bound at most while options are looked for."""
+WRONG = 0.05
+"""Share of chosen plans that may be wrong where no `max_wrong` is set."""
+DOUBT = 0.05
+"""Chance of so many wrong audits, were the bound kept, under which selection ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One plan that a prompt may mean."""
+
+    hit: Hit
+    """What would be served: the plan with this prompt's own values, checked."""
+    shown: PlanOption
+    """What a selector is shown of it."""
+    grey: Grey
+    """What joins the plan if it is chosen."""
+
+
+class Selection:
+    """Offers plans for missed prompts, and takes in which was chosen. Safe from several threads."""
+
+    def __init__(self, shared: Shared, parts: Parts, joining: Joining, labels: Labels) -> None:
+        self._shared = shared
+        self._parts = replace(parts, served=_unnoticed)
+        self._served = parts.served
+        self._joining = joining
+        self._labels = labels
+
+    def options(
+        self,
+        prompt: str,
+        *,
+        tenant: str,
+        params: Mapping[str, object] | None,
+        schema: PromptSchema | None,
+        grounding: str,
+    ) -> tuple[Option, ...]:
+        """Return up to five distinct plans, nearest first; see `PlanCache.options`."""
+        text, given = self._shared.asking.checked(prompt, tenant, params)
+        try:
+            view = self._shared.views.current(tenant)
+            asked = self._shared.asking.read(
+                text, tenant, given, grounding=grounding, view=view, schema=schema
+            )
+            if not len(view.index):
+                return ()
+            lookup = Lookup(self._parts, view, asked, view.change)
+            found: dict[str, Option] = {}
+            for option in self._bindable(lookup):
+                found.setdefault(digest(option.hit.plan.to_dict()), option)
+                if len(found) == OPTIONS:
+                    break
+        except StoreError as error:
+            self._shared.trouble.failed(tenant, "store", error)
+            return ()
+        return tuple(found.values())
+
+    def _bindable(self, lookup: Lookup) -> Iterator[Option]:
+        """Yield what is near and can take the prompt's values, whatever its risk."""
+        asked, entries = lookup.asked, lookup.view.entries
+        side = asked.side()
+        for near in (neighbors_of(lookup, asked) or ())[:TRIED]:
+            seen = entries.known(near.id)
+            if near.similarity < NEAR or seen is None:
+                continue
+            facing = seen.facing(given=bool(asked.given))
+            if not lookup.parts.near(Pair(side, facing, near.similarity))[-1].passed:
+                continue
+            entry = lookup.known(near.id)
+            if entry is None:
+                continue
+            try:
+                passed = serve(
+                    lookup, "semantic", entry, asked, score=near.similarity, entry_id=near.id
+                )
+            except Refused:
+                continue
+            hit = lookup.hit("selected", passed)
+            shown = PlanOption(entry.prompt, hit.plan.to_dict())
+            params = said_now(entry, asked, hit)
+            grey = Grey(asked.text, entry.prompt, hit, params, asked.grounding)
+            yield Option(hit, shown, grey)
+
+    def take(self, option: Option, *, run: str, seconds: float) -> Hit:
+        """Count a plan that was chosen, let its prompt join it, and return its hit."""
+        hit = option.hit
+        tenant = hit.trace.tenant
+        with self._shared.trouble.guarded(tenant):
+            record = self._shared.store.get(tenant, hit.entry)
+            if record is not None and (entry := self._parts.decoded.entry(record)):
+                self._served("selected", hit.entry, entry)
+            self._labels.judged(tenant, option.grey.asked, hit.entry, right=True)
+        self._joining.verified(option.grey)
+        self._shared.reports.looked_up(hit, tenant, run, seconds)
+        return hit
+
+
+def trusted(right: int, wrong: int, bound: float | None) -> bool:
+    """Return whether audits leave open that no more than `bound` of the chosen plans are wrong.
+
+    An exact binomial test: so many wrong ones, or more, must not be less likely than 5 %.
+    """
+    share, count = WRONG if bound is None else bound, right + wrong
+    below = sum(comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(wrong))
+    return 1 - below >= DOUBT
+
+
+def _unnoticed(tier: Tier, known: str, entry: Entry) -> None:
+    """Let an option that was not chosen make no entry live longer."""
