@@ -118,8 +118,8 @@ class Selection:
         tenant = hit.trace.tenant
         with self._shared.trouble.guarded(tenant):
             record = self._shared.store.get(tenant, hit.entry)
-            if record is not None and (entry := self._parts.decoded.entry(record)):
-                self._served("selected", hit.entry, entry)
+            if record is not None:
+                self._served("selected", hit.entry, self._parts.decoded.entry(record))
             self._labels.judged(tenant, option.grey.asked, hit.entry, right=True)
         self._joining.verified(option.grey)
         self._shared.reports.looked_up(hit, tenant, run, seconds)

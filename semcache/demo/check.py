@@ -18,7 +18,7 @@ Row: TypeAlias = Mapping[str, Json]
 CENTS = 0.0051
 """How far two figures may be apart: the operations round sums and averages to cents."""
 
-Way = Literal["template", "schema", "semantic", "planned", "refused", "failed"]
+Way = Literal["template", "schema", "semantic", "selected", "planned", "refused", "failed"]
 """How a prompt fared: the tier that had its plan, planned afresh, refused by every planner, or
 stopped by an error on the way."""
 

@@ -46,7 +46,7 @@ def catalog(calls: list[tuple[str, JsonObject]]) -> Catalog:
     return Catalog([made("tide_tables"), made("moon_phases"), made("book_pilot", "write")])
 
 
-NONE = {"choice": None}
+NONE: JsonObject = {"choice": None}
 SCHEMA = json.dumps({"action": "local", "unexplained": ["2024-05-01", "2024-06-02"]})
 TIDES = "high water at the port of Leith on 2024-05-01"
 AGAIN = "when is high water at the port of Leith on 2024-06-02"
