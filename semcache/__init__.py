@@ -5,6 +5,7 @@ next to nothing and loads no model, index or client.
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,6 +25,24 @@ if TYPE_CHECKING:
     from semcache.sources.functions import catalog_from, operation
 
 __version__ = "0.1.0"
+
+
+def _refuse_namesake(beside: Path) -> None:
+    """Raise where the other product of this import name is installed into the same folder.
+
+    The two overwrite one another's files there; nothing could be trusted to be ours.
+    """
+    # By its file name: asking `importlib.metadata` would cost more than the rest of this import.
+    found = next(beside.glob("semcache-*.dist-info"), None)
+    if found is not None:
+        raise ImportError(
+            f"two products share the import name 'semcache': {found.name!r} lies beside "
+            "'semcache-plans', which this is; uninstall both, then install the one that you want: "
+            "`pip uninstall semcache semcache-plans`, `pip install semcache-plans`"
+        )
+
+
+_refuse_namesake(Path(__file__).parents[1])
 
 _HOMES = {
     "Answer": "semcache.answering.answer",

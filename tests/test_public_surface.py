@@ -1,5 +1,9 @@
 import ast
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,3 +55,24 @@ def test_the_version_is_one_that_packagers_read() -> None:
 
 def test_types_are_published() -> None:
     assert (PACKAGE / "py.typed").exists()
+
+
+def test_the_other_product_of_this_name_beside_it_is_named(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "semcache", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def import_there() -> tuple[int, str]:
+        done = subprocess.run(  # noqa: S603 - our own interpreter
+            [sys.executable, "-c", "import semcache"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stderr
+
+    assert import_there() == (0, "")
+    (tmp_path / "semcache-0.1.0.dist-info").mkdir()
+    status, said = import_there()
+    assert status == 1
+    assert "'semcache-0.1.0.dist-info' lies beside 'semcache-plans'" in said

@@ -217,7 +217,7 @@ class PlanCache(Closeable):
             InvalidSettings: a value is out of range.
             ForeignDirectory, ForeignDatabase, NewerFormat, StoreUnavailable, StoreCorrupt: the
                 directory or database cannot be used; nothing in it was changed.
-            MissingExtra: `database` is given and `semcache[postgres]` is not installed.
+            MissingExtra: `database` is given and `semcache-plans[postgres]` is not installed.
         """
         from semcache.wiring import open_plan_cache  # noqa: PLC0415 - wiring stands right of us
 

@@ -147,7 +147,7 @@ def optional(name: str) -> Any:  # noqa: ANN401 - a module that may not be there
         return import_module(name)
     except ImportError as error:
         raise MissingExtra(
-            f"{name!r} is not installed; `pip install 'semcache[explore]'` brings it"
+            f"{name!r} is not installed; `pip install 'semcache-plans[explore]'` brings it"
         ) from error
 
 

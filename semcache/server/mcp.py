@@ -38,7 +38,7 @@ def server(calls: Calls, *, tenant: str | None = None) -> "Server[Any]":
         import mcp_types as types  # noqa: PLC0415 - an extra
         from mcp.server.lowlevel import Server  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise MissingExtra("the MCP door needs `pip install 'semcache[mcp]'`") from error
+        raise MissingExtra("the MCP door needs `pip install 'semcache-plans[mcp]'`") from error
 
     async def listed(
         _: "ServerRequestContext[Any, Any]", __: "types.PaginatedRequestParams | None"

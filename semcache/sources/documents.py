@@ -149,7 +149,7 @@ def missing(error: ImportError) -> MissingExtra:
     """Return what to tell someone who has not installed what OpenAPI documents need."""
     return MissingExtra(
         f"OpenAPI documents need a package that is not installed ({error.name}); "
-        "install `semcache[openapi]`"
+        "install `semcache-plans[openapi]`"
     )
 
 

@@ -107,10 +107,10 @@ class McpServers(Closeable):
         Raises:
             InvalidSettings: an argument cannot be used.
             SourceUnavailable: a server does not start, or does not speak MCP; none is left running.
-            MissingExtra: `semcache[mcp]` is not installed.
+            MissingExtra: `semcache-plans[mcp]` is not installed.
         """
         if find_spec("mcp") is None:
-            raise MissingExtra("MCP servers need the package `mcp`; install `semcache[mcp]`")
+            raise MissingExtra("MCP servers need the package `mcp`; install `semcache-plans[mcp]`")
         _check(servers, ttl_s, timeout_s)
         stale: set[str] = set()
         connections = {

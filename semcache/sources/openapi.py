@@ -68,7 +68,7 @@ class OpenApiService(Closeable):
                 there, to itself in a circle, or to another document without leave.
             InvalidSettings: an argument cannot be used.
             SourceUnavailable: it cannot be read.
-            MissingExtra: `semcache[openapi]` is not installed.
+            MissingExtra: `semcache-plans[openapi]` is not installed.
         """
         documents = Documents.open(source, remote=remote_references)
         version(documents)

@@ -33,7 +33,8 @@ class Cipher:
             from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise MissingExtra(
-                "encryption needs the package `cryptography`; pip install 'semcache[encryption]'"
+                "encryption needs the package `cryptography`; "
+                "pip install 'semcache-plans[encryption]'"
             ) from error
 
         def derived(purpose: str, size: int) -> bytes:

@@ -70,7 +70,7 @@ class OtelObserver:
             from opentelemetry import metrics, trace  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise MissingExtra(
-                "telemetry needs OpenTelemetry; pip install 'semcache[otel]'"
+                "telemetry needs OpenTelemetry; pip install 'semcache-plans[otel]'"
             ) from error
         self._tracer = trace.get_tracer("semcache", tracer_provider=tracers)
         self._spans: OrderedDict[str, Span] = OrderedDict()

@@ -45,7 +45,7 @@ class PrometheusObserver(Closeable):
             )
         except ImportError as error:
             raise MissingExtra(
-                "Prometheus needs its exporter; pip install 'semcache[otel]'"
+                "Prometheus needs its exporter; pip install 'semcache-plans[otel]'"
             ) from error
         # Of its own: what shares a registry is served by all, and twice where two count the same.
         registry = CollectorRegistry()

@@ -68,7 +68,7 @@ def examine_database(
     `schema`: where in the database it is. Tables are made if there are none.
 
     Raises:
-        MissingExtra: `semcache[postgres]` is not installed.
+        MissingExtra: `semcache-plans[postgres]` is not installed.
     """
     doctor = _Doctor(
         directory=Path(),

@@ -83,7 +83,8 @@ def _database(settings: Settings) -> PlanStore:
         from semcache.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise MissingExtra(
-            f"a cache in PostgreSQL needs {error.name or 'psycopg'!r}; install `semcache[postgres]`"
+            f"a cache in PostgreSQL needs {error.name or 'psycopg'!r}; "
+            "install `semcache-plans[postgres]`"
         ) from error
     return PostgresStore.open(
         settings.database,

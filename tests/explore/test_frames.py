@@ -81,5 +81,5 @@ def test_without_the_extra_the_error_says_what_to_install(
     sampled: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtra, match=r"semcache\[explore\]"):
+    with pytest.raises(MissingExtra, match=r"semcache-plans\[explore\]"):
         frames.lookups(sampled)

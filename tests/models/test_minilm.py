@@ -139,7 +139,7 @@ def test_weights_that_are_no_tensors_are_refused(
 
 def test_missing_weights_name_the_package_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "MINILM_PACKAGE", "no_such_package")
-    with pytest.raises(WeightsUnavailable, match=r"semcache\[demo\]"):
+    with pytest.raises(WeightsUnavailable, match=r"semcache-plans\[demo\]"):
         MiniLMEmbedder().embed(["a"])
 
 
@@ -147,7 +147,7 @@ def test_other_weights_without_their_library_name_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingExtra, match=r"semcache\[sentence-transformers\]"):
+    with pytest.raises(MissingExtra, match=r"semcache-plans\[sentence-transformers\]"):
         SentenceTransformersEmbedder(tmp_path).embed(["a"])
 
 

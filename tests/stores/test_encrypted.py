@@ -221,7 +221,7 @@ def test_both_alphabets_of_base64_spell_the_same_key() -> None:
 
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives", None)
-    with pytest.raises(MissingExtra, match=r"semcache\[encryption\]"):
+    with pytest.raises(MissingExtra, match=r"semcache-plans\[encryption\]"):
         Cipher(KEY)
 
 

@@ -216,5 +216,5 @@ def test_without_the_extra_it_is_named(
 ) -> None:
     for name in ("opentelemetry", "opentelemetry.exporter.prometheus"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtra, match=r"semcache\[otel\]"):
+    with pytest.raises(MissingExtra, match=r"semcache-plans\[otel\]"):
         make()
