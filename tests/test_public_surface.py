@@ -61,7 +61,7 @@ def test_the_other_product_of_this_name_beside_it_is_named(tmp_path: Path) -> No
     shutil.copytree(PACKAGE, tmp_path / "semcache", ignore=shutil.ignore_patterns("__pycache__"))
 
     def import_there() -> tuple[int, str]:
-        done = subprocess.run(  # noqa: S603 - our own interpreter
+        done = subprocess.run(
             [sys.executable, "-c", "import semcache"],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(tmp_path)},
