@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
 from semcache.answering.answer import Answer
+from semcache.cache.corrections import Judgment, Removed
 from semcache.cache.entry import Entry
 from semcache.cache.found import Found, Hit
 from semcache.cache.plan_cache import PlanCache
@@ -139,9 +140,9 @@ class AsyncPlanCache(_Door):
             cost_s=cost_s,
         )
 
-    async def feedback(self, found: Found, *, right: bool) -> None:
+    async def feedback(self, found: Found, *, right: bool) -> Judgment:
         """Take a caller's word on a hit; see `PlanCache.feedback`."""
-        await self._call(self.cache.feedback, found, right=right)
+        return await self._call(self.cache.feedback, found, right=right)
 
     async def audit(self, hit: Hit, plan: Mapping[str, object] | str | ExecutionPlan) -> bool:
         """Take in the plan made for a prompt although it hit; see `PlanCache.audit`."""
@@ -163,7 +164,7 @@ class AsyncPlanCache(_Door):
         tag: str | None = None,
         operation: str | None = None,
         key: str | None = None,
-    ) -> int:
+    ) -> Removed:
         """Remove what is named; see `PlanCache.invalidate`."""
         return await self._call(
             self.cache.invalidate, tenant=tenant, id=id, tag=tag, operation=operation, key=key
@@ -173,7 +174,7 @@ class AsyncPlanCache(_Door):
         """Remove expired entries; see `PlanCache.remove_expired`."""
         return await self._call(self.cache.remove_expired, tenant=tenant)
 
-    async def clear(self, *, tenant: str | None = None) -> int:
+    async def clear(self, *, tenant: str | None = None) -> Removed:
         """Remove everything; see `PlanCache.clear`."""
         return await self._call(self.cache.clear, tenant=tenant)
 

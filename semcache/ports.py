@@ -166,6 +166,26 @@ class Snapshots(Protocol):
         """Forget what is kept under `name`, or all (None); nothing there is fine."""
 
 
+class Journal(Protocol):
+    """Keeps small texts beside a store while that cannot be written. Safe from several threads."""
+
+    def reserve(self) -> None:
+        """See to it that there is room for texts even on a full disk, as far as that can be."""
+
+    def keep(self, name: str, text: str) -> None:
+        """Keep `text` under `name`; it outlives the process when this returns.
+
+        Raises:
+            StoreUnavailable: it cannot be kept here either.
+        """
+
+    def texts(self) -> Mapping[str, str]:
+        """Return the texts that are kept, by name."""
+
+    def drop(self, name: str) -> None:
+        """Forget the text under `name`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """An entry as a store keeps it: opaque JSON text under exact keys, and its vector."""

@@ -125,19 +125,23 @@ class Entry:
             object.__setattr__(self, "_reading", reading)
         return reading
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What it can be invalidated by, as a store keeps it; see `Record.labels`."""
+        labels = [f"tag:{tag}" for tag in self.tags]
+        labels += [f"operation:{name}" for name in self.operations]
+        return (*labels, f"key:{self.key}") if self.schema else tuple(labels)
+
     def record(self, vector: Vector | None, embedder: str) -> Record:
         """Return the entry as a store keeps it."""
         keys = [template_key(self.template, self.fixed_slots)]
-        labels = [f"tag:{tag}" for tag in self.tags]
-        labels += [f"operation:{name}" for name in self.operations]
         if self.schema:
             keys.append(f"schema:{self.schema}")
-            labels.append(f"key:{self.key}")
         return Record(
             tenant=self.tenant,
             id=self.id,
             keys=tuple(keys),
-            labels=tuple(labels),
+            labels=self.labels,
             body=spelled(self.to_json()),
             vector=vector,
             embedder=embedder if vector is not None else "",

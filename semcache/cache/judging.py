@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from semcache.cache.checks import check_right, hit_of
+from semcache.cache.corrections import Correction, Corrections, Judgment
 from semcache.cache.entry import from_record
 from semcache.cache.found import Found, Hit
 from semcache.cache.joining import Joining
 from semcache.cache.labels import Labels
 from semcache.cache.shared import Shared
-from semcache.cache.vetoes import Vetoes
 from semcache.canonical import same
 from semcache.plans.codec import decode
 from semcache.plans.plan import ExecutionPlan
@@ -21,41 +21,51 @@ _INFERRED = frozenset({"semantic", "selected"})
 class Judging:
     """Takes judgments of hits: they count, label the risk, join, veto or remove. Thread-safe."""
 
-    def __init__(self, shared: Shared, labels: Labels, vetoes: Vetoes, joining: Joining) -> None:
+    def __init__(
+        self, shared: Shared, labels: Labels, corrections: Corrections, joining: Joining
+    ) -> None:
         self._shared = shared
         self._labels = labels
-        self._vetoes = vetoes
+        self._corrections = corrections
         self._joining = joining
 
-    def feedback(self, found: Found, *, right: bool) -> None:
+    def feedback(self, found: Found, *, right: bool) -> Judgment:
         """Take a caller's word; see `PlanCache.feedback`."""
         hit = hit_of(found)
         check_right(right)
         self._shared.reports.count(hit.trace.tenant, "right" if right else "wrong")
         self.judged(hit, right=right)
-        if right:
-            self._joining.right(hit)
-        else:
-            self._take_back(hit)
+        if not right:
+            return self._take_back(hit)
+        self._joining.right(hit)
+        return Judgment("counted")
 
-    def _take_back(self, hit: Hit) -> None:
-        tenant = hit.trace.tenant
-        with self._shared.trouble.guarded(tenant):
-            asked = TemplateText(hit.trace.template, ())
-            seen = self._shared.views.current(tenant).entries.get(hit.entry)
-            of_its_own = seen is not None and seen.side.template.text == asked.text
-            if hit.tier in _INFERRED and not of_its_own:
-                self._vetoes.add(tenant, asked.digest, hit.entry)
-                self._leave(tenant, asked.digest)
-            elif self._shared.store.remove(tenant, [hit.entry]):
-                self._shared.trouble.removed(tenant, 1, "feedback")
+    def _take_back(self, hit: Hit) -> Judgment:
+        tenant, entries = hit.trace.tenant, (hit.entry,)
+        asked = TemplateText(hit.trace.template, ())
+        if hit.tier in _INFERRED and not self._of_its_own(hit, asked.text):
+            veto = Correction("veto", tenant, entries, template=asked.digest, why="feedback")
+            made = self._corrections.make(veto)
+            self._leave(tenant, asked.digest)
+            return Judgment("vetoed", made.pending)
+        removed = self._corrections.make(Correction("remove", tenant, entries, why="feedback"))
+        return Judgment("removed", removed.pending)
+
+    def _of_its_own(self, hit: Hit, template: str) -> bool:
+        """Return whether the prompt has the template of the entry itself, as far as can be told."""
+        with self._shared.trouble.guarded(hit.trace.tenant):
+            seen = self._shared.views.current(hit.trace.tenant).entries.get(hit.entry)
+            return seen is not None and seen.side.template.text == template
+        return False
 
     def _leave(self, tenant: str, template: str) -> None:
         """Take back that a prompt joined a plan on somebody's word, by which it hits exactly."""
-        records = self._shared.store.find(tenant, f"template:{template}")
-        joined = [record.id for record in records if from_record(record).planner == "verified"]
-        if joined and self._shared.store.remove(tenant, joined):
-            self._shared.trouble.removed(tenant, len(joined), "feedback")
+        joined: tuple[str, ...] = ()
+        with self._shared.trouble.guarded(tenant):
+            records = self._shared.store.find(tenant, f"template:{template}")
+            joined = tuple(r.id for r in records if from_record(r).planner == "verified")
+        if joined:
+            self._corrections.make(Correction("remove", tenant, joined, why="feedback"))
 
     def audit(self, hit: Hit, plan: Mapping[str, object] | str | ExecutionPlan) -> bool:
         """Compare a hit with the plan that was made all the same; see `PlanCache.audit`."""

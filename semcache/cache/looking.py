@@ -49,6 +49,9 @@ class Parts:
     """What it is of one family without the members that could not be bound."""
     vetoed: Callable[[Asked, str], bool]
     """Whether feedback said that an entry is wrong for a prompt."""
+    hidden: Callable[[str, str, Entry, int], bool]
+    """Whether a correction that waits for the store keeps an entry from being served: told the
+    tenant, the id, the entry and the number of the change that wrote it."""
     failed: Callable[[str, str, Exception], None]
     """Told the tenant, the part and the error when a part fails and is passed over."""
     served: Callable[[Tier, str, Entry], None]
@@ -120,7 +123,7 @@ class Lookup:
             return None
         entry = self.parts.decoded.known(self.asked.tenant, entry_id, seen.change)
         if entry is not None:
-            return self._fresh(entry)
+            return self._fresh(entry_id, entry, seen.change)
         record = self._read(entry_id)
         return None if record is None else self.decode(record)
 
@@ -134,12 +137,14 @@ class Lookup:
     def decode(self, record: Record) -> Entry | None:
         """Return the entry of a record if it may be served now."""
         try:
-            return self._fresh(self.parts.decoded.entry(record))
+            return self._fresh(record.id, self.parts.decoded.entry(record), record.change)
         except StoreCorrupt as error:
             self.parts.failed(self.asked.tenant, "store", error)
             return None
 
-    def _fresh(self, entry: Entry) -> Entry | None:
+    def _fresh(self, entry_id: str, entry: Entry, change: int) -> Entry | None:
+        if self.parts.hidden(self.asked.tenant, entry_id, entry, change):
+            return None
         end = entry.expires_s
         if entry.fades_s is not None and not self.asked.given:
             end = entry.fades_s if end is None else min(end, entry.fades_s)

@@ -5,9 +5,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
+from semcache.cache.asked import Asked
 from semcache.cache.asking import Asking
 from semcache.cache.carrying import Carrying
 from semcache.cache.checks import check_tenant, path_of
+from semcache.cache.corrections import Corrections, Judgment, Removed
 from semcache.cache.decoded import Decoded
 from semcache.cache.entry import Entry
 from semcache.cache.found import Found, Hit
@@ -40,6 +42,7 @@ from semcache.ports import (
     Bounds,
     Clock,
     Embedder,
+    Journal,
     Normalizer,
     Observer,
     PlanStore,
@@ -77,6 +80,7 @@ class PlanCache(Closeable):
         redact: Redact | None = None,
         snapshot_note: str = NOTE,
         verifier: Verifier | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.settings = settings
         self.embedder = embedder
@@ -110,6 +114,15 @@ class PlanCache(Closeable):
         bound = USUAL_WRONG if settings.max_wrong is None else settings.max_wrong
         self._labels = Labels(store, shipped(), max_wrong=bound, gates=risk_gates())
         self._vetoes = Vetoes(store, frozen=settings.frozen)
+        memories = (self._counters, self._vetoes, self._labels, self._views)
+        self._corrections = Corrections(
+            store,
+            self._vetoes,
+            self._trouble,
+            journal=journal,
+            forget=[memory.forget for memory in memories],
+            frozen=settings.frozen,
+        )
         writer = Writer(store, embedder, self._trouble, bounds=_bounds(settings))
         self._sliding = Sliding(self._shared, writer)
         self._decoded = Decoded()
@@ -124,10 +137,9 @@ class PlanCache(Closeable):
             ttl_s=settings.flight_ttl_s,
             wait_s=settings.flight_wait_s,
         )
-        self._judging = Judging(self._shared, self._labels, self._vetoes, joining)
+        self._judging = Judging(self._shared, self._labels, self._corrections, joining)
         self._selection = Selection(self._shared, self._lookups.parts, joining, self._labels)
-        memories = (self._counters, self._vetoes, self._labels, self._views)
-        self._removal = Removal(self._shared, forget=[memory.forget for memory in memories])
+        self._removal = Removal(self._shared, self._corrections)
         self._carrying = Carrying(self._shared, self._keeping, self._labels)
 
     def _parts(self) -> Parts:
@@ -143,12 +155,17 @@ class PlanCache(Closeable):
             normalized=self._shared.asking.schema,
             weigh=self._labels.weigh,
             another=self._labels.another,
-            vetoed=lambda asked, entry: self._vetoes.stands(
-                asked.tenant, asked.plain.digest, entry, change=self._views.change
-            ),
+            vetoed=self._vetoed,
+            hidden=self._corrections.hides,
             failed=self._trouble.failed,
             served=self._sliding.served,
             above=self.settings.threshold if self.settings.max_wrong is None else None,
+        )
+
+    def _vetoed(self, asked: Asked, entry: str) -> bool:
+        tenant, template = asked.tenant, asked.plain.digest
+        return self._corrections.vetoes(tenant, template, entry) or self._vetoes.stands(
+            tenant, template, entry, change=self._views.change
         )
 
     def _verifying_by(self, verifier: Verifier | None, joining: Joining) -> Verifying | None:
@@ -378,6 +395,8 @@ class PlanCache(Closeable):
             InvalidPrompt, InvalidParameter, InvalidPlan, NotActionable, BindingError: what is
                 handed in cannot be stored; nothing was changed.
         """
+        if self._corrections.pending:
+            self._corrections.retry()  # first, or what waits would take this plan for the one meant
         return self._keeping.keep(
             prompt,
             plan,
@@ -406,18 +425,19 @@ class PlanCache(Closeable):
 
     # Feedback and removal ------------------------------------------------------------------
 
-    def feedback(self, found: Found, *, right: bool) -> None:
-        """Take a caller's word that a hit was right or wrong.
+    def feedback(self, found: Found, *, right: bool) -> Judgment:
+        """Take a caller's word that a hit was right or wrong; return what became of it.
 
         The prompt of a right semantic hit joins the plan, so that others like it are found by their
         words; that costs one embedding. A wrong semantic hit is never served to that template
         again. A wrong hit of any other tier, or of the entry's own template, says that the plan
-        itself is wrong: its entry is removed.
+        itself is wrong: its entry is removed. If the store cannot take it now, it holds for this
+        process all the same, is kept beside the store, and is done when the store answers.
 
         Raises:
             InvalidInput: `found` is a miss; there is nothing to judge.
         """
-        self._judging.feedback(found, right=right)
+        return self._judging.feedback(found, right=right)
 
     def audit(self, hit: Hit, plan: Mapping[str, object] | str | ExecutionPlan) -> bool:
         """Take in the plan that was made for a prompt although it hit; return whether it agrees.
@@ -450,10 +470,12 @@ class PlanCache(Closeable):
         tag: str | None = None,
         operation: str | None = None,
         key: str | None = None,
-    ) -> int:
+    ) -> Removed:
         """Remove the tenant's entries with that id, tag, operation or key; return how many.
 
-        `key` is a Prompt Schema Key. Several of them remove what any of them names.
+        `key` is a Prompt Schema Key. Several of them remove what any of them names. If the store
+        cannot take it now, `pending` of the number says so: the entries are not served by this
+        process from now on, and go when the store answers, in a later process if need be.
 
         Raises:
             InvalidInput: nothing is named; `clear` removes all.
@@ -464,8 +486,11 @@ class PlanCache(Closeable):
         """Remove the tenant's expired entries, which are never served anyway; return how many."""
         return self._removal.expired(tenant)
 
-    def clear(self, *, tenant: str | None = None) -> int:
-        """Remove everything of the tenant, or of every tenant (None); return how many entries."""
+    def clear(self, *, tenant: str | None = None) -> Removed:
+        """Remove everything of the tenant, or of every tenant (None); return how many entries.
+
+        If the store cannot do it now, `pending` of the number says so; see `invalidate`.
+        """
         return self._removal.everything(tenant)
 
     # Looking around ------------------------------------------------------------------------
@@ -552,6 +577,8 @@ class PlanCache(Closeable):
         A tenant with many changes leaves a snapshot too, so that it is opened quickly even if this
         process is killed: a service that never closes its cache may call this now and then.
         """
+        if self._corrections.pending:
+            self._corrections.retry()
         with self.guarded(""):
             self._counters.flush()
             self._labels.flush()
@@ -565,6 +592,7 @@ class PlanCache(Closeable):
         if self._verifying is not None:
             self._verifying.close()
         self.flush()
+        self._corrections.close()
         self._store.close()
 
     # Trouble -------------------------------------------------------------------------------

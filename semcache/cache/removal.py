@@ -1,8 +1,7 @@
 """Removal: entries go by what they are called, by age, or all at once."""
 
-from collections.abc import Callable, Sequence
-
 from semcache.cache.checks import check_tenant, check_word
+from semcache.cache.corrections import Correction, Corrections, Removed
 from semcache.cache.shared import Shared
 from semcache.errors import InvalidInput
 
@@ -10,12 +9,11 @@ from semcache.errors import InvalidInput
 class Removal:
     """Removes entries and tells of it. Safe from several threads; trouble removes none."""
 
-    def __init__(self, shared: Shared, *, forget: Sequence[Callable[[str | None], None]]) -> None:
-        """Keep the parts; each `forget` drops what is in memory of a tenant, or of all (None)."""
+    def __init__(self, shared: Shared, corrections: Corrections) -> None:
+        self._corrections = corrections
         self._store = shared.store
         self._clock = shared.clock
         self._trouble = shared.trouble
-        self._forget = tuple(forget)
 
     def named(
         self,
@@ -25,7 +23,7 @@ class Removal:
         tag: str | None,
         operation: str | None,
         key: str | None,
-    ) -> int:
+    ) -> Removed:
         """Remove what any of these names; return how many entries. See `PlanCache.invalidate`."""
         check_tenant(tenant)
         labels = {"tag": tag, "operation": operation, "key": key}
@@ -35,15 +33,8 @@ class Removal:
         for name, value in {**labels, "id": entry}.items():
             if value is not None:
                 check_word(name, value)
-        removed = 0
-        with self._trouble.guarded(tenant):
-            ids = {entry} if entry is not None else set()
-            for label in wanted:
-                ids.update(self._store.labelled(tenant, label))
-            removed = self._store.remove(tenant, sorted(ids))
-            if removed:
-                self._trouble.removed(tenant, removed, "invalidated")
-        return removed
+        ids = () if entry is None else (entry,)
+        return self._corrections.make(Correction("remove", tenant, ids, tuple(wanted)))
 
     def expired(self, tenant: str) -> int:
         """Remove what has expired by now; return how many entries."""
@@ -57,14 +48,8 @@ class Removal:
                 self._trouble.removed(tenant, removed, "expired")
         return removed
 
-    def everything(self, tenant: str | None) -> int:
+    def everything(self, tenant: str | None) -> Removed:
         """Remove and forget everything of the tenant, or of all (None); return how many entries."""
         if tenant is not None:
             check_tenant(tenant)
-        removed = 0
-        with self._trouble.guarded(tenant or ""):
-            removed = self._store.clear(tenant)
-            for forget in self._forget:
-                forget(tenant)
-            self._trouble.removed(tenant or "", removed, "cleared")
-        return removed
+        return self._corrections.make(Correction("clear", tenant, why="cleared"))

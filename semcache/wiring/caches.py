@@ -23,7 +23,13 @@ from semcache.wiring.clock import SystemClock
 from semcache.wiring.models import open_embedder
 from semcache.wiring.parts import check_parts
 from semcache.wiring.reporter import Reporter
-from semcache.wiring.stores import open_snapshots, open_store, searching, snapshot_note
+from semcache.wiring.stores import (
+    open_journal,
+    open_snapshots,
+    open_store,
+    searching,
+    snapshot_note,
+)
 
 RESPONSES = "responses"
 """Folder in the directory of a cache that keeps what models answered."""
@@ -103,6 +109,7 @@ def plan_cache(
         normalizer=RuleNormalizer() if catalog is not None else None,
         redact=redact,
         verifier=verifier,
+        journal=open_journal(settings),
     )
 
 

@@ -9,11 +9,14 @@ from semcache.cache.views import NOTE
 from semcache.errors import InvalidSettings, MissingExtra, SemCacheError
 from semcache.ports import (
     Embedder,
+    Journal,
     PlanStore,
     Snapshots,
     VectorIndex,
 )
 from semcache.settings import Settings
+from semcache.stores.cipher import Cipher
+from semcache.stores.disk.journal import CORRECTIONS, FileJournal
 from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import unlocked
@@ -53,6 +56,14 @@ def open_snapshots(settings: Settings) -> Snapshots | None:
     if settings.directory is None or settings.encryption_key or _searches_there(settings):
         return None
     return SnapshotDirectory(settings.directory / VIEWS)
+
+
+def open_journal(settings: Settings) -> Journal | None:
+    """Return where corrections wait for a store that cannot be written; None: in memory alone."""
+    if settings.directory is None or settings.frozen:
+        return None
+    cipher = Cipher(settings.encryption_key) if settings.encryption_key else None
+    return FileJournal(settings.directory / CORRECTIONS, cipher=cipher)
 
 
 def searching(
