@@ -10,7 +10,8 @@ inserted, dropped or swapped. `mutations.py` says for each kind which plans may 
 stored prompt, `{"stored", "text", "params", "plan"}`, where the plan has `{"$": name}` (inside of
 text `«name»`) for a value, or a probe, `{"id", "class", "text", "right", "values", "needs"}`:
 `right` names the stored plan that the prompt wants with its own `values`; null: none is right. A
-planner would then make a call of the operation `needs`; without that nobody can plan it.
+planner would then make a call of the operation `needs`; without that nobody can plan it. Values
+that follow from the prompt and are no parameters, such as the end of a year, are `constants`.
 
     cold      nothing but the stored prompts is there
     learned   half of each class was asked before, feedback was given on hits, and what missed or
@@ -32,7 +33,7 @@ from typing import Any
 from mutations import mutations, same
 from tqdm import tqdm
 
-from semcache import Hit, Parameter, PlanCache, SemCache, __version__
+from semcache import Hit, Miss, Parameter, PlanCache, SemCache, __version__
 from semcache.canonical import Json
 from semcache.demo import operations, sales
 from semcache.demo.prompts import CASES
@@ -78,6 +79,9 @@ class Score:
     mode: str
     classes: dict[str, Count] = field(default_factory=dict)
     mistakes: list[dict[str, Any]] = field(default_factory=list)
+    """The wrong hits."""
+    losses: list[dict[str, Any]] = field(default_factory=list)
+    """The prompts whose right plan was there and was not served."""
 
     def take(
         self, kind: str, served: Json, *, right: bool, due: bool, about: dict[str, Any]
@@ -87,6 +91,7 @@ class Score:
         count.asked += 1
         if served is None:
             count.lost += due
+            self.losses += [{"class": kind, **about}] * due
         elif right:
             count.right += 1
         else:
@@ -100,10 +105,10 @@ class Score:
         return Count(*(sum(getattr(c, name) for c in counts) for name in Count().__dict__))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts by class and the wrong hits."""
+        """Return the counts by class, the wrong hits and the lost ones."""
         classes = {kind: vars(count) for kind, count in sorted(self.classes.items())}
         return {"mode": self.mode, "classes": classes, "total": vars(self.total),
-                "mistakes": self.mistakes}  # fmt: skip
+                "mistakes": self.mistakes, "losses": self.losses}  # fmt: skip
 
 
 # Generated -----------------------------------------------------------------------------------
@@ -215,24 +220,30 @@ def read_domain(path: Path) -> Domain:
         KeyError, ValueError: a line lacks a field or is not JSON, or a probe names no stored plan.
     """
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    plans = {line["stored"]: line["plan"] for line in lines if "plan" in line}
+    plans = {
+        line["stored"]: (line["plan"], line.get("constants", {}))
+        for line in lines
+        if "plan" in line
+    }
     stored, probes = [], []
     for line in lines:
         if "stored" in line:
             params = [Parameter(p["name"], p["value"], mention=p["text"]) for p in line["params"]]
             values = {p.name: p.value for p in params}
-            plan: Any = filled(plans[line["stored"]], values)
+            made, constants = plans[line["stored"]]
+            plan: Any = filled(made, {**constants, **values})
             stored.append(Row(line["stored"], path.stem, line["text"], tuple(params), plan))
         else:
             probes.append(_probe(line, plans))
     return Domain(path.stem, tuple(stored), tuple(probes))
 
 
-def _probe(line: dict[str, Any], plans: Mapping[str, Json]) -> Probe:
+def _probe(line: dict[str, Any], plans: Mapping[str, tuple[Json, dict[str, Json]]]) -> Probe:
     values = line.get("values", {})
     wanted: Json = None
     if line["right"] is not None:
-        wanted = filled(plans[line["right"]], values)
+        plan, constants = plans[line["right"]]
+        wanted = filled(plan, {**constants, **line.get("constants", {}), **values})
     elif "needs" in line:
         wanted = {"operation": line["needs"], "input": values}
     due = line["right"] is not None
@@ -312,7 +323,8 @@ def ask(
             served = hit.plan.to_dict() if hit else None
             about = {"id": probe.id, "asked": probe.text, "tier": hit.tier if hit else "",
                      "risk": hit.risk if hit else None, "entry": hit.key if hit else "",
-                     "wanted": probe.wanted}  # fmt: skip
+                     "wanted": probe.wanted,
+                     "miss": found.reason if isinstance(found, Miss) else ""}  # fmt: skip
             right = probe.wanted is not None and same(served, probe.wanted)
             score.take(probe.kind, served, right=right, due=probe.due, about=about)
     return score
@@ -365,7 +377,7 @@ def main() -> int:
     bounds = {"nargs": "+", "default": ["default", "0.01"], "metavar": "BOUND"}
     parser.add_argument("--bounds", **bounds, help="values of max_wrong (default 0.01)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, help="also write counts and wrong hits here")
+    parser.add_argument("--json", type=Path, help="also write counts, wrong and lost hits here")
     args = parser.parse_args()
     scores = list(run(args, PlanCache.open().embedder))
     if args.json:
