@@ -205,8 +205,9 @@ class Reply:
     """JSON to send, or the bytes as they are."""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    instead: Literal["", "drop", "hang"] = ""
-    """`drop`: close the connection unanswered. `hang`: answer nothing until the server stops."""
+    instead: Literal["", "drop", "hang", "drip"] = ""
+    """`drop`: close the connection unanswered. `hang`: answer nothing until the server stops.
+    `drip`: send a byte now and then until the server stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +299,11 @@ class OpenAIServer:
         return Reply({"error": {"message": "the test scripted no reply for this"}}, status=400)
 
     def _send(self, handler: BaseHTTPRequestHandler, reply: Reply) -> None:
+        if reply.instead == "drip":
+            handler.send_response(200)
+            while not self.released.wait(0.01):
+                handler.wfile.write(b"X-A: b\r\n")
+                handler.wfile.flush()
         if reply.instead == "hang":
             self.released.wait()
         if reply.instead:

@@ -10,7 +10,7 @@ import semcache
 
 PACKAGE = Path(semcache.__file__).parent
 
-LEAVES = {"errors", "canonical", "contexts"}
+LEAVES = {"errors", "canonical", "contexts", "secrecy"}
 VALUES = LEAVES | {"events", "catalog", "plans"}
 TEXTS = VALUES | {"prompts", "binding"}
 PORTS = TEXTS | {"ports"}
@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "canonical": {"errors"},
     "events": LEAVES,
     "forks": set(),
+    "secrecy": set(),
     "contexts": set(),
     "file_errors": set(),
     "catalog": LEAVES,
@@ -36,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "planners": PORTS | {"runs"},
     "execution": PORTS | {"runs"},
     "stores": PORTS | {"forks"},
-    "models": PORTS,
+    "models": PORTS | {"forks"},
     "sources": PORTS | {"file_errors"},
     "answering": PORTS | {"cache", "planners", "runs"},
     "semcache": PORTS | {"answering", "cache", "planners", "responses", "runs", "settings"},

@@ -1,14 +1,11 @@
 """Chat answers and embeddings from any server that speaks the OpenAI protocol."""
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import numpy as np
 
-from semcache.canonical import Json, JsonObject, dumps, loads
+from semcache.canonical import Json, JsonObject, as_object, dumps, loads, plain
 from semcache.errors import (
     EmbeddingError,
     InvalidJson,
@@ -18,13 +15,12 @@ from semcache.errors import (
     ModelUnavailable,
 )
 from semcache.models.memo import VectorMemo
+from semcache.models.openai_server import OpenAIServer
 from semcache.ports import Completion, Message, Vectors
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import AsyncOpenAI
     from openai.types.chat import ChatCompletionMessageParam
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 
 class OpenAIModel:
@@ -42,7 +38,8 @@ class OpenAIModel:
         base_url: str | None = None,
         timeout_s: float = 60,
         max_retries: int = 3,
-        temperature: float | None = 0,
+        temperature: float | None = None,
+        arguments: Mapping[str, Json] | None = None,
     ) -> None:
         """Keep what is asked for; nothing is imported or connected before the first `complete`.
 
@@ -50,16 +47,19 @@ class OpenAIModel:
             model: Name of the model, as the server knows it.
             api_key: Needed by OpenAI itself; a compatible server may do without.
             base_url: Up to and with `/v1`; None: OpenAI itself.
-            timeout_s: Seconds without a byte of answer before a try is given up.
+            timeout_s: Seconds that one call may take, all its tries together.
             max_retries: Tries after the first.
-            temperature: 0 for the likeliest answer; None for models that take no temperature.
+            temperature: 0 for the likeliest answer; None: not sent, as some models take none.
+            arguments: What else is sent with each request: `{"reasoning_effort": "low"}`.
 
         Raises:
-            InvalidSettings: no model name, `base_url` is no http address, a number out of range.
+            InvalidSettings: no model name, `base_url` is no http address, a number out of range, or
+                an argument that is no JSON or has a place of its own.
         """
         self._model = _named(model)
         self._temperature = temperature
-        self._server = _Server(
+        self._arguments = _sendable(arguments or {})
+        self._server = OpenAIServer(
             api_key=api_key, base_url=base_url, timeout_s=timeout_s, max_retries=max_retries
         )
 
@@ -68,8 +68,9 @@ class OpenAIModel:
 
     @property
     def fingerprint(self) -> str:
-        """Server, model and temperature; equal fingerprints answer alike."""
-        return f"openai/{self._server.address}/{self._model}/temperature={self._temperature}"
+        """Server, model, temperature and arguments; equal fingerprints answer alike."""
+        name = f"openai/{self._server.address}/{self._model}/temperature={self._temperature}"
+        return f"{name}/{dumps(self._arguments)}" if self._arguments else name
 
     def complete(self, messages: Sequence[Message]) -> Completion:
         """Return the model's answer.
@@ -83,11 +84,17 @@ class OpenAIModel:
 
         sent = [_message(message) for message in messages]
         temperature = omit if self._temperature is None else self._temperature
-        with self._server.client() as client:
-            answer = client.chat.completions.with_raw_response.create(
-                model=self._model, messages=sent, temperature=temperature
+
+        async def asked(client: "AsyncOpenAI") -> str:
+            answer = await client.chat.completions.with_raw_response.create(
+                model=self._model,
+                messages=sent,
+                temperature=temperature,
+                extra_body=self._arguments or None,
             )
-        return _completion(_object(answer.text, self), self)
+            return answer.text
+
+        return _completion(_object(self._server.ask(asked), self), self)
 
     def close(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -119,7 +126,7 @@ class OpenAIEmbedder:
             api_key: Needed by OpenAI itself; a compatible server may do without.
             base_url: Up to and with `/v1`; None: OpenAI itself.
             dimensions: Length to shorten vectors to, for models that can; None: as they are.
-            timeout_s: Seconds without a byte of answer before a try is given up.
+            timeout_s: Seconds that one request may take, all its tries together.
             max_retries: Tries after the first.
             memo: How many texts keep their vector; 0 switches the memo off.
             batch_size: Texts in one request; OpenAI takes at most 2048.
@@ -135,7 +142,7 @@ class OpenAIEmbedder:
         self._dimensions = dimensions
         self._batch_size = batch_size
         self._memo = VectorMemo(memo)
-        self._server = _Server(
+        self._server = OpenAIServer(
             api_key=api_key, base_url=base_url, timeout_s=timeout_s, max_retries=max_retries
         )
 
@@ -178,105 +185,17 @@ class OpenAIEmbedder:
     def _request(self, texts: list[str]) -> Vectors:
         from openai import omit  # noqa: PLC0415 - takes half a second
 
-        with self._server.client() as client:
-            answer = client.embeddings.with_raw_response.create(
+        async def asked(client: "AsyncOpenAI") -> str:
+            answer = await client.embeddings.with_raw_response.create(
                 model=self._model,
                 input=texts,
                 dimensions=omit if self._dimensions is None else self._dimensions,
                 # The client's default, base64, is not understood by every compatible server.
                 encoding_format="float",
             )
-        return _vectors(_object(answer.text, self), len(texts), self)
+            return answer.text
 
-
-class _Server:
-    """Where requests go: the `openai` client, made at the first use, and its errors as ours."""
-
-    def __init__(
-        self, *, api_key: str | None, base_url: str | None, timeout_s: float, max_retries: int
-    ) -> None:
-        if timeout_s <= 0 or max_retries < 0:
-            raise InvalidSettings(
-                f"timeout_s is {timeout_s!r} and max_retries is {max_retries!r}; "
-                "expected more than 0 and at least 0"
-            )
-        self._base_url = base_url or DEFAULT_BASE_URL
-        self.address = _address(self._base_url)
-        self._api_key = api_key
-        self._key_needed = not base_url
-        self._timeout_s = timeout_s
-        self._max_retries = max_retries
-        self._lock = threading.Lock()
-        self._client: OpenAI | None = None
-
-    @contextmanager
-    def client(self) -> Iterator["OpenAI"]:
-        """Lend the client; its errors leave as `ModelUnavailable` or `ModelRejected`."""
-        import openai  # noqa: PLC0415 - takes half a second
-
-        client = self._connected(openai.OpenAI)
-        try:
-            yield client
-        except openai.OpenAIError as error:
-            # The words come from the server, which may repeat what it was sent.
-            text = self._redacted(str(error))
-            cause = error if text == str(error) else None
-            status, code = _told(error)
-            raise _kind(error)(f"{self.address!r}: {text}", status=status, code=code) from cause
-
-    def close(self) -> None:
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
-
-    def _connected(self, make: "Callable[..., OpenAI]") -> "OpenAI":
-        if self._key_needed and not self._api_key:
-            raise ModelRejected(
-                f"there is no API key for {self.address!r}; expected `api_key`, "
-                "or the `base_url` of a compatible server"
-            )
-        with self._lock:
-            if self._client is None:
-                # Both are always given, for the client would look for them in the environment.
-                self._client = make(
-                    api_key=self._api_key or "none",
-                    base_url=self._base_url,
-                    timeout=self._timeout_s,
-                    max_retries=self._max_retries,
-                )
-            return self._client
-
-    def _redacted(self, text: str) -> str:
-        return text.replace(self._api_key, "<api key>") if self._api_key else text
-
-
-def _kind(error: Exception) -> type[ModelError]:
-    """Return what an error of the client is to us: whether another try may work."""
-    import openai  # noqa: PLC0415 - loaded by whoever raised
-
-    match error:
-        case openai.RateLimitError(code="insufficient_quota"):
-            return ModelRejected
-        case openai.APIConnectionError() | openai.RateLimitError() | openai.InternalServerError():
-            return ModelUnavailable
-        case openai.ConflictError() | openai.APIStatusError(status_code=408):
-            return ModelUnavailable
-        case openai.APIResponseValidationError():
-            return ModelUnavailable
-        case _:
-            return ModelRejected
-
-
-def _told(error: Exception) -> tuple[int | None, str]:
-    """Return the status and code that the server gave, or that the client saw."""
-    import openai  # noqa: PLC0415 - loaded by whoever raised
-
-    if isinstance(error, openai.APITimeoutError):
-        return None, "timeout"
-    status = error.status_code if isinstance(error, openai.APIStatusError) else None
-    code = error.code if isinstance(error, openai.APIError) else None
-    return status, str(code or "")
+        return _vectors(_object(self._server.ask(asked), self), len(texts), self)
 
 
 def _message(message: Message) -> "ChatCompletionMessageParam":
@@ -359,21 +278,23 @@ def _unexpected(answer: Json, asked: object) -> ModelUnavailable:
     )
 
 
+OWN_ARGUMENTS = frozenset({"messages", "model", "stream", "temperature"})
+"""What a request says anyway."""
+
+
+def _sendable(arguments: Mapping[str, Json]) -> JsonObject:
+    own = sorted(OWN_ARGUMENTS & arguments.keys())
+    if own:
+        raise InvalidSettings(f"the arguments for the model hold {own[0]!r}; expected others")
+    try:
+        return as_object(plain(dict(arguments), what="the arguments for the model"))
+    except InvalidJson as error:
+        raise InvalidSettings(f"{error}; expected a JSON object") from error
+
+
 def _named(model: str) -> str:
     if not model.strip():
         raise InvalidSettings(
             f"the model is named {model!r}; expected a name that the server knows"
         )
     return model
-
-
-def _address(base_url: str) -> str:
-    """Return scheme, host and path: what names the server and holds no secret."""
-    parts = urlsplit(base_url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InvalidSettings(
-            f"base_url has scheme {parts.scheme!r} and host {parts.hostname!r}; "
-            "expected an address such as 'http://localhost:8000/v1'"
-        )
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"

@@ -10,9 +10,8 @@ from typing import Any, Final
 from semcache.canonical import MAX_DEPTH, Json, JsonObject
 from semcache.events import Event
 from semcache.prompts.redaction import Redact, checked
+from semcache.secrecy import HIDDEN, without_known
 
-HIDDEN: Final = "<redacted>"
-"""What stands in the place of a secret."""
 MAX_CHARS: Final = 2000
 """Characters of the texts of one value that are kept, all of them together."""
 
@@ -45,8 +44,8 @@ _SECRETS = re.compile(
 
 
 def hidden(text: str) -> str:
-    """Return `text` with whatever looks like a secret replaced by `<redacted>`."""
-    return text if len(text) < SHORTEST else _SECRETS.sub(HIDDEN, text)
+    """Return `text` with `<redacted>` for what looks like a secret, and for those we were given."""
+    return text if len(text) < SHORTEST else _SECRETS.sub(HIDDEN, without_known(text))
 
 
 @lru_cache(maxsize=4096)  # the same few names come with every call

@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from semcache.errors import InvalidSettings
-from semcache.settings.tables import check_domains, check_translations
+from semcache.settings.tables import check_arguments, check_domains, check_translations
 
 _RANGES: dict[str, tuple[float, float]] = {
     "threshold": (-1, 1),
@@ -32,6 +32,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "embedder_threads": (1, 256),
     "model_timeout_s": (0.001, 3600),
     "model_retries": (0, 20),
+    "temperature": (0, 2),
     "model_operations": (1, 10_000),
     "response_entries": (1, 10**9),
     "response_bytes": (1, 2**40),
@@ -151,6 +152,7 @@ _OTHERWISE: dict[str, Callable[[Any], object]] = {
     "directory": _check_directory,
     "domains": check_domains,
     "max_wrong": _check_share,
+    "model_arguments": check_arguments,
     "timezone": zone_of,
     "translations": check_translations,
 }

@@ -10,7 +10,7 @@ from typing import Any
 from semcache.errors import InvalidSettings
 from semcache.file_errors import unreadable
 from semcache.settings.checks import kinds_of, shown
-from semcache.settings.tables import read_domains, read_translations
+from semcache.settings.tables import read_arguments, read_domains, read_translations
 
 PREFIX = "SEMCACHE_"
 """What the name of a setting has before it in the environment."""
@@ -110,6 +110,7 @@ def _str(value: object) -> str | None:
 
 _TABLES: dict[str, Callable[[object], object]] = {
     "domains": read_domains,
+    "model_arguments": read_arguments,
     "translations": read_translations,
 }
 _READ: dict[type, Callable[[object], object]] = {

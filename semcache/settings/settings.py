@@ -6,6 +6,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Self
 
+from semcache.canonical import Json
 from semcache.settings.checks import check, zone_of
 from semcache.settings.reading import from_environ, from_file, typed
 from semcache.settings.tables import Translations
@@ -85,7 +86,12 @@ class Settings:
     api_key: str = field(default="", repr=False)
     """Key for the model; read from `OPENAI_API_KEY` too. Never shown."""
     model_timeout_s: float = 60.0
-    """Seconds that one call of the model may take."""
+    """Seconds that one call of the model may take, all its tries together."""
+    temperature: float | None = None
+    """Temperature in [0, 2] that the model is asked with; None: not sent, as some take none."""
+    model_arguments: Mapping[str, Json] = field(default_factory=dict)
+    """What else is sent with each call of the model, as `[model_arguments]` of the file or as JSON
+    has it: `reasoning_effort = "low"`."""
     plan_format: str = "routes"
     """Format of the plans that the model is asked for: `routes`, `tasks` or `program`."""
     selection: bool = True

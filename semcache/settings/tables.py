@@ -5,7 +5,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from semcache.errors import InvalidSettings
+from semcache.canonical import Json, plain
+from semcache.errors import InvalidJson, InvalidSettings
 
 Translations = Mapping[str, Mapping[str, str | int | float | bool]]
 """Name of a parameter, or slot type → words of prompts → the value that plans have for them."""
@@ -19,6 +20,29 @@ def read_domains(value: object) -> Mapping[str, tuple[str, ...]] | None:
     found = {str(name): _words(words) for name, words in table.items()}
     told = {name: words for name, words in found.items() if words is not None}
     return told if len(told) == len(found) else None
+
+
+def read_arguments(value: object) -> Mapping[str, Json] | None:
+    """Return the arguments of a table or its JSON; None if `value` is neither."""
+    table = _table(value)
+    return None if table is None else dict(table)
+
+
+def check_arguments(table: object) -> None:
+    """Refuse what is no JSON object.
+
+    Raises:
+        InvalidSettings: it is none.
+    """
+    try:
+        if isinstance(plain(table, what="model_arguments"), dict):
+            return
+    except InvalidJson:
+        pass
+    raise InvalidSettings(
+        f"model_arguments is {table!r}; expected a JSON object such as "
+        '{"reasoning_effort": "low"}'
+    )
 
 
 def read_translations(value: object) -> Translations | None:

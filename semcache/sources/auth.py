@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from semcache.errors import InvalidSettings
+from semcache.secrecy import remember
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Auth:
                     f"the credential {name!r} is empty or holds a line break or control character; "
                     "expected printable text, without the white space around it"
                 )
+        remember(*self.headers.values(), *self.query.values())
 
     @classmethod
     def bearer(cls, token: str) -> "Auth":

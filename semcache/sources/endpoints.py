@@ -2,8 +2,8 @@
 
 import logging
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from semcache.canonical import Json, JsonObject, as_object
@@ -157,10 +157,29 @@ class Endpoints:
             found.setdefault(("path", name), ({"schema": {"type": "string"}}, node.base))
         kept = {key: one for key, one in found.items() if not self._is_own(*key)}
         names = [name for _, name in kept]
-        return [
+        made = [
             _parameter(where, name, *one, alone=names.count(name) == 1)
             for (where, name), one in kept.items()
         ]
+        return [replace(one, argument=self._bounded(one, kept)) for one in made]
+
+    def _bounded(self, parameter: _Parameter, kept: Collection[tuple[str, str]]) -> Argument:
+        """Return the argument, whose value may be no other argument and no credential."""
+        located = self._documents.follow(parameter.schema, parameter.base)
+        schema = as_object(located.value)
+        properties = as_object(schema.get("properties"))
+        described = properties and not schema.get("additionalProperties")
+        argument = parameter.argument
+        taken = {name.lower() for where, name in {*kept, *self._secrets} if where == argument.where}
+        return replace(
+            argument,
+            members=frozenset(properties) if described else None,
+            # A member may have the name of its own parameter, as the style `form` spells it.
+            taken=frozenset(
+                taken - {name.lower() for name in properties}
+                | ({name for where, name in self._secrets if where == argument.where})
+            ),
+        )
 
     def _is_own(self, where: str, name: str) -> bool:
         lower = name.lower()

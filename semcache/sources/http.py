@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from semcache.canonical import loads
 from semcache.errors import InvalidJson, OutputTooLarge, SourceRejected, SourceUnavailable
+from semcache.secrecy import without
 from semcache.sources.auth import Auth, Credentials, current
 from semcache.sources.documents import missing
 
@@ -207,9 +208,7 @@ class _Answer:
 
     def _excerpt(self, text: str) -> str:
         """Return the beginning of an error's body; some services echo what they were sent."""
-        for secret in (*self.auth.headers.values(), *self.auth.query.values()):
-            for part in {secret, secret.rpartition(" ")[2]}:
-                text = text.replace(part, "***")
+        text = without(text, *self.auth.headers.values(), *self.auth.query.values())
         return " ".join(text.split())[:MAX_EXCERPT]
 
     def _read(self, limit: int) -> tuple[bytes, bool]:

@@ -1,10 +1,12 @@
 """How values are spelled in a request, by the styles of OpenAPI."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
 from semcache.canonical import Json, JsonObject, dumps
+from semcache.errors import OperationRefused
 
 Where = Literal["path", "query", "header", "cookie"]
 Pairs = list[tuple[str, str]]
@@ -26,6 +28,10 @@ class Argument:
     """Whether each item of a list has a pair of its own."""
     as_json: bool = False
     """Whether the value is spelled as JSON, whatever it is."""
+    members: frozenset[str] | None = None
+    """Members that an object here may have; None: any."""
+    taken: frozenset[str] = frozenset()
+    """Names on the wire that its members may not have: they are of others."""
 
 
 def pairs(argument: Argument, value: Json) -> Pairs:
@@ -44,15 +50,43 @@ def _list_pairs(argument: Argument, value: list[Json]) -> Pairs:
     if argument.explode and argument.style == "form":
         return [(argument.name, _text(item)) for item in value]
     separator = {"spaceDelimited": " ", "pipeDelimited": "|"}.get(argument.style, ",")
-    return [(argument.name, separator.join(map(_text, value)))]
+    return [(argument.name, _joined(argument, map(_text, value), separator))]
 
 
 def _object_pairs(argument: Argument, value: JsonObject) -> Pairs:
+    for key in value:
+        _check_member(argument, key)
     if argument.style == "deepObject":
         return [(f"{argument.name}[{key}]", _text(item)) for key, item in value.items()]
     if argument.explode:
         return [(key, _text(item)) for key, item in value.items()]
-    return [(argument.name, ",".join(f"{k},{_text(v)}" for k, v in value.items()))]
+    said = (text for key, item in value.items() for text in (key, _text(item)))
+    return [(argument.name, _joined(argument, said, ","))]
+
+
+def _check_member(argument: Argument, key: str) -> None:
+    """Refuse a member that would be a parameter of its own: a value says no more than itself."""
+    foreign = argument.members is not None and key not in argument.members
+    spread = argument.explode and argument.style != "deepObject"
+    nested = argument.style == "deepObject" and not {"[", "]"}.isdisjoint(key)
+    if foreign or nested or (spread and key.lower() in argument.taken):
+        known = "" if argument.members is None else f": {', '.join(sorted(argument.members))}"
+        raise OperationRefused(
+            f"{argument.input!r} has a member {key!r}, which would be sent as a parameter of its "
+            f"own; expected those that the operation describes{known}"
+        )
+
+
+def _joined(argument: Argument, texts: Iterable[str], separator: str) -> str:
+    """Return texts as one; none may hold what parts them, or it would be read as several."""
+    said = list(texts)
+    for text in said:
+        if separator in text:
+            raise OperationRefused(
+                f"{argument.input!r} holds {text[:80]!r}; {separator!r} parts values there and has "
+                "no other spelling"
+            )
+    return separator.join(said)
 
 
 def simple(argument: Argument, value: Json) -> str:
@@ -60,10 +94,11 @@ def simple(argument: Argument, value: Json) -> str:
     if argument.as_json:
         return dumps(value)
     if isinstance(value, list):
-        return ",".join(map(_text, value))
+        return _joined(argument, map(_text, value), ",")
     if isinstance(value, dict):
-        between = "=" if argument.explode else ","
-        return ",".join(f"{key}{between}{_text(item)}" for key, item in value.items())
+        if argument.explode:
+            return _joined(argument, (f"{key}={_text(item)}" for key, item in value.items()), ",")
+        return _joined(argument, (t for k, v in value.items() for t in (k, _text(v))), ",")
     return "" if value is None else _text(value)
 
 

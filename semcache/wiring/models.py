@@ -27,6 +27,8 @@ def open_model(settings: Settings) -> Model | None:
         base_url=settings.base_url or None,
         timeout_s=settings.model_timeout_s,
         max_retries=settings.model_retries,
+        temperature=settings.temperature,
+        arguments=settings.model_arguments,
     )
 
 

@@ -1,3 +1,4 @@
+import math
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -8,6 +9,8 @@ import pytest
 from semcache.errors import EmbeddingError, InvalidSettings, ModelRejected, ModelUnavailable
 from semcache.models.openai import OpenAIEmbedder, OpenAIModel
 from semcache.ports import Completion, Message
+from semcache.settings import Settings
+from semcache.wiring.models import open_model
 
 if TYPE_CHECKING:
     from tests.conftest import OpenAIServer, Reply
@@ -42,16 +45,27 @@ def test_a_model_answers_with_its_text_its_name_and_its_tokens(
     assert request.path == "/v1/chat/completions"
     assert request.messages == ["You plan.", "sales in 2024"]
     assert request.body["model"] == "gpt-x"
-    assert request.body["temperature"] == 0
+    assert request.body.keys() == {"model", "messages"}
     assert request.headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_a_model_without_temperature_is_asked_without_one(openai_server: "OpenAIServer") -> None:
-    model = OpenAIModel("o", base_url=openai_server.base_url, temperature=None)
+def test_temperature_and_arguments_are_sent_where_they_are_set(
+    openai_server: "OpenAIServer",
+) -> None:
+    settings = Settings.load(
+        model="o",
+        base_url=openai_server.base_url,
+        environ={
+            "SEMCACHE_TEMPERATURE": "0.5",
+            "SEMCACHE_MODEL_ARGUMENTS": '{"reasoning_effort": "low"}',
+        },
+    )
+    model = open_model(settings)
+    assert model is not None
     openai_server.says("a plan")
     model.complete([*ASK, Message("assistant", "no")])
-    assert "temperature" not in openai_server.requests[0].body
-    model.close()
+    body = openai_server.requests[0].body
+    assert (body["temperature"], body["reasoning_effort"]) == (0.5, "low")
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
@@ -71,7 +85,11 @@ def test_the_delay_that_a_server_asks_for_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr("time.sleep", slept.append)
+
+    async def sleep(delay: float) -> None:
+        slept.append(delay)
+
+    monkeypatch.setattr("anyio.sleep", sleep)
     openai_server.replies(reply({}, status=429, headers={"Retry-After": "7"}))
     openai_server.says("a plan")
     model.complete(ASK)
@@ -105,6 +123,27 @@ def test_a_server_that_hangs_is_unavailable(
     model = OpenAIModel("m", base_url=openai_server.base_url, timeout_s=0.05, max_retries=0)
     openai_server.replies(reply(instead="hang"))
     with pytest.raises(ModelUnavailable, match="timed out"):
+        model.complete(ASK)
+    model.close()
+
+
+def test_an_answer_that_drips_ends_at_the_deadline_of_the_call(
+    openai_server: "OpenAIServer", reply: "type[Reply]"
+) -> None:
+    model = OpenAIModel("m", base_url=openai_server.base_url, timeout_s=0.3)
+    openai_server.replies(reply({}, instead="drip"))
+    with pytest.raises(ModelUnavailable, match="timed out: no whole answer") as caught:
+        model.complete(ASK)
+    assert caught.value.code == "timeout"
+    model.close()
+
+
+def test_tries_share_the_time_of_the_call(
+    openai_server: "OpenAIServer", reply: "type[Reply]"
+) -> None:
+    model = OpenAIModel("m", base_url=openai_server.base_url, timeout_s=0.3)
+    openai_server.replies(*[reply({}, status=503, headers={"Retry-After": "60"})] * 4)
+    with pytest.raises(ModelUnavailable, match="timed out: no whole answer"):
         model.complete(ASK)
     model.close()
 
@@ -191,7 +230,7 @@ def test_the_key_is_neither_shown_nor_repeated_by_errors(
     for shown in (repr(model), model.fingerprint, repr(with_password), with_password.fingerprint):
         assert not any(secret in shown for secret in (KEY, "pass", "token"))
     openai_server.replies(reply({"error": {"message": f"bad key {KEY}"}}, status=401))
-    with pytest.raises(ModelRejected, match="bad key <api key>") as caught:
+    with pytest.raises(ModelRejected, match="bad key <redacted>") as caught:
         model.complete(ASK)
     assert KEY not in repr(caught.value)
     assert caught.value.__cause__ is None
@@ -221,6 +260,8 @@ def test_the_environment_does_not_redirect_a_model(
         lambda: OpenAIModel("m", base_url="file:///etc/passwd"),
         lambda: OpenAIModel("m", timeout_s=0),
         lambda: OpenAIModel("m", max_retries=-1),
+        lambda: OpenAIModel("m", arguments={"model": "n"}),
+        lambda: OpenAIModel("m", arguments={"x": math.nan}),
         lambda: OpenAIEmbedder(batch_size=0),
         lambda: OpenAIEmbedder(memo=-1),
     ],
@@ -235,11 +276,12 @@ def test_models_that_may_answer_differently_have_different_fingerprints() -> Non
         OpenAIModel("a").fingerprint,
         OpenAIModel("b").fingerprint,
         OpenAIModel("a", temperature=1).fingerprint,
+        OpenAIModel("a", arguments={"seed": 1}).fingerprint,
         OpenAIModel("a", base_url="http://localhost:8000/v1").fingerprint,
         OpenAIEmbedder("a").fingerprint,
         OpenAIEmbedder("a", dimensions=8).fingerprint,
     }
-    assert len(names) == 6
+    assert len(names) == 7
 
 
 def test_eight_threads_share_a_model(openai_server: "OpenAIServer", model: OpenAIModel) -> None:

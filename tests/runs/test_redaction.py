@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.canonical import dumps
-from semcache.runs.redaction import HIDDEN, hidden, is_secret_name, kept
+from semcache.runs.redaction import hidden, is_secret_name, kept
+from semcache.secrecy import HIDDEN
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ import json
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, quote, unquote
 
 import pytest
 from hypothesis import given, settings
@@ -138,6 +139,36 @@ def test_a_query_parameter_is_spelled_in_its_style(
     with OpenApiService.open(described({"/": get(parameter("q", **spelled))})) as service:
         call(service.catalog, "ask", q=value)
     assert echo.seen[0].query == query
+
+
+FILTER: JsonObject = {"type": "object", "properties": {"state": {}, "city": {}}}
+
+
+@pytest.mark.parametrize(
+    ("spelled", "value"),
+    [
+        ({"schema": {}}, {"tenant": "b"}),
+        ({"schema": {}}, {"TENANT": "b"}),
+        ({"schema": {}}, {"token": "b"}),
+        ({"schema": FILTER}, {"state": "open", "admin": True}),
+        ({"schema": FILTER, "style": "deepObject"}, {"admin": True}),
+        ({"schema": {}, "style": "deepObject"}, {"a][b": 1}),
+        ({"schema": {}, "explode": False}, {"a": "1,admin,true"}),
+        ({"schema": {}, "explode": False}, ["1,2"]),
+        ({"schema": {}, "style": "pipeDelimited", "explode": False}, ["1|2"]),
+    ],
+)
+def test_a_value_says_nothing_in_the_name_of_another_parameter(
+    echo: Echo, described: Describe, spelled: JsonObject, value: Json
+) -> None:
+    path = get(parameter("q", **spelled), parameter("tenant"))
+    auth = Auth.parameter("token", KEY)
+    with (
+        OpenApiService.open(described({"/": path}), auth=auth) as service,
+        pytest.raises(OperationRefused, match="'q'"),
+    ):
+        call(service.catalog, "ask", q=value, tenant="a")
+    assert echo.seen == []
 
 
 def test_parameters_travel_in_path_header_and_cookie(echo: Echo, described: Describe) -> None:
@@ -397,16 +428,37 @@ def test_a_parameter_that_carries_credentials_is_no_input(described: Describe) -
         assert service.catalog.get("ask").input_schema["properties"] == {"q": {}}
 
 
+@pytest.mark.parametrize("spelled", [str, quote, lambda key: json.dumps(key)[1:-1]])
+@pytest.mark.parametrize("auth", [Auth.bearer, partial(Auth.header, "X-Our-Own")])
 def test_an_error_that_echoes_a_credential_is_told_without_it(
-    echo: Echo, described: Describe
+    echo: Echo, described: Describe, auth: Callable[[str], Auth], spelled: Callable[[str], str]
 ) -> None:
-    echo.status, echo.body = 403, f"bad token {KEY}".encode()
+    key = 'k?e+y&"x" of ours'
+    echo.status, echo.body = 403, f"bad token {spelled(key)}".encode()
     with (
-        OpenApiService.open(described({"/": get()}), auth=Auth.bearer(KEY)) as service,
+        OpenApiService.open(described({"/": get()}), auth=auth(key)) as service,
         pytest.raises(SourceRejected) as caught,
     ):
         call(service.catalog, "ask")
-    assert caught.value.excerpt == "bad token ***"
+    assert caught.value.excerpt == "bad token <redacted>"
+
+
+def test_a_run_tree_keeps_no_credential_that_an_answer_echoes(
+    echo: Echo, described: Describe
+) -> None:
+    key = "a key in a header of its own"
+    echo.body = json.dumps({"headers": {"X-Our-Own": key}}).encode()
+    auth = Auth.header("X-Our-Own", key)
+    with (
+        OpenApiService.open(described({"/": get()}), auth=auth) as service,
+        SemCache.open(catalog=service.catalog, embedder=HashEmbedder()) as semcache,
+    ):
+        answer = semcache.run("ask")
+        run = semcache.runs.latest()
+        assert run is not None
+        assert "X-Our-Own" in json.dumps(run.to_dict())
+        assert key not in json.dumps(run.to_dict())
+        assert key in json.dumps(answer.value)
 
 
 @pytest.mark.parametrize("address", ["https://me:secret@host", "ftp://host", "host", "http://"])

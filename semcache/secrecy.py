@@ -1,0 +1,107 @@
+"""Secrets that this process was given, and texts without them, however they are spelled there.
+
+A service that refuses a request may quote it: URL-encoded, as base64, inside JSON. What was given
+as a credential is cut out of errors, run trees and traces in all of these spellings.
+"""
+
+import json
+import re
+import threading
+from base64 import b64decode, b64encode, urlsafe_b64encode
+from binascii import Error as NotBase64
+from collections import OrderedDict
+from collections.abc import Iterable
+from html import escape
+from urllib.parse import quote, quote_plus
+
+HIDDEN = "<redacted>"
+"""What stands in the place of a secret."""
+SHORTEST = 6
+"""Characters of the shortest secret that is looked for everywhere: shorter ones stand in words."""
+REMEMBERED = 1_000
+"""Secrets that are remembered, those given longest ago first forgotten: tokens are renewed."""
+
+
+def spellings(secret: str) -> frozenset[str]:
+    """Return the ways in which a service may write `secret` back."""
+    found = {secret, escape(secret)}
+    for text in (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
+        found |= {text, text.replace("/", "\\/")}
+    for text in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        found |= {text, re.sub(r"%[0-9A-F]{2}", lambda code: code.group().lower(), text)}
+    data = secret.encode("utf-8", "surrogatepass")
+    found |= {data.hex(), data.hex().upper()}
+    # Inside a longer text it may begin at any of the three bytes that four letters stand for; the
+    # letters at its edges are made of its neighbors' bits too, and left out.
+    for before in range(3):
+        first = (0, 2, 3)[before]
+        length = (before + len(data)) * 8 // 6
+        for encode in (b64encode, urlsafe_b64encode):
+            found.add(encode(bytes(before) + data).decode("ascii")[first:length])
+    return frozenset(text for text in found if len(text) >= min(SHORTEST, len(secret)))
+
+
+def parts(value: str) -> set[str]:
+    """Return what of a credential is secret: all of it, and what follows its scheme.
+
+    The scheme is the first word: `Bearer`, `Basic`, `Token`. Of `Basic` the password is, too.
+    """
+    said = value.partition(" ")[2]
+    found = {value, said}
+    try:
+        _, _, password = b64decode(said or value, validate=True).decode().partition(":")
+        found.add(password)
+    except (NotBase64, UnicodeDecodeError, ValueError):
+        pass  # not `Basic`
+    return {part for part in found if len(part) >= min(SHORTEST, len(value))}
+
+
+def without(text: str, *secrets: str) -> str:
+    """Return `text` without these secrets, of any length, in any spelling."""
+    return _pattern({part for secret in secrets for part in parts(secret)}).sub(HIDDEN, text)
+
+
+def _pattern(secrets: Iterable[str]) -> re.Pattern[str]:
+    written = {each for secret in secrets for each in spellings(secret)} - {""}
+    # Longer ones first: a secret may be a part of another.
+    texts = sorted(written, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, texts)) or r"(?!)")
+
+
+class _Known:
+    """The secrets of this process. Safe from several threads."""
+
+    def __init__(self) -> None:
+        self._secrets: OrderedDict[str, None] = OrderedDict()
+        self._pattern: re.Pattern[str] | None = None
+        self._lock = threading.Lock()
+
+    def remember(self, *secrets: str) -> None:
+        with self._lock:
+            for secret in secrets:
+                if len(secret) >= SHORTEST and secret not in self._secrets:
+                    self._secrets[secret] = None
+                    self._pattern = None
+            while len(self._secrets) > REMEMBERED:
+                self._secrets.popitem(last=False)
+
+    def cut(self, text: str) -> str:
+        pattern = self._pattern
+        if pattern is None:
+            with self._lock:
+                known = {part for secret in self._secrets for part in parts(secret)}
+                pattern = self._pattern = _pattern(known)
+        return pattern.sub(HIDDEN, text)
+
+
+_KNOWN = _Known()
+
+
+def remember(*secrets: str) -> None:
+    """Cut these out of whatever is told or kept from now on; empty and very short ones are not."""
+    _KNOWN.remember(*secrets)
+
+
+def without_known(text: str) -> str:
+    """Return `text` without any secret that this process was given."""
+    return _KNOWN.cut(text)
