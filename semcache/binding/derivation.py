@@ -20,6 +20,9 @@ FACTORS = (2, 7, 10, 12, 24, 30, 52, 60, 100, 365, 1000, 3600, 86400)
 DAYS = (1, 6, 7, 13, 14, 27, 28, 29, 30, 31, 89, 90, 364, 365, 366)
 """Days between the ends of usual periods, with or without the last day."""
 
+_OF_YEARS = (5, 9, 10, 99, 100)  # to the end of a decade or century, with or without the last
+_YEARS = (1000, 2999)
+
 _NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,20})?")
 _DATE = re.compile(r"(?P<year>[12]\d{3})(?:-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-3]\d))?)?")
 _DATES = re.compile(r"(?<!\d)([12]\d{3})(?:([-/.]?)(0[1-9]|1[0-2])(?:\2([0-3]\d))?)?(?!\d)")
@@ -42,6 +45,34 @@ def derives(value: Json, constant: Json, *, words: bool = True) -> bool:
         or _in_time(str(value), str(constant))
         or (words and isinstance(value, str) and _is_piece(value, str(constant)))
     )
+
+
+def derives_from_both(left: Json, right: Json, constant: Json) -> bool:
+    """Return whether a number may follow from two values: their sum, product, or what is between.
+
+    Between two days are so many days, with or without the last one. Not told: 0 and 1.
+    """
+    number = None if isinstance(constant, bool) else _number(constant)
+    if number is None or number in {0, 1}:
+        return False
+    days = _days(left), _days(right)
+    if days[0] is not None and days[1] is not None:
+        apart = abs(days[0] - days[1])
+        return number in {apart, apart + 1, apart - 1}
+    one, two = (None if isinstance(each, bool) else _number(each) for each in (left, right))
+    if one is None or two is None or {one, two} & {0, 1}:
+        return False
+    return number in {one + two, abs(one - two), one * two}
+
+
+def _days(value: Json) -> int | None:
+    time = _time(value) if isinstance(value, str) else None
+    if time is None or time.day is None:
+        return None
+    try:
+        return date(time.year, time.month or 1, time.day).toordinal()
+    except ValueError:
+        return None
 
 
 # Numbers -------------------------------------------------------------------------------------
@@ -85,6 +116,8 @@ def _is_step(number: Decimal, other: Decimal, *, exact: bool) -> bool:
         return not exact  # the same number spelled in another way: "03", "2,024"
     if abs(number - other) == 1 or number == -other:
         return True
+    if abs(number - other) in _OF_YEARS and _YEARS[0] <= min(number, other):
+        return max(number, other) <= _YEARS[1]
     if abs(number) == 1:
         return False
     ratio = max(abs(number), abs(other)) / min(abs(number), abs(other))

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from semcache.binding.codecs import alike
 from semcache.binding.echoes import echoing
@@ -71,6 +72,10 @@ def generalize(
             settled.pin(party, "left")
         elif unbound.follows(party.value):
             settled.pin(party, "derived")
+    for left, right in combinations(parties, 2):
+        if unbound.follows_from_both(left.value, right.value):
+            settled.pin(left, "derived")
+            settled.pin(right, "derived")
     params_ = _params(given, owned, settled)
     _tell_apart(given, params_, settled)
     for param in makers(params_, owned.carriers, shared_words(params_, owned.carriers)):

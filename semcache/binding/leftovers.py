@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from semcache.binding.codecs import number_text
-from semcache.binding.derivation import derives
+from semcache.binding.derivation import derives, derives_from_both
 from semcache.binding.leaves import Leaf
 from semcache.binding.parties import SHORT, Party, rarity
 from semcache.binding.pieces import Filling
@@ -108,6 +108,10 @@ class Unbound:
             return True
         # What is beside the values of SQL are its own words.
         return any(derives(value, text, words=False) for text in self._rests)
+
+    def follows_from_both(self, left: Json, right: Json) -> bool:
+        """Return whether a number that the plan hands to operations may follow from two values."""
+        return any(derives_from_both(left, right, constant) for constant in self._constants)
 
     def says(self, words: str) -> bool:
         """Return whether `words` stay in the plan."""

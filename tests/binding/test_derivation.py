@@ -74,6 +74,23 @@ def test_what_else_follows_pins_the_value(plan: JsonObject, params: dict[str, Js
     assert pin.why in {"derived", "left"}
 
 
+@pytest.mark.parametrize(
+    ("values", "constant"),
+    [
+        ({"since": "2026-01-01", "until": "2026-01-31"}, 31),
+        ({"since": "2026-01-01", "until": "2026-01-31"}, "30"),
+        ({"price": 20, "count": 3}, 60),
+        ({"since": 2019, "until": 2024}, 5),
+        ({"since": 1980}, 1989),
+    ],
+)
+def test_what_follows_from_two_values_or_a_decade_pins_them(
+    values: dict[str, Json], constant: Json
+) -> None:
+    pins = generalize({**values, "constant": constant}, values).pinned
+    assert {(pin.param, pin.why) for pin in pins} == {(name, "derived") for name in values}
+
+
 def test_a_day_that_two_periods_may_begin_is_bound_to_none() -> None:
     plan: JsonObject = {"year": 2024, "month": "2024-01", "since": "2024-01-01"}
     values: dict[str, Json] = {"year": 2024, "month": "2024-01"}
