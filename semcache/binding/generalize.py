@@ -27,13 +27,14 @@ from semcache.binding.types import Schemas
 from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.canonical import leaves as leaves_of
 from semcache.errors import BindingError, InvalidJson, InvalidPlan
+from semcache.plans.document import enclosed
 from semcache.plans.program import is_program
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, by_name
 
 
 def generalize(
-    plan: Mapping[str, Json],
+    plan: Mapping[str, Json] | Sequence[Json],
     params: Sequence[Parameter] | Mapping[str, Json] = (),
     mentions: Sequence[Mention] = (),
     *,
@@ -106,13 +107,13 @@ def _lasts_if_told(lasts: Lasting) -> bool:
     return not (lasts.refusal or lasts.perishable)
 
 
-def _document(plan: Mapping[str, Json]) -> JsonObject:
+def _document(plan: Mapping[str, Json] | Sequence[Json]) -> JsonObject:
     try:
-        document = plain(plan, what="the plan")
+        document = enclosed(plain(plan, what="the plan"))
     except InvalidJson as error:
         raise InvalidPlan(str(error), [str(error)]) from error
     if not isinstance(document, dict):
-        what = f"the plan is a {type(plan).__name__}; expected a JSON object"
+        what = f"the plan is a {type(plan).__name__}; expected a JSON object or a list"
         raise InvalidPlan(what, [what])
     return document
 

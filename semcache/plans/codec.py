@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan
-from semcache.plans.document import DocumentPlan, read_value
+from semcache.plans.document import DocumentPlan, dumped, enclosed, read_value
 from semcache.plans.finding import Finding
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.program import ProgramPlan, is_program, wrapped
@@ -50,14 +50,17 @@ def decode(
 ) -> ExecutionPlan:
     """Return the plan that `source` describes: an object, its JSON text, or a plan as it is.
 
-    A bare list of instructions is the program `{"instructions": [...]}`. `data` are the
-    places of bound values, which no engine reads as anything but values.
+    A bare list of instructions is the program `{"instructions": [...]}`; another list of objects,
+    such as tool calls, is kept as it is. Models of SDKs (OpenAI, Anthropic, LangChain) may stand
+    for the objects that they dump. `data` are the places of bound values, which no engine reads as
+    anything but values.
 
     Raises:
-        InvalidPlan: it is not JSON, or not an object.
+        InvalidPlan: it is not JSON, or neither an object nor a list of objects.
     """
     if isinstance(source, ExecutionPlan):
         return source
+    source = dumped(source)
     if not isinstance(source, (str, Mapping, list)):
         raise InvalidPlan(
             f"the plan is a {type(source).__name__}; expected a JSON object, its text, or a plan"
@@ -67,10 +70,13 @@ def decode(
 
 def _object(value: Json) -> JsonObject:
     body = wrapped(value)
-    if not isinstance(body, dict) or (body is not value and not is_program(body)):
+    if isinstance(body, dict) and (body is value or is_program(body)):
+        return body
+    body = enclosed(value)
+    if not isinstance(body, dict):
         raise InvalidPlan(
-            f"the plan is a {type(value).__name__}; expected a JSON object or a list of "
-            "instructions"
+            f"the plan is a {type(value).__name__}; expected a JSON object or a list of objects; "
+            'a text such as SQL goes into an object: {"sql": "..."}'
         )
     return body
 

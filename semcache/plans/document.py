@@ -2,11 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self, cast, runtime_checkable
 
 from semcache.canonical import Json, JsonObject, Pointer, digest, loads, plain, same
 from semcache.errors import InvalidJson, InvalidPlan
 from semcache.plans.plan import Reference
+
+
+@runtime_checkable
+class SdkModel(Protocol):
+    """A pydantic model, as SDKs give tool calls and messages."""
+
+    def model_dump(self, *, mode: str) -> object:
+        """Return it as plain values."""
+
+
+def dumped(source: object) -> object:
+    """Return `source` with the models in it as plain values."""
+    if isinstance(source, SdkModel):
+        return source.model_dump(mode="json")
+    if isinstance(source, Mapping):
+        return {key: dumped(value) for key, value in source.items()}
+    if isinstance(source, list | tuple):
+        return [dumped(value) for value in source]
+    return source
 
 
 def read_value(source: object) -> Json:
@@ -35,6 +54,16 @@ def read_object(source: object) -> JsonObject:
     if not isinstance(value, dict):
         raise InvalidPlan(f"the plan is a {type(source).__name__}; expected a JSON object")
     return value
+
+
+LISTED = "[]"
+"""Key under which a plan that is a bare list is kept, since all other plans are objects."""
+
+
+def enclosed(value: Json) -> Json:
+    """Return `value`; a list of objects, such as calls or messages, as an object that holds it."""
+    is_calls = isinstance(value, list) and value and all(isinstance(one, dict) and one for one in value)
+    return {LISTED: value} if is_calls else value
 
 
 def copied(value: Json) -> Json:
@@ -107,9 +136,20 @@ class WrittenPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentPlan(WrittenPlan):
-    """A plan of no known format: a JSON object that can be stored and bound, but not executed."""
+    """A plan of no known format: JSON that can be stored and bound, but not executed.
+
+    So are tool calls: an assistant's message with `tool_calls`, content with `tool_use`, messages,
+    or a bare list of any of them, which comes back as a list.
+    """
 
     format: ClassVar[str] = "document"
+
+    def to_dict(self) -> JsonObject:
+        """Return the plan as fresh JSON: an object, or the list that it was handed in as."""
+        if self.body.keys() == {LISTED}:
+            # A caller that stored a list wants a list; every other plan is an object.
+            return cast(JsonObject, copied(self.body[LISTED]))
+        return copied_object(self.body)
 
     def operations(self) -> tuple[str, ...]:
         """Return nothing: the format is unknown."""

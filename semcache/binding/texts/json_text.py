@@ -52,11 +52,20 @@ def read_json(text: str) -> list[Part] | None:
         loads(text)
     except InvalidJson:
         return None
-    found = list(_Reader(text).values(len(text) - len(text.lstrip(_SPACE)), (), ""))
+    found = _parts(text)
     if len({part.inside for part in found}) < len(found):
         return []  # a key that stands twice: readers do not agree on which one counts
     style = _style(text, found)
     return [_styled(text, part, style) for part in found[1:]]
+
+
+def respelled(text: str, value: Json) -> str:
+    """Return `value` in the style of a text that is JSON; what was wrapped over lines is not."""
+    return _STYLES[_style(text, _parts(text))](value)
+
+
+def _parts(text: str) -> list[Part]:
+    return list(_Reader(text).values(len(text) - len(text.lstrip(_SPACE)), (), ""))
 
 
 def _style(text: str, parts: list[Part]) -> str:
