@@ -11,6 +11,7 @@ from typing import ParamSpec, Self, TypeVar
 
 from semcache.answering.answer import Answer
 from semcache.cache.corrections import Judgment, Removed
+from semcache.binding.volatile import Ignore
 from semcache.cache.entry import Entry
 from semcache.cache.found import Found, Hit
 from semcache.cache.plan_cache import PlanCache
@@ -21,6 +22,7 @@ from semcache.catalog.grounding import Grounded
 from semcache.errors import StoreUnavailable
 from semcache.matching.evidence import Evidence
 from semcache.planners.steps.intent_graph import IntentGraph
+from semcache.plans.codec import PlanSource
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Outcome, Planned
 from semcache.prompts.learned import LearnedValues
@@ -116,15 +118,16 @@ class AsyncPlanCache(_Door):
     async def store(
         self,
         prompt: str,
-        plan: Mapping[str, object] | str | ExecutionPlan,
+        plan: PlanSource,
         *,
-        params: Mapping[str, object] | Sequence[Parameter] = (),
+        params: Mapping[str, object] | Sequence[Parameter] | None = None,
         tenant: str = "default",
         schema: PromptSchema | None = None,
         grounding: str = "",
         tags: Sequence[str] = (),
         planner: str = "",
         cost_s: float | None = None,
+        ignore: Ignore = (),
     ) -> Stored:
         """Keep a plan; see `PlanCache.store`."""
         return await self._call(
@@ -138,13 +141,14 @@ class AsyncPlanCache(_Door):
             tags=tags,
             planner=planner,
             cost_s=cost_s,
+            ignore=ignore,
         )
 
     async def feedback(self, found: Found, *, right: bool) -> Judgment:
         """Take a caller's word on a hit; see `PlanCache.feedback`."""
         return await self._call(self.cache.feedback, found, right=right)
 
-    async def audit(self, hit: Hit, plan: Mapping[str, object] | str | ExecutionPlan) -> bool:
+    async def audit(self, hit: Hit, plan: PlanSource) -> bool:
         """Take in the plan made for a prompt although it hit; see `PlanCache.audit`."""
         return await self._call(self.cache.audit, hit, plan)
 

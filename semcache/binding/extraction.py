@@ -14,22 +14,25 @@ from semcache.binding.leaves import GENERIC, Leaf, survey
 from semcache.binding.parties import COMMON, rarity
 from semcache.canonical import Json, JsonObject
 from semcache.plans.document import enclosed
+from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 
 _NUMBER = r"(?<![\w.,-]){}(?![\w-]|[.,]\d)"
 _WORDS = r"(?<![\w-]){}(?![\w-])"
-_QUOTES = "'\"\u201c\u201d\u2018\u2019`"
 
 
 def extract(plan: Json, prompt: str) -> tuple[Parameter, ...]:
     """Return a parameter for each value of `plan` that `prompt` says word for word.
 
-    Of words within others' words only the longer count; a value that stands at several places of
-    the plan is one parameter.
+    Of words within others' words only the longer count: neither the 1234 of an order `#1234` nor
+    what stands in quotes is said by itself. A value that stands at several places of the plan is
+    one parameter.
     """
     document = enclosed(plan)
     leaves = _telling(document) if isinstance(document, dict) else ()
     said = [(leaf, span) for leaf in leaves for span in _spans(leaf.value, prompt)]
+    mentions = [(mention.start, mention.end) for mention in find_mentions(prompt)] if said else []
+    said = [one for one in said if not any(_inside(one[1], mention) for mention in mentions)]
     taken: list[tuple[int, int]] = []
     found: dict[str, Parameter] = {}
     names: Counter[str] = Counter()
@@ -57,12 +60,13 @@ def _spans(value: Json, prompt: str) -> Sequence[tuple[int, int]]:
     return [span for span in found if _is_value(words, prompt, span)]
 
 
+def _inside(span: tuple[int, int], other: tuple[int, int]) -> bool:
+    return span != other and other[0] <= span[0] and span[1] <= other[1]
+
+
 def _is_value(words: str, prompt: str, span: tuple[int, int]) -> bool:
-    start, end = span
-    if prompt[start - 1 : start] in tuple(_QUOTES) and prompt[end : end + 1] in tuple(_QUOTES):
-        return True
     # A capital at the beginning of a sentence says nothing.
-    inner = words[1:] if start == 0 else words
+    inner = words[1:] if not prompt[: span[0]].strip() else words
     return any(c.isdigit() or c.isupper() or c == "@" for c in inner)
 
 

@@ -1,6 +1,8 @@
 """Pieces of a plan template: where a value goes, and which value must stay."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from semcache.canonical import Json, Pointer
@@ -25,6 +27,24 @@ prompt that no parameter explains. `echo`: such words, around the words of param
 parameter's value that nobody said may come from it. `moment`: a date that the plan holds and nobody
 told may come from it. `shape`: an object or array that was taken apart. `varies`: another value of
 it was seen to change what nobody said."""
+
+
+WHY: Mapping[Why, str] = MappingProxyType(
+    {
+        "unbound": "it stands nowhere in the plan",
+        "repeated": "it stands in the plan where it may be by chance",
+        "ambiguous": "more than one value may have made what the plan has",
+        "left": "it also stands inside a longer text of the plan",
+        "derived": "a constant of the plan may follow from it",
+        "unknown": "the plan does not have these words, so nobody knows what they change",
+        "echo": "its words repeat other values, and must go on doing so",
+        "kin": "a value of the plan that nobody said may follow from it",
+        "moment": "a date of the plan may follow from it",
+        "shape": "its parts may change, how many they are may not",
+        "varies": "with another value of it the plan had other constants",
+    }
+)
+"""What each of them means, in words for users."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import cast
 
-from semcache.binding.pieces import Binding, Pin, Why
+from semcache.binding.pieces import WHY, Binding, Pin, Why
 from semcache.binding.recipe import Recipe
-from semcache.canonical import Json, JsonObject, Pointer
+from semcache.canonical import Json, JsonObject, Pointer, dumps, pointer_text
 from semcache.errors import BindingError
+from semcache.plans.document import LISTED
 from semcache.prompts.parameter import Parameter
 
 __all__ = ["VERSION", "Binding", "Pin", "PlanTemplate", "Why"]
@@ -72,6 +73,20 @@ class PlanTemplate:
         group of `equal`; `bind` takes the value of the other where this one has none.
         """
         return shared_words(self.params, self.carriers)
+
+    @property
+    def places(self) -> Mapping[str, tuple[str, ...]]:
+        """Name of each parameter that is bound → where in the plan, as JSON pointers."""
+        found: dict[str, list[str]] = {}
+        for binding in self.bindings:
+            at = binding.at[1:] if binding.at[0] == LISTED else binding.at
+            found.setdefault(binding.param, []).append(pointer_text(at))
+        return {name: tuple(dict.fromkeys(places)) for name, places in found.items()}
+
+    @property
+    def held(self) -> Mapping[str, str]:
+        """Name of each parameter that is pinned → its value and why, in words for users."""
+        return {pin.param: f"{dumps(pin.value)}: {WHY[pin.why]}" for pin in reversed(self.pinned)}
 
     def to_json(self) -> JsonObject:
         """Return the template as JSON.

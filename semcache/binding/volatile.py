@@ -11,6 +11,7 @@ from typing import TypeAlias
 from semcache.binding.texts.json_text import respelled
 from semcache.canonical import Json, Pointer, loads, pointer_text
 from semcache.errors import InvalidInput, InvalidJson
+from semcache.plans.document import LISTED
 
 Ignore: TypeAlias = Iterable[str] | Callable[[str], bool]
 """Paths, or what says of a path whether it is volatile.
@@ -38,12 +39,15 @@ class Volatile:
         """
         if callable(ignore):
             return cls(ignore)
-        if isinstance(ignore, str) or not all(isinstance(each, str) and each for each in ignore):
+        paths: list[object] = [] if isinstance(ignore, str) else list(ignore)
+        if isinstance(ignore, str) or not all(isinstance(each, str) and each for each in paths):
             raise InvalidInput(
                 f"ignore is {ignore!r}; expected a list of paths such as '/tool_calls/*/id', or a "
                 "function that takes a path"
             )
-        patterns = [_pattern(path) for path in ignore]
+        patterns = [_pattern(str(path)) for path in paths]
+        if not patterns:
+            return NOTHING
         return cls(lambda path: any(pattern.fullmatch(path) for pattern in patterns))
 
     def without(self, plan: Json) -> Json:
@@ -52,6 +56,8 @@ class Volatile:
         A member of an object goes; an item of a list becomes null, so that the others stay where
         they are.
         """
+        if isinstance(plan, dict) and plan.keys() == {LISTED}:
+            return {LISTED: self.without(plan[LISTED])}
         found = self._kept(plan, ())
         return None if found is _OUT else found  # type: ignore[return-value]  # else it is JSON
 

@@ -1,6 +1,6 @@
 """Admission: a prompt and its plan become an entry, or a reason why they must not."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from semcache.binding.generalize import generalize
@@ -9,10 +9,12 @@ from semcache.binding.wording import Wording, wording
 from semcache.cache.asked import Asked
 from semcache.cache.dated import dated_names, unnamed_dates
 from semcache.cache.entry import Entry
+from semcache.canonical import as_object
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan, NotActionable
 from semcache.plans.checks import check
-from semcache.plans.codec import decode, not_actionable, spelled
+from semcache.plans.codec import PlanSource, decode, not_actionable, spelled
+from semcache.plans.document import enclosed
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.dates import readings
 from semcache.prompts.key import identity, psk
@@ -24,9 +26,7 @@ QUARTER_S = 900.0
 """Midnights of all time zones fall on quarters of an hour (UTC)."""
 
 
-def readable(
-    plan: Mapping[str, object] | str | ExecutionPlan, catalog: Catalog | None
-) -> ExecutionPlan:
+def readable(plan: PlanSource, catalog: Catalog | None) -> ExecutionPlan:
     """Return `plan` as a plan that could run.
 
     Raises:
@@ -67,7 +67,7 @@ def admit(
             generalized safely.
     """
     schemas = {} if catalog is None else {op.name: op.input_schema for op in catalog}
-    document, day = plan.to_dict(), asked.day(now)
+    document, day = as_object(enclosed(plan.to_dict())), asked.day(now)
     named = {parameter.name for parameter in params}
     unnamed = unnamed_dates(document, asked.mentions, named, day)
     dated = dated_names(params, asked.mentions, day) | {parameter.name for parameter in unnamed}

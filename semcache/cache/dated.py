@@ -6,6 +6,7 @@ the same way. What an example leaves open is not served.
 """
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import cast
 
@@ -19,6 +20,28 @@ _TOLD_APART = frozenset(
     "first last after begins begins_utc ends ends_utc month year year_text quarter".split()
 )
 """Forms that a plan hardly has by chance."""
+
+
+def told_dates(
+    params: Sequence[Parameter], mentions: Sequence[Mention], day: date
+) -> Sequence[Parameter]:
+    """Return `params`, a date with the relative words that came to it on `day` as its mention.
+
+    Who says `{"date": "2026-11-23"}` for "tomorrow" tells what that word comes to.
+    """
+    relative = [m for m in mentions if m.relative and m.source != "given"]
+    fitting = {
+        p.name: [m.text for m in relative if ways(m.text, p.value, day)]
+        for p in params
+        if p.mention is None
+    }
+    told = [words for found in fitting.values() for words in {word.casefold() for word in found}]
+    return [
+        replace(p, mention=fitting[p.name][0])
+        if len(fitting.get(p.name, ())) == 1 and told.count(fitting[p.name][0].casefold()) == 1
+        else p
+        for p in params
+    ]
 
 
 def dated_names(params: Sequence[Parameter], mentions: Sequence[Mention], day: date) -> set[str]:

@@ -1,7 +1,5 @@
 """Judging: what a caller, or a plan made anew, says of a hit is taken to heart."""
 
-from collections.abc import Mapping
-
 from semcache.cache.checks import check_right, hit_of
 from semcache.cache.corrections import Correction, Corrections, Judgment
 from semcache.cache.entry import from_record
@@ -10,8 +8,7 @@ from semcache.cache.joining import Joining
 from semcache.cache.labels import Labels
 from semcache.cache.shared import Shared
 from semcache.canonical import same
-from semcache.plans.codec import decode
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.codec import PlanSource, decode
 from semcache.prompts.template import TemplateText
 
 _INFERRED = frozenset({"semantic", "selected"})
@@ -67,10 +64,11 @@ class Judging:
         if joined:
             self._corrections.make(Correction("remove", tenant, joined, why="feedback"))
 
-    def audit(self, hit: Hit, plan: Mapping[str, object] | str | ExecutionPlan) -> bool:
+    def audit(self, hit: Hit, plan: PlanSource) -> bool:
         """Compare a hit with the plan that was made all the same; see `PlanCache.audit`."""
         tenant = hit_of(hit).trace.tenant
-        agrees = same(hit.plan.to_dict(), decode(plan).to_dict())
+        made = self._shared.volatile.without(decode(plan).to_dict())
+        agrees = same(hit.plan.to_dict(), made)
         self._shared.reports.count(tenant, "explored")
         if not agrees:
             self._shared.reports.count(tenant, "explored_wrong")

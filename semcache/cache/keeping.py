@@ -3,11 +3,14 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+from semcache.binding.extraction import extract
+from semcache.binding.volatile import NOTHING, Ignore, Volatile
 from semcache.cache.admission import admit, readable
 from semcache.cache.asked import Asked
 from semcache.cache.checks import check_schema, check_tags, check_word
+from semcache.cache.dated import told_dates
 from semcache.cache.entry import Entry, from_record
 from semcache.cache.family import family
 from semcache.cache.labels import Labels
@@ -16,7 +19,9 @@ from semcache.cache.shared import Shared
 from semcache.cache.varying import at, held, varying
 from semcache.cache.view import View
 from semcache.cache.writer import Stored, Writer
+from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput, StoreError
+from semcache.plans.codec import PlanSource, decode
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema import PromptSchema
@@ -43,21 +48,22 @@ class Keeping:
     def keep(
         self,
         prompt: str,
-        plan: Mapping[str, object] | str | ExecutionPlan,
+        plan: PlanSource,
         *,
         tenant: str,
-        params: Mapping[str, object] | Sequence[Parameter] = (),
+        params: Mapping[str, object] | Sequence[Parameter] | None = None,
         schema: PromptSchema | None = None,
         grounding: str = "",
         tags: Sequence[str] = (),
         planner: str = "",
         cost_s: float | None = None,
+        ignore: Ignore = (),
         label: bool = True,
     ) -> Stored:
         """Keep a plan; see `PlanCache.store`. `label`: whether it says what its neighbors are."""
         made = self._made(
             prompt, plan, tenant, params, grounding, schema=schema, tags=tags, planner=planner,
-            cost_s=1.0 if cost_s is None else _seconds(cost_s),
+            cost_s=1.0 if cost_s is None else _seconds(cost_s), ignore=ignore,
         )  # fmt: skip
         if self._shared.settings.frozen:
             return Stored("", reason=FROZEN)
@@ -98,14 +104,15 @@ class Keeping:
     def _made(
         self,
         prompt: str,
-        plan: Mapping[str, object] | str | ExecutionPlan,
+        plan: PlanSource,
         tenant: str,
-        params: Mapping[str, object] | Sequence[Parameter],
+        params: Mapping[str, object] | Sequence[Parameter] | None,
         grounding: str,
         *,
         tags: Sequence[str],
         planner: str,
         cost_s: float,
+        ignore: Ignore = (),
         schema: PromptSchema | None = None,
     ) -> "_Made":
         text, given = self._shared.asking.checked(prompt, tenant, params)
@@ -114,11 +121,19 @@ class Keeping:
         check_word("grounding", grounding)
         check_word("planner", planner)
         catalog = self._shared.asking.catalog
-        decoded = readable(plan, catalog)
+        decoded = readable(self._lasting(plan, ignore), catalog)
+        if params is None:
+            given = extract(decoded.to_dict(), text)
         view = self._view(tenant)
         asked = self._shared.asking.read(
             text, tenant, given, grounding=grounding, view=view, schema=schema
         )
+        dated = told_dates(given, asked.mentions, asked.day())
+        if dated != given:
+            given = dated
+            asked = self._shared.asking.read(
+                text, tenant, given, grounding=grounding, view=view, schema=schema
+            )
         if schema is None:
             asked = replace(asked, schema=self._shared.asking.schema(asked))
         entry = admit(
@@ -135,6 +150,13 @@ class Keeping:
             cost_s=cost_s,
         )
         return _Made(redacted(entry, asked), asked, view)
+
+    def _lasting(self, plan: PlanSource, ignore: Ignore) -> PlanSource:
+        """Return `plan` without its volatile fields."""
+        for volatile in (self._shared.volatile, Volatile.of(ignore)):
+            if volatile is not NOTHING:
+                plan = cast("JsonObject", volatile.without(decode(plan).to_dict()))
+        return plan
 
     def _written(self, made: "_Made") -> Stored:
         if made.entry.plan.refusal:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from semcache.cache.asked import Asked
+from semcache.binding.volatile import Ignore, Volatile
 from semcache.cache.asking import Asking
 from semcache.cache.carrying import Carrying
 from semcache.cache.checks import check_tenant, path_of
@@ -31,13 +32,14 @@ from semcache.cache.verifying import Verifying
 from semcache.cache.vetoes import Vetoes
 from semcache.cache.views import NOTE, Views
 from semcache.cache.writer import Stored, Writer
+from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
 from semcache.contexts import Closeable
 from semcache.events import Event
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import exact_gates, risk_gates
 from semcache.matching.risk import USUAL_WRONG, shipped
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.codec import PlanSource
 from semcache.ports import (
     Bounds,
     Clock,
@@ -78,6 +80,7 @@ class PlanCache(Closeable):
         normalizer: Normalizer | None = None,
         snapshots: Snapshots | None = None,
         redact: Redact | None = None,
+        ignore: Ignore = (),
         snapshot_note: str = NOTE,
         verifier: Verifier | None = None,
         journal: Journal | None = None,
@@ -110,6 +113,7 @@ class PlanCache(Closeable):
             trouble=self._trouble,
             clock=clock,
             settings=settings,
+            volatile=Volatile.of(ignore),
         )
         bound = USUAL_WRONG if settings.max_wrong is None else settings.max_wrong
         self._labels = Labels(store, shipped(), max_wrong=bound, gates=risk_gates())
@@ -199,6 +203,7 @@ class PlanCache(Closeable):
         frozen: bool = False,
         timezone: str = "UTC",
         translations: Mapping[str, Mapping[str, str | int | float | bool]] | None = None,
+        ignore: Ignore = (),
         redact: Redact | None = None,
         verifier: Verifier | None = None,
         verify: Literal["background", "inline"] = "background",
@@ -221,6 +226,11 @@ class PlanCache(Closeable):
         `translations`: name of a parameter, or slot type → words of prompts → the value that plans
         have for them: `{"state": {"California": "CA"}}`. Words that it does not have are refused
         where a plan has another value than the words.
+        `ignore`: fields of plans that are new each time (a call's random id, a thought), as paths
+        such as `/tool_calls/*/id` (`*` any one key or position, `**` any number of them) or keys at
+        any depth such as `thought`, inside JSON texts too; or a function that takes a path. They
+        are taken out before a plan is kept or compared, so that a served plan lacks them; items of
+        lists are null there. Give them anew where they are needed.
         `verifier`: asked about candidates that likeness alone keeps from being served; what it
         confirms hits from then on, and with `verify="inline"` at once.
         `redact`: returns a text without what must not be embedded, stored, logged or traced; what
@@ -264,6 +274,7 @@ class PlanCache(Closeable):
             observer=observer,
             redact=redact,
             verifier=verifier,
+            ignore=ignore,
         )
 
     @property
@@ -369,27 +380,36 @@ class PlanCache(Closeable):
         if self._verifying is not None:
             self._verifying.wait()
 
+    def without_ignored(self, plan: Json) -> Json:
+        """Return `plan` without the fields that `ignore` of `open` names, as it would be kept."""
+        return self._shared.volatile.without(plan)
+
     # Store ---------------------------------------------------------------------------------
 
     def store(
         self,
         prompt: str,
-        plan: Mapping[str, object] | str | ExecutionPlan,
+        plan: PlanSource,
         *,
-        params: Mapping[str, object] | Sequence[Parameter] = (),
+        params: Mapping[str, object] | Sequence[Parameter] | None = None,
         tenant: str = "default",
         schema: PromptSchema | None = None,
         grounding: str = "",
         tags: Sequence[str] = (),
         planner: str = "",
         cost_s: float | None = None,
+        ignore: Ignore = (),
     ) -> Stored:
         """Keep `plan`, made for `prompt`, with its values generalized; return what was done.
 
-        `plan`: a JSON object or a plan of any format. `params`: the values it depends on. A plan
+        `plan`: JSON of any form (an object, a list of calls or messages, its text, models of the
+        OpenAI, Anthropic and LangChain SDKs) or a plan of any format. `params`: the values it
+        depends on; None takes them from the plan, where the prompt says them word for word: names,
+        codes, numbers, whatever is quoted. `Stored` tells what was bound and what was not. A plan
         for the same template, fixed values and fingerprints replaces the one before; but where
         another value changed what nobody said, each plan serves its own value alone. `cost_s`:
-        seconds that it took to make; what took long is kept longest. None: nobody knows.
+        seconds that it took to make; what took long is kept longest. None: nobody knows. `ignore`:
+        fields of this plan that are volatile beside those of `open`.
 
         Raises:
             InvalidPrompt, InvalidParameter, InvalidPlan, NotActionable, BindingError: what is
@@ -407,6 +427,7 @@ class PlanCache(Closeable):
             tags=tags,
             planner=planner,
             cost_s=cost_s,
+            ignore=ignore,
         )
 
     def planning(self, found: Found) -> AbstractContextManager[bool]:
@@ -439,7 +460,7 @@ class PlanCache(Closeable):
         """
         return self._judging.feedback(found, right=right)
 
-    def audit(self, hit: Hit, plan: Mapping[str, object] | str | ExecutionPlan) -> bool:
+    def audit(self, hit: Hit, plan: PlanSource) -> bool:
         """Take in the plan that was made for a prompt although it hit; return whether it agrees.
 
         Such labels are of hits as they come, and so keep the bound honest. Whether a plan that

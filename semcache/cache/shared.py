@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from semcache.binding.volatile import NOTHING, Volatile
 from semcache.cache.asking import Asking
 from semcache.cache.reports import Reports
 from semcache.cache.trouble import Trouble
@@ -25,3 +26,5 @@ class Shared:
     """Is told what fails."""
     clock: Clock
     settings: Settings
+    volatile: Volatile = NOTHING
+    """Fields of plans that are neither kept nor compared."""

@@ -1,6 +1,7 @@
 """Writes entries: embedded, merged with what was there, in one transaction."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,9 +27,15 @@ class Stored:
     replaced: bool = False
     """Whether an entry of the same template and fixed values was there."""
     reason: str = ""
-    """Why nothing was stored, or why it is found by exact keys only; empty if all went well."""
+    """Why nothing was stored, why it is found by exact keys only, or which values it serves alone
+    and why; empty if all went well."""
     key: str = ""
     """Readable key of the entry; empty if nothing was stored."""
+    bound: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Parameter → where in the plan another prompt's value will go, as JSON pointers. What was
+    read from the prompt without a name has one of its own: `number1`."""
+    pinned: Mapping[str, str] = field(default_factory=dict)
+    """Parameter → the only value that is served, and why."""
 
     def __bool__(self) -> bool:
         return bool(self.id)
@@ -65,7 +72,16 @@ class Writer:
         for tenant, gone in {entry.tenant: put.evicted, **put.elsewhere}.items():
             if gone:
                 self._trouble.removed(tenant, len(gone), "evicted")
-        return Stored(entry.id, replaced=put.replaced, reason=trouble, key=entry.label)
+        held = entry.plan.held
+        alone = "; ".join(f"serves only {name} = {why}" for name, why in held.items())
+        return Stored(
+            entry.id,
+            replaced=put.replaced,
+            reason="; ".join(filter(None, (trouble, alone))),
+            key=entry.label,
+            bound=entry.plan.places,
+            pinned=held,
+        )
 
     def _written(self, entry: Entry, vector: Vector | None) -> Put:
         """Write `entry` merged with what is there, and again if that was replaced meanwhile."""

@@ -1,13 +1,13 @@
 """Evaluate: replay a stream, or one's own log, against a cold cache and report on every lookup."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from semcache.cache.found import Found, Hit
 from semcache.cache.plan_cache import PlanCache
-from semcache.canonical import JsonObject
+from semcache.canonical import JsonObject, as_object
 from semcache.errors import (
     BindingError,
     InvalidInput,
@@ -79,7 +79,7 @@ def evaluate(
             f"the cache has entries of {cache.tenants()[0]!r}; a replay needs a cold one"
         )
     replay = _Replay(cache, given=given)
-    lookups = tuple(replay.run(read))
+    lookups = tuple(replay.run(_without_ignored(read, cache)))
     return Report(
         name=name or called,
         given=given,
@@ -92,6 +92,12 @@ def evaluate(
         unstored=tuple(replay.unstored),
         cache=cache,
     )
+
+
+def _without_ignored(rows: Iterable[Row], cache: PlanCache) -> Iterator[Row]:
+    for row in rows:
+        plan = None if row.plan is None else as_object(cache.without_ignored(row.plan))
+        yield replace(row, plan=plan)
 
 
 def rows_of(

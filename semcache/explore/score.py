@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from semcache.canonical import Json, JsonObject
+from semcache.plans.document import enclosed
 from semcache.prompts.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def plan_text(value: Json) -> str:
 
 def is_right(served: JsonObject, wanted: JsonObject | None) -> bool:
     """Return whether `served` is the plan `wanted`; where no plan may be served, none is right."""
-    return wanted is not None and plan_text(served) == plan_text(wanted)
+    return wanted is not None and plan_text(enclosed(served)) == plan_text(enclosed(wanted))
 
 
 def plan_shape(plan: Json, params: Sequence[Parameter]) -> Json:

@@ -8,16 +8,18 @@ plan that was made for it; see `read_log`.
 
 import codecs
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from semcache.binding.extraction import extract
 from semcache.cache.checks import check_tenant, path_of
 from semcache.canonical import Json, JsonObject, leaves, loads, plain
 from semcache.errors import InvalidInput, InvalidJson, InvalidPrompt, InvalidStream
 from semcache.explore.checks import check_count
 from semcache.explore.score import plan_shape, plan_text
 from semcache.file_errors import binary, unreadable
+from semcache.plans.document import enclosed
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.text import check_prompt
@@ -75,7 +77,8 @@ def read_log(path: str | Path, *, limit: int | None = None) -> tuple[Row, ...]:
 
     One JSON object a line with `text` (or `prompt`) and `plan` (an object, its JSON text, or null).
     Optional: `id`, `scope` (or `tenant`), and `params`, as a list of `{"name", "value", "text"}` or
-    as an object name → value. Other fields are ignored.
+    as an object name → value; without, those that `PlanCache.store` takes from the plan. Other
+    fields are ignored.
 
     Raises:
         InvalidStream, InvalidInput: as `read_stream` does.
@@ -215,11 +218,13 @@ def _log_row(doc: JsonObject, number: int) -> Row:
     if _first(doc, "text", "prompt") is None:
         raise _BadLine("no field 'text' or 'prompt'; expected the words that were asked")
     known, scope = doc.get("id"), _first(doc, "scope", "tenant")
-    return _row(
+    row = _row(
         doc,
         id=number if known is None else known,
         scope="default" if scope is None else scope,
     )
+    # As `store` reads them from the plan where nobody gave any.
+    return row if "params" in doc else replace(row, params=extract(row.plan, row.text))
 
 
 def _first(doc: JsonObject, *names: str) -> Json:
@@ -276,9 +281,10 @@ def _plan(plan: Json) -> JsonObject | None:
             plan = loads(plan, what="the plan")
         except InvalidJson as error:
             raise _BadLine(f"{error}; expected an object or null") from error
+    plan = enclosed(plan)
     if plan is None or isinstance(plan, dict):
         return plan
-    raise _BadLine(f"the plan is {plan!r}; expected an object or null")
+    raise _BadLine(f"the plan is {plan!r}; expected an object, a list of calls, or null")
 
 
 def _recognized(text: str, plan: JsonObject) -> Sequence[Parameter]:

@@ -5,8 +5,9 @@ its line in `wiring`, and one `format_<name>.md` for planners. Binding works on 
 places of a format hold values, and not the plan itself, is said in `binding.leaves`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
@@ -20,6 +21,9 @@ from semcache.plans.route_checks import check_route_values, check_routes
 from semcache.plans.routes import START, RoutePlan
 from semcache.plans.task_checks import check_task_values, check_tasks
 from semcache.plans.tasks import TaskPlan, is_tasks, spelled_tasks
+
+PlanSource: TypeAlias = Mapping[str, object] | Sequence[object] | str | ExecutionPlan
+"""A plan as callers have it: JSON, its text, models of SDKs, or a plan of ours; see `decode`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,17 @@ class SdkModel(Protocol):
         """Return it as plain values."""
 
 
-def dumped(source: object) -> object:
+def dumped(source: object, above: frozenset[int] = frozenset()) -> object:
     """Return `source` with the models in it as plain values."""
     if isinstance(source, SdkModel):
         return source.model_dump(mode="json")
+    if id(source) in above:
+        return source  # `plain` refuses what contains itself
+    inner = above | {id(source)}
     if isinstance(source, Mapping):
-        return {key: dumped(value) for key, value in source.items()}
+        return {key: dumped(value, inner) for key, value in source.items()}
     if isinstance(source, list | tuple):
-        return [dumped(value) for value in source]
+        return [dumped(value, inner) for value in source]
     return source
 
 
@@ -62,8 +65,9 @@ LISTED = "[]"
 
 def enclosed(value: Json) -> Json:
     """Return `value`; a list of objects, such as calls or messages, as an object that holds it."""
-    is_calls = isinstance(value, list) and value and all(isinstance(one, dict) and one for one in value)
-    return {LISTED: value} if is_calls else value
+    if not isinstance(value, list) or not value:
+        return value
+    return {LISTED: value} if all(isinstance(one, dict) and one for one in value) else value
 
 
 def copied(value: Json) -> Json:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from semcache.binding.volatile import Ignore
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.views import NOTE
 from semcache.catalog.catalog import Catalog
@@ -44,6 +45,7 @@ def open_plan_cache(
     observer: Observer | None = None,
     redact: Redact | None = None,
     verifier: Verifier | None = None,
+    ignore: Ignore = (),
 ) -> PlanCache:
     """Return a plan cache for these settings; see `PlanCache.open`."""
     check_parts(
@@ -58,6 +60,7 @@ def open_plan_cache(
         observer=None if observer is None else Reporter(observer, redact=redact),
         redact=redact,
         verifier=verifier,
+        ignore=ignore,
     )
 
 
@@ -93,6 +96,7 @@ def plan_cache(
     observer: Observer | None,
     redact: Redact | None,
     verifier: Verifier | None,
+    ignore: Ignore = (),
 ) -> PlanCache:
     """Return a plan cache of these parts."""
     make_index, folder = searching(settings, store, embedder), settings.directory
@@ -110,6 +114,7 @@ def plan_cache(
         redact=redact,
         verifier=verifier,
         journal=open_journal(settings),
+        ignore=ignore,
     )
 
 

@@ -42,7 +42,7 @@ def test_a_stream_with_a_missing_field_names_it_and_the_line(write: Write, name:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"plan": 3}, "the plan is 3; expected an object or null"),
+        ({"plan": 3}, "the plan is 3; expected an object, a list of calls, or null"),
         ({"plan": "{}"}, "the plan is text"),
         ({"text": 5}, "the prompt is 5"),
         ({"params": 5}, "params is 5"),
@@ -84,7 +84,8 @@ def test_a_log_needs_only_prompt_and_plan(write: Write) -> None:
             {"text": "a", "plan": None, "tenant": "b", "params": {"year": 1}},
         )
     )
-    assert (row.id, row.scope, row.plan, row.params) == ("1", "default", {"year": 2024}, ())
+    assert (row.id, row.scope, row.plan) == ("1", "default", {"year": 2024})
+    assert row.params == (Parameter("year", 2024, mention="2024"),)  # as `store` takes them
     assert (other.scope, other.values) == ("b", {"year": 1})
 
 
