@@ -1,5 +1,6 @@
 """Wording: how words of a prompt carry a parameter's value, and how to read it from others."""
 
+import re
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
@@ -38,8 +39,6 @@ def wording(value: Json, mention: Mention | None) -> Wording:
     """Return how `mention` carries `value`; what no rule explains is `known`."""
     if mention is None:
         return "absent"
-    if _is_number(mention.value) and value == _as_text(mention.value):
-        return "recognized_text"
     if value == mention.text:
         return "verbatim"
     if mention.value is not None and same(value, mention.value):
@@ -70,7 +69,7 @@ def read(how: Wording, mention: Mention, *, source: str) -> Json:
         case "lower" | "upper" | "title":
             return _CASES[how](mention.text) if mention.text.islower() else mention.text
         case "recognized" | "recognized_text":
-            return _recognized(how, mention)
+            return _recognized(how, mention, source)
         case _:
             raise BindingError(
                 f"no known translation of {mention.text!r} for a {mention.kind} "
@@ -82,8 +81,12 @@ WRITTEN = frozenset({"date", "time", "money", "percent", "number", "year", "ordi
 """Kinds that can be written in several ways; a plan that took one way as it was knows no other."""
 
 
+_NUMERAL = re.compile(r"[-+]?\d+(?:\.\d+)*")
+
+
 def _verbatim(mention: Mention, source: str) -> str:
-    if mention.kind in WRITTEN and pattern(mention.text) != pattern(source):
+    numerals = _NUMERAL.fullmatch(mention.text) and _NUMERAL.fullmatch(source)
+    if mention.kind in WRITTEN and not numerals and pattern(mention.text) != pattern(source):
         raise BindingError(
             f"{mention.text!r} is written otherwise than {source!r}, which the plan took as it was"
         )
@@ -94,9 +97,30 @@ def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _recognized(how: Wording, mention: Mention) -> Json:
+_UNCLEAR = re.compile(
+    r"(?P<thousandths>(?<![\d.,])\d{1,3}\.\d{3}(?![\d.,]))"  # 1.250: of what country?
+    r"|(?P<suffix>\d\s?[A-Za-z](?![A-Za-z]))"  # 10m: million, minutes, metres?
+    r"|(?P<version>(?<![\d.,])\d+\.\d*0(?![\d.,]))"  # 1.10: a version, or 1.1?
+)
+
+
+def _traits(text: str) -> set[str]:
+    """Return in which unclear ways a number is written, a suffix with its letter."""
+    found = _UNCLEAR.finditer(text)
+    return {match[0][-1].lower() if match["suffix"] else str(match.lastgroup) for match in found}
+
+
+def _recognized(how: Wording, mention: Mention, source: str) -> Json:
     if mention.value is None:
         raise BindingError(f"nothing is read from {mention.text!r}; it cannot be bound")
+    traits = _traits(mention.text) if _is_number(mention.value) else set()
+    if mention.kind.startswith("money"):
+        traits -= {"version"}  # $12.50 is so much whatever else it is
+    if not traits <= _traits(source):
+        raise BindingError(
+            f"{mention.text!r} can be read in several ways, and {source!r}, for which the plan was "
+            "made, shows none of them"
+        )
     return mention.value if how == "recognized" else _as_text(mention.value)
 
 

@@ -25,7 +25,7 @@ def mention(text: str, prompt: str = "{}") -> Mention:
         (5, "five", "recognized"),
         ("5", "five", "recognized_text"),
         (2024, "2024", "recognized"),
-        ("2024", "2024", "recognized_text"),
+        ("2024", "2024", "verbatim"),
         ("2024-03-11", "March 11, 2024", "recognized"),
         ("03/11/2024", "March 11, 2024", "known"),
         ("SFO", "San Francisco", "known"),
@@ -50,6 +50,11 @@ def test_no_words_carry_a_value_that_is_not_said() -> None:
         ("recognized_text", "five", "seven", "7"),
         ("recognized", "March 11, 2024", "April 2, 2025", "2025-04-02"),
         ("verbatim", "2024-03-11", "2025-04-02", "2025-04-02"),
+        ("verbatim", "1.9", "1.10", "1.10"),
+        ("verbatim", "1.9", "2.0.1", "2.0.1"),
+        ("recognized", "5k", "7k", 7000),
+        ("recognized", "$12", "$12.50", 12.5),
+        ("recognized", "200", "1,000", 1000),
     ],
 )
 def test_other_words_are_read_the_same_way(
@@ -67,6 +72,13 @@ def test_other_words_are_read_the_same_way(
         ("verbatim", "2024-03-11", "yesterday"),
         ("verbatim", "$500", "500 dollars"),
         ("recognized", "five", "Shelbyville"),
+        ("recognized", "1.9", "1.10"),
+        ("recognized", "1.9", "2.0"),
+        ("recognized", "250 EUR", "1.250 EUR"),
+        ("recognized", "5000", "10m"),
+        ("recognized", "5k", "10m"),
+        ("verbatim", "200", "1,000"),
+        ("verbatim", "5", "ten"),
     ],
 )
 def test_what_cannot_be_read_safely_is_refused(how: Wording, source: str, words: str) -> None:
