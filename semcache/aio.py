@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
 from semcache.answering.answer import Answer
-from semcache.cache.corrections import Judgment, Removed
 from semcache.binding.volatile import Ignore
+from semcache.cache.corrections import Judgment, Removed
 from semcache.cache.entry import Entry
 from semcache.cache.found import Found, Hit
 from semcache.cache.plan_cache import PlanCache

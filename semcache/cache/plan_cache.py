@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
-from semcache.cache.asked import Asked
 from semcache.binding.volatile import Ignore, Volatile
+from semcache.cache.asked import Asked
 from semcache.cache.asking import Asking
 from semcache.cache.carrying import Carrying
 from semcache.cache.checks import check_tenant, path_of
