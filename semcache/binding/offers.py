@@ -75,6 +75,8 @@ def _of(party: Party, index: Mapping[str, list[Leaf]]) -> Iterator[Offer]:
     for form in party.forms:
         for leaf in index.get(spelling(form), ()):
             near = affinity(party, leaf)
+            if isinstance(form, float) and leaf.value in party.forms and leaf.value != form:
+                continue  # a version: the plan has its spelling, and 3.10 is not 3.1
             codec = codec_between(form, leaf.value, any_case=near >= TYPE)
             if codec is not None and leaf.at not in seen:
                 seen.add(leaf.at)

@@ -11,7 +11,8 @@ from semcache.binding.owners import Owned
 from semcache.binding.pieces import Filling, Pin
 from semcache.canonical import Json, Pointer
 from semcache.canonical import leaves as leaves_of
-from semcache.prompts.dates import readings
+from semcache.prompts.ambiguity import readings
+from semcache.prompts.dates import days
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key, type_key
 
@@ -91,13 +92,13 @@ def _declared(
     by_placeholder = any((param, path[:size]) in placed for size in range(len(path) + 1))
     shaping = bool(path) and path[-1] in _STRUCTURAL
     # Of "03/07/2024" one day is the value; the other one in the plan is as much of these words.
-    days = [day for words in said for day in readings(words)]
+    either = [day for words in said for day in days(words)]
     return Party(
         param=param,
         path=path,
         value=value,
         forms=() if shaping or value is None else (value,),
-        words=tuple(dict.fromkeys((*_texts(value), *said, *days))),
+        words=tuple(dict.fromkeys((*_texts(value), *said, *either))),
         placed=by_placeholder,
         names=names_of(param, path),
     )
@@ -107,7 +108,8 @@ def _undeclared(name: str, mention: Mention) -> Party:
     sure = mention.value is not None and not (
         mention.relative and not alike(mention.value, mention.text)
     )
-    forms = (mention.value, mention.text) if sure else (mention.text,)
+    forms: tuple[Json, ...] = (mention.value, mention.text) if sure else (mention.text,)
+    forms += readings(mention.kind, mention.text, mention.value)
     return Party(
         param=name,
         path=(),

@@ -6,7 +6,9 @@ from typing import Literal, TypeAlias
 
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
+from semcache.prompts.ambiguity import as_shown, readings
 from semcache.prompts.mentions import Mention
+from semcache.prompts.numbers import ways
 from semcache.prompts.redaction import pattern
 
 Wording: TypeAlias = Literal[
@@ -41,9 +43,10 @@ def wording(value: Json, mention: Mention | None) -> Wording:
         return "absent"
     if value == mention.text:
         return "verbatim"
-    if mention.value is not None and same(value, mention.value):
+    may_be = (mention.value, *readings(mention.kind, mention.text, mention.value))
+    if any(same(value, each) for each in may_be if each is not None):
         return "recognized"
-    if isinstance(value, str) and value == _as_text(mention.value):
+    if isinstance(value, str) and any(value == _as_text(each) for each in may_be):
         return "recognized_text"
     return _but_for_case(value, mention.text)
 
@@ -91,6 +94,28 @@ def _verbatim(mention: Mention, source: str) -> str:
             f"{mention.text!r} is written otherwise than {source!r}, which the plan took as it was"
         )
     return mention.text
+
+
+def read_as_shown(mention: Mention, *, source: str, value: Json) -> Json:
+    """Return the value of ambiguous words, read as `source` was where it became `value`.
+
+    Raises:
+        BindingError: `source` was not written so, or did not tell.
+    """
+    if _is_number(value) or not isinstance(value, str) or mention.kind == "date":
+        found = as_shown(mention.kind, mention.text, source=source, value=value)
+    elif value in source:  # the plan took the spelling as it was: version 3.5, then 1.10
+        found = mention.value if pattern(mention.text) == pattern(source) else None
+    else:
+        number = next((n for n in ways(source).values() if _as_text(n) == value), None)
+        shown = as_shown(mention.kind, mention.text, source=source, value=number)
+        found = None if shown is None else _as_text(shown)
+    if found is None:
+        raise BindingError(
+            f"{mention.text!r} may be read in several ways; {source!r}, for which the plan was "
+            "made, does not show which"
+        )
+    return found
 
 
 def _is_number(value: Json) -> bool:

@@ -9,14 +9,14 @@ from semcache.binding.wording import Wording, wording
 from semcache.cache.asked import Asked
 from semcache.cache.dated import dated_names, unnamed_dates
 from semcache.cache.entry import Entry
-from semcache.canonical import as_object
+from semcache.canonical import Json, as_object, same
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan, NotActionable
 from semcache.plans.checks import check
 from semcache.plans.codec import PlanSource, decode, not_actionable, spelled
 from semcache.plans.document import enclosed
 from semcache.plans.plan import ExecutionPlan
-from semcache.prompts.dates import readings
+from semcache.prompts.ambiguity import readings
 from semcache.prompts.key import identity, psk
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key
@@ -111,15 +111,14 @@ def said(params: Sequence[Parameter], mentions: Sequence[Mention]) -> tuple[Para
 
 
 def _ordered(mentions: Sequence[Mention], params: Sequence[Parameter]) -> tuple[Mention, ...]:
-    """Return `mentions` where a date whose order nobody knew has the day that a parameter tells."""
-    days = {p.value for p in params if isinstance(p.value, str)}
-    return tuple(_read_as(mention, days) for mention in mentions)
+    """Return `mentions` where ambiguous words have the value that a parameter tells."""
+    values = [p.value for p in params]
+    return tuple(_read_as(mention, values) for mention in mentions)
 
 
-def _read_as(mention: Mention, days: Collection[str]) -> Mention:
-    if mention.kind != "date" or mention.value != mention.text:
-        return mention
-    told = [day for day in readings(mention.text) if day in days]
+def _read_as(mention: Mention, values: Collection[Json]) -> Mention:
+    may_be = readings(mention.kind, mention.text, mention.value)
+    told = [each for each in may_be if any(same(each, value) for value in values)]
     return mention._replace(value=told[0]) if len(told) == 1 else mention
 
 

@@ -5,7 +5,7 @@ from datetime import date
 from typing import NamedTuple
 
 from semcache.binding.bind import BoundPlan, bind
-from semcache.binding.wording import deterministic, read
+from semcache.binding.wording import deterministic, read, read_as_shown
 from semcache.cache.asked import Asked
 from semcache.cache.dated import retold
 from semcache.cache.entry import Entry
@@ -13,7 +13,7 @@ from semcache.cache.reading import SlotReading
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
 from semcache.matching.pair import Verdict
-from semcache.prompts.dates import in_order_of
+from semcache.prompts.ambiguity import readings
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import name_key
@@ -100,11 +100,17 @@ def _value(
     declared = mention.source == "closed" and slot.how in {"recognized", "recognized_text"}
     if slot.named and not mention.relative and not declared:
         known = learned.translation(slot.type, mention.text)
-        if known is not None:
+        if known is not None and not _is_respelled(mention, known):
             return known
         if mention.source not in {"recognized", "closed"}:
             _check_copied(slot, mention, learned)
     return value_of(slot, mention, asked, stored_s)
+
+
+def _is_respelled(mention: Mention, value: Json) -> bool:
+    """Return whether `value` is the words in other case, which is for the stored plan to show."""
+    words = mention.value if isinstance(mention.value, str) else mention.text
+    return isinstance(value, str) and words != value and words.casefold() == value.casefold()
 
 
 def value_of(slot: SlotReading, mention: Mention, asked: Asked, stored_s: float) -> Json:
@@ -115,16 +121,26 @@ def value_of(slot: SlotReading, mention: Mention, asked: Asked, stored_s: float)
     """
     if slot.how == "dated":
         return _dated(slot, mention, asked, asked.day(stored_s))
-    if slot.source.casefold() == mention.text.casefold():
+    if _says_again(slot, mention):
         return slot.value
-    if mention.kind == "date" and slot.how == "recognized" and isinstance(slot.value, str):
-        written_alike = in_order_of(mention.text, source=slot.source, iso=slot.value)
-        if written_alike is not None:
-            return written_alike
     try:
+        if slot.how in _READ and readings(mention.kind, mention.text, mention.value):
+            return read_as_shown(mention, source=slot.source, value=slot.value)
         return read(slot.how, mention, source=slot.source)
     except BindingError as error:
         raise Refused("binding", str(error)) from error
+
+
+_READ = frozenset({"recognized", "recognized_text"})
+_SPELLED = frozenset({"code", "identifier", "quoted", "email", "url"})
+
+
+def _says_again(slot: SlotReading, mention: Mention) -> bool:
+    """Return whether the words are those of the source: in other case only if case is no matter."""
+    if slot.source == mention.text:
+        return True
+    spelled = slot.how == "verbatim" or mention.kind in _SPELLED
+    return not spelled and slot.source.casefold() == mention.text.casefold()
 
 
 def _dated(slot: SlotReading, mention: Mention, asked: Asked, stored: date) -> Json:

@@ -6,6 +6,7 @@ from datetime import date
 from typing import TypeAlias
 
 from semcache.canonical import Json, same
+from semcache.prompts.ambiguity import readings
 from semcache.prompts.mentions import Mention
 from semcache.prompts.numerals import DAYS, MONTHS
 
@@ -24,7 +25,8 @@ def agrees(value: Json, mention: Mention) -> bool:
 
     The words need not say all of it: a day without its year agrees with every year.
     """
-    if mention.value is not None and same(value, mention.value):
+    may_be = readings(mention.kind, mention.text, mention.value)
+    if any(same(value, each) for each in (mention.value, *may_be) if each is not None):
         return True
     if mention.kind in _COUNTED and _as_number(mention.value) is not None:
         if _as_number(value) == _as_number(mention.value):

@@ -144,7 +144,7 @@ def in_order_of(text: str, *, source: str, iso: str) -> str | None:
     return _iso(mine["y"], mine[a], mine[b])
 
 
-def readings(text: str) -> tuple[str, ...]:
+def days(text: str) -> tuple[str, ...]:
     """Return the ISO dates that `text` may be if it is a date in numbers with a full year.
 
     "03/07/2024" may be two, "25/12/2024" one; what is no such date, none.
@@ -209,7 +209,7 @@ def _beside_year(lower: str, start: int, end: int) -> bool:
 # ── times of day ─────────────────────────────────────────────────────────────────────────────────
 
 _CLOCK = re.compile(
-    r"(?<![\w:.])(?P<h>[01]?[0-9]|2[0-4])(?::(?P<m>[0-5][0-9])(?::[0-5][0-9])?)?"
+    r"(?<![\w:.])(?P<h>[01]?[0-9]|2[0-4])(?::(?P<m>[0-5][0-9])(?::(?P<s>[0-5][0-9]))?)?"
     r"(?:\s?(?P<half>[ap])(?:\.\s?m\.|\.?m)(?!\w)|(?P<oclock>\s?o'?\s?clock\b))?(?![\w:])"
 )
 _NAMED_TIME = re.compile(
@@ -222,16 +222,29 @@ _TIME_WORDS = frozenset(
 
 
 def times(text: str) -> Iterator[Found]:
-    """Yield times of day as `HH:MM`; without am or pm the 24 hours of the clock are meant."""
+    """Yield times of day as `HH:MM`, with seconds where they are said; 24 hours without am or pm.
+
+    What no clock shows (24:30, 13 pm) is no time.
+    """
     lower = lowered(text)
     if ":" not in lower and _TIME_WORDS.isdisjoint(letter_runs(lower)):
         return
     for match in _CLOCK.finditer(lower):
-        if match["m"] or match["half"] or match["oclock"]:
+        said = match["m"] or match["half"] or match["oclock"]
+        if said and _is_on_a_clock(match):
             hour = _hour(int(match["h"]), match["half"])
-            yield Found(*match.span(), "time", f"{hour:02}:{match['m'] or '00'}")
+            seconds = f":{match['s']}" if match["s"] else ""
+            yield Found(*match.span(), "time", f"{hour:02}:{match['m'] or '00'}{seconds}")
     for match in _NAMED_TIME.finditer(lower):
-        yield Found(*match.span(), "time", _named_time(match))
+        if match["part"] is None or not match["h"].isdecimal() or 1 <= int(match["h"]) <= 12:
+            yield Found(*match.span(), "time", _named_time(match))
+
+
+def _is_on_a_clock(match: "re.Match[str]") -> bool:
+    hour = int(match["h"])
+    if match["half"]:
+        return 1 <= hour <= 12
+    return hour < 24 or not ((match["m"] or "00") + (match["s"] or "")).strip("0")
 
 
 def _hour(hour: int, half: str | None) -> int:

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from semcache.canonical import Json, same
 from semcache.errors import InvalidParameter
+from semcache.prompts.ambiguity import readings
 from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
-from semcache.prompts.dates import readings
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.parameter import Parameter, type_key
 from semcache.prompts.recognizers import DEFAULT, Recognizers
@@ -216,7 +216,7 @@ class _Plain:
         given: Sequence[Parameter],
     ) -> None:
         self._text = text
-        self._given = {p.value for p in given if isinstance(p.value, str)}
+        self._given = [p.value for p in given]
         self._learned = learned
         self._lower = lowered(text)
         self._seen = _without_overlaps(candidates)
@@ -271,11 +271,14 @@ class _Plain:
     def _says(self, seen: _Candidate, value: Json) -> bool:
         if _equal(seen.value, value):
             return True
-        words = self._text[seen.start : seen.end]
-        if seen.kind != "date" or seen.value != words or not isinstance(value, str):
+        may_be = self._readings(seen)
+        if not any(same(each, value) for each in may_be):
             return False
         # Two given values that the words may say either of: which of them, nobody can tell.
-        return self._given & set(readings(words)) == {value}
+        return sum(same(each, other) for each in may_be for other in self._given) == 1
+
+    def _readings(self, seen: _Candidate) -> tuple[Json, ...]:
+        return readings(seen.kind, self._text[seen.start : seen.end], seen.value)
 
     def _snapped(self, span: tuple[int, int], parameter: Parameter) -> tuple[int, int]:
         """Return the span that a lookup sees here if it means the same: "$500" for "500"."""
@@ -283,7 +286,8 @@ class _Plain:
             wider = _within(span, seen)
             # A longer given name beats a shorter learned one on every later lookup too.
             narrower = seen.source == "recognized" and _within((seen.start, seen.end), span)
-            if (wider or narrower) and _equal(seen.value, parameter.value):
+            may_be = (seen.value, *self._readings(seen))
+            if (wider or narrower) and any(_equal(each, parameter.value) for each in may_be):
                 return seen.start, seen.end
         return span
 

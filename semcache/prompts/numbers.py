@@ -6,12 +6,14 @@ Choices worth knowing:
   "second" is an ordinal only after "the" or before a superlative.
 - 1800 to 2199 after a temporal word ("in", "since", "between"…) are a year, else a number.
 - The number in "last 30 days" or "2 weeks ago" is `relative`.
+- Words that may be read in several ways keep their spelling as value: "10m" (millions, minutes),
+  "1.250" (a point or groups), "1.10" (a version). A stored plan tells which it is (`ways`).
 - `$` and dollars are `money`; another currency has a kind of its own (`money_eur`), since plans
   name currencies.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from semcache.canonical import Json
 from semcache.prompts.found import Found
@@ -82,6 +84,9 @@ def numbers(text: str) -> Iterator[Found]:
     for match in _in_digits(lower):
         found = _number(lower, match, last_year_end)
         if found is not None:
+            if not _is_sure(found, match["digits"], match["scale"]):
+                start = match.start("sign") if match["sign"] else match.start("digits")
+                found = found._replace(value=text[start : match.end()])
             if found.kind == "year":
                 last_year_end = found.end
             yield found
@@ -117,6 +122,50 @@ def _number(lower: str, match: "re.Match[str]", last_year_end: int) -> Found | N
     if not match["scale"] and not match["sign"] and _is_year(lower, match, last_year_end):
         return Found(start, end, "year", value)
     return Found(start, end, "number", value, _counts_from_now(lower, start, end))
+
+
+_GROUPED = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
+_DECIMAL_COMMA = frozenset({"money_eur", "money_chf"})
+"""Currencies of countries most of which write 1.250,00; there "1,250" may be one and a quarter."""
+_SHORT_SCALES = frozenset({"k", "m"})
+
+
+def _is_sure(found: Found, digits: str, scale: str | None) -> bool:
+    """Return whether the digits can be read in one way only."""
+    if found.kind == "ordinal" or isinstance(found.value, str):
+        return True
+    if _GROUPED.fullmatch(digits):
+        return "," in digits and found.kind not in _DECIMAL_COMMA
+    if found.kind != "number":
+        return True
+    version = "." in digits and digits.endswith("0") and "," not in digits
+    return not version and scale not in _SHORT_SCALES
+
+
+def ways(words: str) -> "Mapping[frozenset[str], int | float]":
+    """Return the values that words for a number may have, each by the rules that make it so.
+
+    Of "1.250": 1.25 by {point, zero} and 1250 by {group}. Of "10m": ten million by {m}.
+    """
+    match = next(_in_digits(lowered(words)), None)
+    if match is None:
+        return {}
+    digits, sign = match["digits"], -1 if match["sign"] else 1
+    value = _scaled(digits, match["scale"])
+    if isinstance(value, str):
+        return {}
+    rules = {name for name, sign in (("point", "."), ("comma", ",")) if sign in digits}
+    if "." in digits and digits.endswith("0"):
+        rules.add("zero")
+    if match["scale"]:
+        rules.add(match["scale"].strip())
+    found: dict[frozenset[str], int | float] = {frozenset(rules): sign * value}
+    if _GROUPED.fullmatch(digits) and not match["scale"]:
+        if "." in digits:
+            found[frozenset({"group"})] = sign * int(digits.replace(".", ""))
+        else:
+            found[frozenset({"decimal comma"})] = sign * float(digits.replace(",", "."))
+    return found
 
 
 def _continues(lower: str, end: int) -> bool:

@@ -104,6 +104,7 @@ def _lower(text: str) -> str:
         if shouted or len(bare) > _UNIT_LETTERS:
             return plain
         measures = bare.isalpha() and text[: match.start()].endswith((f"{HOLE} ", "> "))
+        measures = measures and bare.lower() not in CLOSED_CLASS
         named = bare.isupper() and bare.lower() in _NAMES_IN_CAPITALS
         return chunk if measures or named or _is_letter(text, match, bare) else plain
 

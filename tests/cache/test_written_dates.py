@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from semcache import Hit, Miss, Parameter, PlanCache
 from semcache.canonical import JsonObject
-from semcache.prompts.dates import in_order_of, readings
+from semcache.prompts.dates import days, in_order_of
 from semcache.testing import HashEmbedder
 from tests.calling import calling, given_input
 
@@ -123,11 +123,11 @@ def test_every_day_comes_back_as_it_was_written_where_the_order_is_told(
     source = written(known)
     read = in_order_of(written(asked), source=source, iso=known.isoformat())
     assert read == asked.isoformat()
-    assert known.isoformat() in readings(source)
+    assert known.isoformat() in days(source)
 
 
 @given(st.text(max_size=12), st.text(max_size=12), st.text(max_size=12))
 def test_what_is_no_date_tells_nothing(text: str, source: str, iso: str) -> None:
     read = in_order_of(text, source=source, iso=iso)
     assert read is None or date.fromisoformat(read).isoformat() == read
-    assert all(date.fromisoformat(day).isoformat() == day for day in readings(text))
+    assert all(date.fromisoformat(day).isoformat() == day for day in days(text))

@@ -161,6 +161,10 @@ def test_case_of_ordinary_words_goes(text: str) -> None:
     assert folded(text) == text.lower()
 
 
+def test_a_short_word_of_grammar_behind_a_value_is_no_unit() -> None:
+    assert reading("pay 20 EUR To Ana")[0] == reading("pay 20 EUR to Ana")[0]
+
+
 def test_the_case_of_a_unit_behind_a_value_stays() -> None:
     assert len({reading(f"files over 5 {unit}")[0] for unit in ("MB", "Mb", "mb", "kB", "KB")}) == 5
 
