@@ -144,9 +144,13 @@ def test_a_plan_that_would_write_down_or_mix_up_what_is_hidden_is_not_kept(
 
 
 def test_two_prompts_that_differ_only_in_what_is_hidden_are_not_the_same(watched: Watched) -> None:
+    prompt, name = "what does Zebulon Quux owe", "Zebulon Quux"
     with watched.open() as cache:
-        cache.store("what does Zebulon Quux owe", plan(customer="cust-17"))
-        assert isinstance(cache.lookup("what does Ottoline Brakk owe"), Miss)
+        kept = cache.store(prompt, plan(customer="cust-17"))
+        assert "depends on 'redacted1'" in kept.reason
+        assert cache.store(prompt, plan(customer=name), params={"customer": name})
+        found = cache.lookup("what does Ottoline Brakk owe")
+        assert inputs(found) == {"customer": "Ottoline Brakk"}
 
 
 def test_a_value_inside_longer_text_is_bound_and_hidden(watched: Watched) -> None:

@@ -6,6 +6,7 @@ import pytest
 from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import JsonObject
+from semcache.prompts.parameter import Parameter
 from semcache.testing import HashEmbedder
 from tests.calling import calling
 
@@ -16,17 +17,15 @@ CELLARS += ["Jerez", "Kamptal", "Lugana", "Madiran", "Nahe", "Orvieto", "Priorat
 plan = partial(calling, "cellar.find")
 
 
+WAYS = ("Any red wine from {} left?", "Is any red wine from {} left", "red wine from {} left")
+
+
 @pytest.fixture
 def cellar(embedder: HashEmbedder) -> PlanCache:
     """A cache of a merchant whose prompts were looked up, missed and planned."""
     cache = PlanCache.open(embedder=embedder, max_wrong=0.05)
     for i, region in enumerate(CELLARS):
-        way = (
-            "Any red wine from {} left?",
-            "Is any red wine from {} left",
-            "red wine from {} left",
-        )
-        ask(cache, way[i % 3].format(region), region=region)
+        ask(cache, WAYS[i % 3].format(region), region=region)
     return cache
 
 
@@ -90,10 +89,12 @@ def test_values_that_are_not_the_words_are_not_bound_from_new_words(
 ) -> None:
     cache = PlanCache.open(embedder=embedder, max_wrong=0.05)
     for i, region in enumerate(CELLARS):
-        text = ("Any red wine from {} left?", "red wine from {} left")[i % 2].format(region)
-        cache.lookup(text)
-        cache.store(text, plan(region=region[:2].upper()), params={"region": region[:2].upper()})
-    assert not cache.lookup("Is there any red wine from Rueda left?")
+        code = Parameter("region", region[:2].upper(), mention=region)
+        cache.lookup(WAYS[i % 3].format(region))
+        cache.store(WAYS[i % 3].format(region), plan(region=code.value), params=[code])
+    found = cache.lookup("Is there any red wine from Rueda left, please?")
+    assert isinstance(found, Miss)
+    assert "no known translation of 'Rueda'" in found.explain()
 
 
 @pytest.mark.parametrize(
