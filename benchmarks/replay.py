@@ -14,6 +14,8 @@ ceiling   rows whose plan was stored before, so that a perfect matcher could hav
 Beside semcache run, in one process and with one embedder, the rules of its relatives, restated:
 `response-0.80/0.95` serves what was stored for the nearest prompt (GPTCache, RedisVL); `orra-0.95`,
 given the parameters, the nearest action text and parameter names, values substituted by equality.
+
+With `--selector-accuracy` a simulated model chooses among the up to five near plans of each miss.
 """
 
 import argparse
@@ -96,8 +98,17 @@ class Timed:
 class Semcache:
     """This package."""
 
-    def __init__(self, embedder: Timed, **options: Any) -> None:  # noqa: ANN401 - as `open` takes
+    def __init__(
+        self,
+        embedder: Timed,
+        *,
+        accuracy: float | None = None,
+        **options: Any,  # noqa: ANN401 - as `open` takes
+    ) -> None:
+        """Open a cold cache; with `accuracy`, a simulated model chooses among near plans."""
         self._embedder = embedder
+        self._accuracy = accuracy
+        self._random = random.Random(0)  # noqa: S311 - a simulation, not a secret
         self._cache = PlanCache.open(embedder=embedder, ttl_s=None, max_entries=None, **options)
 
     def lookup(self, row: Row, *, given: bool) -> tuple[Plan | None, str, float]:
@@ -113,7 +124,24 @@ class Semcache:
         embedding = self._embedder.seconds - before
         if isinstance(found, Hit):
             return found.plan.to_dict(), found.tier, embedding
+        if self._accuracy is not None:
+            options = self._cache.options(row.text, tenant=row.scope, params=params)
+            chosen = self._choice([is_right(o.hit.plan.to_dict(), row.plan) for o in options])
+            if chosen is not None:
+                hit = self._cache.take(options[chosen])
+                return hit.plan.to_dict(), hit.tier, self._embedder.seconds - before
         return None, f"miss:{found.reason}", embedding
+
+    def _choice(self, rights: Sequence[bool]) -> int | None:
+        """Return what a model chooses that is right so often: the plan that is right, or none.
+
+        Where it errs it chooses one of the others alike, none among them.
+        """
+        best = rights.index(True) if True in rights else None
+        if not rights or self._random.random() < (self._accuracy or 0):
+            return best
+        others: list[int | None] = [at for at, right in enumerate(rights) if not right]
+        return self._random.choice([*others, None] if best is not None else others)
 
     def store(self, row: Row, *, given: bool) -> None:
         """Store the row's plan."""
@@ -408,6 +436,12 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--threshold", type=float, default=0.95, help="cosine of semcache's semantic tier"
     )
     parser.add_argument(
+        "--selector-accuracy",
+        type=float,
+        metavar="SHARE",
+        help="let a simulated model that is right so often choose among the near plans of a miss",
+    )
+    parser.add_argument(
         "--max-wrong", type=float, help="highest share of wrong hits that semcache may have"
     )
     return parser.parse_args(argv)
@@ -424,6 +458,7 @@ def setup(args: argparse.Namespace) -> dict[str, Any]:
         "versions": {p: version(p) for p in packages},
         "threshold": args.threshold,
         "max_wrong": args.max_wrong,
+        "selector_accuracy": args.selector_accuracy,
     }
 
 
@@ -437,6 +472,7 @@ def replay_all(
 ) -> Iterator[Score]:
     """Replay one stream in one order against every cache, printing a line for each."""
     options = {"threshold": args.threshold, "max_wrong": args.max_wrong}
+    options["accuracy"] = args.selector_accuracy
     rows = list(read(path, args.rows))
     if seed is not None:
         random.Random(seed).shuffle(rows)  # noqa: S311 - an order, not a secret

@@ -92,3 +92,17 @@ def test_a_small_stream_is_replayed_beside_the_relatives_with_no_wrong_hit_of_ou
     assert [s["wrong"] for s in ours] == [0, 0]
     assert min(s["right_of_ceiling"] for s in ours) > 0.8
     assert all(s["wrong"] > 0 for s in others)
+
+
+def test_a_simulated_selector_serves_what_words_alone_miss(
+    replay: ModuleType, minilm: "Embedder"
+) -> None:
+    stored = row(replay, "total sales in 2024", "2024")
+    asked = row(replay, "what did all sales of 2023 come to", "2023")
+    scores = {}
+    for accuracy in (None, 1.0, 0.0):
+        cache = replay.Semcache(replay.Timed(minilm), accuracy=accuracy)
+        cache.store(stored, given=False)
+        scores[accuracy] = cache.lookup(asked, given=True)[:2]
+    assert scores[1.0] == ({"call": {"input": {"year": "2023"}}}, "selected")
+    assert scores[None][0] is scores[0.0][0] is None
