@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from semcache.aio import AsyncPlanCache, AsyncSemCache
-    from semcache.answering.answer import Answer
     from semcache.cache.found import Found, Hit, Miss
     from semcache.cache.plan_cache import PlanCache
     from semcache.cache.writer import Stored
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from semcache.catalog.catalog import Catalog
     from semcache.catalog.operation import Operation
     from semcache.errors import SemCacheError
+    from semcache.orchestrator.answer import Answer
     from semcache.prompts.parameter import Parameter
     from semcache.prompts.schema import PromptSchema
     from semcache.semcache import SemCache
@@ -45,7 +45,7 @@ def _refuse_namesake(beside: Path) -> None:
 _refuse_namesake(Path(__file__).parents[1])
 
 _HOMES = {
-    "Answer": "semcache.answering.answer",
+    "Answer": "semcache.orchestrator.answer",
     "AsyncPlanCache": "semcache.aio",
     "AsyncSemCache": "semcache.aio",
     "Catalog": "semcache.catalog.catalog",

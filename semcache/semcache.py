@@ -6,15 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from semcache.answering.answer import Answer
-from semcache.answering.choosing import Choosing
-from semcache.answering.conducting import Conducting
-from semcache.answering.goals import Goals
-from semcache.answering.healing import Healing
-from semcache.answering.job import Chosen, Job
-from semcache.answering.stages import Stages
-from semcache.answering.suspending import Suspending
-from semcache.answering.telling import Telling
 from semcache.cache.found import Found
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.writer import Stored
@@ -22,6 +13,14 @@ from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded, Grounding
 from semcache.contexts import Closeable
+from semcache.execution.state import State
+from semcache.orchestrator.answer import Answer, Chosen, Job
+from semcache.orchestrator.checkpoints import Checkpoints
+from semcache.orchestrator.plan_runner import PlanRunner, SuspendedRuns
+from semcache.orchestrator.plan_finder import PlanFinder
+from semcache.orchestrator.recovery import Recovery, RunIntents
+from semcache.orchestrator.run_events import RunEvents
+from semcache.orchestrator.stages import Stages
 from semcache.planners.failures import FailureMemory
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.progress import IntentLog
@@ -82,6 +81,7 @@ class SemCache(Closeable):
         waiting: Waiting | None = None,
         runs: Runs | None = None,
         intents: IntentLog | None = None,
+        checkpoints: Checkpoints | None = None,
         reflection: Reflection | None = None,
         closing: Sequence[Callable[[], None]] = (),
         chance: Callable[[], float] | None = None,
@@ -107,24 +107,24 @@ class SemCache(Closeable):
             groundings=groundings,
             selector=selector,
         )
-        self._telling = Telling(cache, self.runs, clock)
-        self._choosing = Choosing(
+        self._events = RunEvents(cache, self.runs, clock)
+        self._finder = PlanFinder(
             self._stages,
-            self._telling,
+            self._events,
             failures,
             clock=clock,
             chance=chance or random.SystemRandom().random,
         )
-        self._conducting = Conducting(engines, limits, clock=clock, ask=ask)
-        self._suspending = Suspending(waiting)
-        self._goals = Goals(intents, self._stages)
-        self._healing = Healing(
+        self._runner = PlanRunner(engines, limits, clock=clock, ask=ask, checkpoints=checkpoints)
+        self._suspended = SuspendedRuns(waiting)
+        self._intents = RunIntents(intents, self._stages)
+        self._recovery = Recovery(
             self._stages,
-            self._choosing,
-            self._conducting,
-            suspending=self._suspending,
-            goals=self._goals,
-            telling=self._telling,
+            self._finder,
+            self._runner,
+            suspended=self._suspended,
+            intents=self._intents,
+            events=self._events,
             failures=failures,
             reflection=self.reflection,
         )
@@ -290,10 +290,10 @@ class SemCache(Closeable):
             InputNeeded: the plan asks what nobody answers.
             ExecutionError: an operation failed or was refused, or a limit was reached.
         """
-        return self._conducting.execute(
+        return self._runner.execute(
             plan,
             catalog=self.catalog,
-            observer=self._telling.emit,
+            observer=self._events.emit,
             run=run,
             allow_writes=allow_writes,
             answers=answers,
@@ -327,8 +327,8 @@ class SemCache(Closeable):
         """
         job = Job(prompt, tenant, params, allow_writes, threshold, uuid.uuid4().hex)
         start = self._clock.monotonic()
-        with self._telling.opened(job) as opened:
-            chosen = self._choosing.choose(job)
+        with self._events.opened(job) as opened:
+            chosen = self._finder.choose(job)
             return self._answered(job, chosen, Interview(answers), start, opened)
 
     def answer(
@@ -349,13 +349,57 @@ class SemCache(Closeable):
         start = self._clock.monotonic()
         token = needs if isinstance(needs, str) else needs.token
         tenant = tenant if isinstance(needs, str) else needs.tenant
-        held, interview = self._suspending.take(tenant, token, answers, catalog=self.catalog)
+        held, interview = self._suspended.take(tenant, token, answers, catalog=self.catalog)
         job = Job(held.prompt, tenant, None, held.allow_writes, None, held.run)
-        with self._telling.opened(job) as opened:
+        with self._events.opened(job) as opened:
             found = self.lookup(held.prompt, tenant=tenant, run=held.run)
-            graph = self._goals.of_run(held.run, tenant)
+            graph = self._intents.of_run(held.run, tenant)
             chosen = Chosen(found, held.plan, planned=held.planned, key=held.key, graph=graph)
             return self._answered(job, chosen, interview, start, opened)
+
+    def checkpoints(self, run: str, *, tenant: str = "default") -> tuple[State, ...]:
+        """Return where the program of a run stood after each step, in order; empty if unknown.
+
+        Kept for seven days; the last one tells the error of a step that failed.
+        `semcache.execution.state.difference` compares two.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+        known = self._runner.checkpoints
+        return () if known is None else known.states(tenant, run)
+
+    def resume(
+        self,
+        run: str,
+        *,
+        tenant: str = "default",
+        checkpoint: int = -1,
+        plan: Mapping[str, object] | str | ExecutionPlan | None = None,
+        allow_writes: bool = True,
+    ) -> Outcome:
+        """Go on with the program of a run from one of its checkpoints, as a run of its own.
+
+        `checkpoint`: its place in `checkpoints`; the last by default. `plan`: an edited program
+        that has the instruction which is next there; None: the same. The checkpoints of the first
+        run stay as they are.
+
+        Raises:
+            InvalidInput: there is no such checkpoint, it is the end, or the plan does not fit.
+            InvalidPlan, ExecutionError: as `execute`.
+            StoreUnavailable: the checkpoints cannot be read.
+        """
+        job = Job(run, tenant, None, allow_writes, None, run)
+        with self._events.open(f"resumed {run}", tenant=tenant) as opened:
+            return self._runner.resume(
+                job,
+                checkpoint,
+                plan,
+                cache=self.cache,
+                catalog=self.catalog,
+                observer=self._events.emit,
+                run=opened.id,
+            )
 
     def intents(self, run: str, *, tenant: str = "default") -> IntentGraph | None:
         """Return the intents of a run whose plan was made by steps; None if there are none.
@@ -365,13 +409,13 @@ class SemCache(Closeable):
         Raises:
             StoreUnavailable: they cannot be read.
         """
-        return self._goals.kept(run, tenant)
+        return self._intents.kept(run, tenant)
 
     def _answered(
         self, job: Job, chosen: Chosen, interview: Interview, start: float, opened: Open
     ) -> Answer:
         """Run the plan and return the answer, or what must be asked first."""
-        ran = self._healing.run(job, chosen, interview)
+        ran = self._recovery.run(job, chosen, interview)
         came, chosen = ran.came, ran.chosen
         answer = Answer(
             text=came.text,
@@ -391,18 +435,18 @@ class SemCache(Closeable):
 
     def standing(self, at: Node, *, tenant: str) -> Here:
         """Return where code would stand that runs in the node `at`, for tools called outside."""
-        return self._telling.standing(at, tenant=tenant)
+        return self._events.standing(at, tenant=tenant)
 
     def open_run(self, name: str, *, tenant: str = "default") -> OpenRun:
         """Return a run to open by `with`, whose tree holds what is run inside."""
-        return self._telling.open(name, tenant=tenant)
+        return self._events.open(name, tenant=tenant)
 
     def workflow(
         self, name: str, work: Callable[P, T], *, tenant: str = "default"
     ) -> Callable[P, T]:
         """Return `work` as a run of its own, whose tree holds what it runs; see `creation`."""
         return workflow(
-            name, work, runs=self.runs, clock=self._clock, emit=self._telling.emit, tenant=tenant
+            name, work, runs=self.runs, clock=self._clock, emit=self._events.emit, tenant=tenant
         )
 
     # Closeable -------------------------------------------------------------------------------

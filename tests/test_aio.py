@@ -46,7 +46,7 @@ def test_two_hundred_requests_at_once_each_get_their_own_answer() -> None:
         seen.append(city)
         return [city]
 
-    async def main() -> list[Any]:
+    async def main() -> Any:
         async with AsyncSemCache(reports(report)) as semcache:
             await semcache.run('List reports with city "c0"')
             runs = [semcache.run(f'List reports with city "c{n}"') for n in range(200)]
@@ -59,7 +59,7 @@ def test_two_hundred_requests_at_once_each_get_their_own_answer() -> None:
 
 
 def test_two_hundred_requests_on_a_cold_cache_are_planned_once() -> None:
-    async def main() -> list[Any]:
+    async def main() -> Any:
         async with AsyncSemCache(reports(lambda city: [city])) as semcache:
             runs = [semcache.run(f'List reports with city "c{n}"') for n in range(200)]
             return await asyncio.gather(*runs)
@@ -209,7 +209,7 @@ def test_the_five_operations_can_be_awaited() -> None:
 @pytest.mark.parametrize(
     ("plain", "twin", "left"),
     [
-        (PlanCache, AsyncPlanCache, {"open", "emit", "guarded", "planning", "redacted"}),
+        (PlanCache, AsyncPlanCache, {"open", "emit", "guarded", "planning"}),
         # What does no I/O is called on the `semcache` inside.
         (SemCache, AsyncSemCache, {"open", "open_run", "standing", "workflow"}),
     ],
@@ -227,3 +227,39 @@ def test_both_doors_have_the_same_calls_with_the_same_parameters(
         assert [(p.name, p.kind, p.default) for p in mine] == [
             (p.name, p.kind, p.default) for p in its
         ], name
+
+
+# specs: U7
+def test_of_equal_callers_one_plans_and_the_others_wait_without_filling_the_pool() -> None:
+    planned: list[str] = []
+
+    async def ask(cache: AsyncPlanCache, prompt: str) -> str:
+        found = await cache.lookup(prompt)
+        if not isinstance(found, Hit):
+            async with cache.planning(found) as again:
+                found = await cache.lookup(prompt) if again else found
+                if not isinstance(found, Hit):
+                    planned.append(prompt)
+                    await cache.store(prompt, PLAN)
+                    return "planned"
+        return found.tier
+
+    async def main() -> list[str]:
+        async with AsyncPlanCache(plan_cache(), workers=2) as cache:
+            return await asyncio.gather(*(ask(cache, "list reports") for _ in range(20)))
+
+    assert sorted(awaited(main)) == ["planned", *["template"] * 19]
+    assert planned == ["list reports"]
+
+
+def test_what_is_raised_while_planning_reaches_the_caller_and_frees_the_lock() -> None:
+    async def main() -> str:
+        async with AsyncPlanCache(plan_cache()) as cache:
+            missed = await cache.lookup("list reports")
+            with pytest.raises(KeyError):
+                async with cache.planning(missed):
+                    raise KeyError("x")
+            async with cache.planning(missed):
+                return "free"
+
+    assert awaited(main) == "free"

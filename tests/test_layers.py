@@ -39,12 +39,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "stores": PORTS | {"forks"},
     "models": PORTS | {"forks"},
     "sources": PORTS | {"file_errors"},
-    "answering": PORTS | {"cache", "planners", "runs"},
-    "semcache": PORTS | {"answering", "cache", "planners", "responses", "runs", "settings"},
+    "orchestrator": PORTS | {"cache", "execution", "planners", "runs"},
+    "semcache": PORTS
+    | {"orchestrator", "cache", "execution", "planners", "responses", "runs", "settings"},
     "wiring": PORTS
     | {"matching", "cache", "planners", "execution", "stores", "models", "sources", "settings"}
-    | {"responses", "runs", "semcache"},
-    "aio": PORTS | {"runs", "answering", "cache", "planners", "matching", "semcache", "settings"},
+    | {"orchestrator", "responses", "runs", "semcache"},
+    "aio": PORTS | {"cache", "runs", "semcache"},
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache", "file_errors", "settings"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
@@ -54,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "commands": PORTS
     | {"upkeep", "stores"}
     | {"server", "runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"}
-    | {"answering", "file_errors", "responses"},
+    | {"orchestrator", "file_errors", "responses"},
     "cli": LEAVES | {"commands"},
 }
 # `open` of `PlanCache`, `Responses` and `SemCache` are the doors that the contract names; they ask

@@ -1,5 +1,6 @@
 """PlanCache: plans made once, found again by template text, by schema and by meaning."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -57,6 +58,10 @@ from semcache.prompts.parameter import Parameter
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
 from semcache.settings import Settings, directory_of
+
+TIDIED = 500
+"""Stores of this process after which the expired entries of the storing tenant are removed: they
+are never served, but take room; reading all of a tenant's takes as long as some hundred stores."""
 
 
 class PlanCache(Closeable):
@@ -144,6 +149,7 @@ class PlanCache(Closeable):
         self._judging = Judging(self._shared, self._labels, self._corrections, joining)
         self._selection = Selection(self._shared, self._lookups.parts, joining, self._labels)
         self._removal = Removal(self._shared, self._corrections)
+        self._stores = itertools.count(1)
         self._carrying = Carrying(self._shared, self._keeping, self._labels)
 
     def _parts(self) -> Parts:
@@ -417,7 +423,7 @@ class PlanCache(Closeable):
         """
         if self._corrections.pending:
             self._corrections.retry()  # first, or what waits would take this plan for the one meant
-        return self._keeping.keep(
+        stored = self._keeping.keep(
             prompt,
             plan,
             params=params,
@@ -429,6 +435,9 @@ class PlanCache(Closeable):
             cost_s=cost_s,
             ignore=ignore,
         )
+        if next(self._stores) % TIDIED == 0:
+            self._removal.expired(tenant)
+        return stored
 
     def planning(self, found: Found) -> AbstractContextManager[bool]:
         """Hold the making of a plan for what was looked up; give whether to look it up again.

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from semcache.answering.answer import Answer
 from semcache.cache.found import Hit
 from semcache.commands.opening import semcache_of
 from semcache.commands.options import add_command, add_common, add_planning
 from semcache.commands.output import WAITING, print_json, print_run
 from semcache.errors import InvalidInput, SemCacheError
+from semcache.orchestrator.answer import Answer
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands

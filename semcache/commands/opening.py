@@ -90,7 +90,7 @@ def _asked(question: Question) -> str:
 
 def cache_of(options: argparse.Namespace) -> PlanCache:
     """Return the cache of options and environment, without operations or model."""
-    return open_plan_cache(_place(options))
+    return open_plan_cache(place_of(options))
 
 
 def existing_cache_of(options: argparse.Namespace) -> PlanCache:
@@ -99,13 +99,13 @@ def existing_cache_of(options: argparse.Namespace) -> PlanCache:
     Raises:
         ForeignDirectory: there is none.
     """
-    settings = _place(options)
+    settings = place_of(options)
     if not settings.database:
         existing(options.directory)
     return open_plan_cache(settings)
 
 
-def _place(options: argparse.Namespace) -> Settings:
+def place_of(options: argparse.Namespace) -> Settings:
     """Return the settings of the environment, for the place that the options name."""
     return Settings.load(environ=os.environ, directory=options.directory, database=options.database)
 

@@ -10,8 +10,8 @@ from semcache.binding.bind import bind
 from semcache.binding.generalize import generalize
 from semcache.canonical import Json, loads, plain
 from semcache.catalog.catalog import Catalog
-from semcache.commands.opening import catalog_of, names_a_source, opened
-from semcache.commands.options import add_command, add_model, add_sources
+from semcache.commands.opening import catalog_of, names_a_source, opened, place_of
+from semcache.commands.options import add_command, add_common, add_model, add_sources
 from semcache.commands.output import WRONG, print_json
 from semcache.errors import InvalidInput, InvalidPlan
 from semcache.file_errors import unreadable
@@ -21,6 +21,8 @@ from semcache.plans.document import DocumentPlan
 from semcache.plans.finding import Finding
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import by_name
+from semcache.semcache import SemCache
+from semcache.stores.disk.directory import existing
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands
@@ -40,6 +42,10 @@ def add(commands: "Commands") -> None:
     runs = add_command(plans, "run", _plan_run, "Run a plan.")
     # Without a directory: running a plan caches nothing.
     runs.set_defaults(directory=None, database=None, threshold=None)
+    says = "List where the program of a run stood after each step."
+    stood = add_command(plans, "checkpoints", _checkpoints, says)
+    stood.add_argument("of", metavar="RUN", help="id of the run, as `semcache ask --json` tells it")
+    add_common(stood)
     for options in (checks, runs):
         options.add_argument("file", type=Path, help="the plan, as JSON")
         options.add_argument("--json", action="store_true", help="print JSON")
@@ -83,6 +89,26 @@ def _plan_run(options: argparse.Namespace) -> int:
         print_json({"value": outcome.value, "text": outcome.text})
     else:
         print(outcome.text)
+    return 0
+
+
+def _checkpoints(options: argparse.Namespace) -> int:
+    existing(options.directory)
+    with SemCache.open(settings=place_of(options), catalog=Catalog()) as semcache:
+        states = semcache.checkpoints(options.of, tenant=options.tenant)
+    if not states:
+        raise InvalidInput(
+            f"no checkpoints of the run {options.of!r} of tenant {options.tenant!r}: it ran no "
+            "program, or more than seven days ago"
+        )
+    if options.json:
+        print_json({"run": options.of, "checkpoints": [state.to_json() for state in states]})
+        return 0
+    for number, state in enumerate(states):
+        told = state.error or ", ".join(state.variables)
+        after = "start" if state.executed is None else state.executed
+        following = "end" if state.following is None else state.following
+        print(f"{number:3}  after {after}  next {following}  {told}")
     return 0
 
 

@@ -62,6 +62,11 @@ class Kept:
             return None
         return told if isinstance(told, dict) else None
 
+    def names(self, tenant: str) -> tuple[str, ...]:
+        """Return what is kept, oldest first."""
+        known = _index(self._store.get_note(tenant, self._name))
+        return tuple(name for name, at in known.items() if not self._old(at))
+
     def take(self, tenant: str, key: str) -> bool:
         """Forget what is kept under `key`; return whether it was there. One caller gets it."""
         taken: list[bool] = []

@@ -10,6 +10,7 @@ from semcache.catalog.grounding import Grounding
 from semcache.execution.program import ProgramEngine
 from semcache.execution.routes import RoutesEngine
 from semcache.execution.tasks import TasksEngine
+from semcache.orchestrator.checkpoints import Checkpoints
 from semcache.planners.arguments.operation_index import Indexes
 from semcache.planners.failures import FailureMemory
 from semcache.planners.learned import Learned
@@ -148,6 +149,7 @@ def open_semcache(
         # What waits for an answer is a whole run, with all that its prompt has to hide; and so are
         # the steps of a goal.
         waiting=Waiting(store if redact is None else MemoryStore(), clock),
+        checkpoints=Checkpoints(store if redact is None else MemoryStore(), clock),
         intents=IntentLog(store if redact is None else MemoryStore(), clock, learned=learned),
         closing=[ours.close] if ours is not None else [],
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from semcache.cache import plan_cache
 from semcache.cache.plan_cache import PlanCache
 from semcache.errors import InvalidInput, InvalidSettings
 from semcache.events import EntriesRemoved
@@ -180,3 +181,17 @@ def test_seconds_that_are_none_are_refused(cache: PlanCache, wrong: Any) -> None
 def test_an_unknown_way_to_slide_is_refused() -> None:
     with pytest.raises(InvalidSettings, match="ttl_slides is 'often'; expected never, exact or"):
         Settings(ttl_slides="often")
+
+
+# specs: D-7
+def test_expired_entries_are_removed_by_the_stores_that_follow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plan_cache, "TIDIED", 3)
+    clock = FakeClock()
+    cache = opened(clock, ttl_s=10.0)
+    for word in ("tides", "moons"):
+        cache.store(word, {"operation": word})
+    clock.advance(20)
+    cache.store("stars", {"operation": "stars"})
+    assert [entry.prompt for entry in cache.entries()] == ["stars"]

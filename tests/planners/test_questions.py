@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from semcache.aio import AsyncSemCache
-from semcache.answering.answer import Answer
 from semcache.cache.found import Hit
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import Question
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import ExecutionError, InputNeeded, InvalidParameter, OperationFailed
+from semcache.orchestrator.answer import Answer
 from semcache.planners.questions import Ask
 from semcache.semcache import SemCache
 from semcache.testing import FakeClock, HashEmbedder

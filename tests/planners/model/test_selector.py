@@ -65,7 +65,7 @@ class Desk:
             clock=FakeClock(),
             settings=settings,
         )
-        self.semcache._choosing._chance = lambda: 1.0
+        self.semcache._finder._chance = lambda: 1.0
         cache = self.semcache.cache
         cache.store(TIDES, plan("tide_tables", day="2024-05-01"), params={"day": "2024-05-01"})
         moon = "moon and water at the port of Leith on 2024-05-01"
@@ -151,7 +151,7 @@ def test_a_plan_that_writes_is_not_offered_without_leave(desk: Callable[..., Des
 def test_audits_that_speak_against_it_end_it_for_the_tenant(desk: Callable[..., Desk]) -> None:
     here = desk(max_wrong=0.04)
     cache = here.semcache.cache
-    here.semcache._choosing._chance = lambda: 0.0
+    here.semcache._finder._chance = lambda: 0.0
     here.says({"choice": 1}, SCHEMA, plan("moon_phases", day="2024-06-02"))
     assert here.semcache.run(AGAIN).planned
     assert cache.stats().explored_wrong == 1
@@ -183,7 +183,7 @@ def test_tokens_and_seconds_saved_against_planning_are_told(
     with SemCache.open(
         catalog=catalog, model=model, embedder=HashEmbedder(), clock=FakeClock()
     ) as semcache:
-        semcache._choosing._chance = lambda: 1.0
+        semcache._finder._chance = lambda: 1.0
         semcache.run("high water at the port")
         assert semcache.run("tell me when high water at the port is").tier == "selected"
         stats = semcache.cache.stats()

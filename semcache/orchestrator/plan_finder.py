@@ -1,17 +1,17 @@
-"""Choosing: the plan that a run executes is found, or made once and stored."""
+"""Where the plan of a run comes from: a hit, a choice among near plans, or a planner."""
 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from semcache.answering.job import Chosen, Job, entry_key, failing_key
-from semcache.answering.stages import Stages
-from semcache.answering.telling import Telling
 from semcache.binding.bind import bind
 from semcache.binding.generalize import generalize
 from semcache.cache.found import Found, Hit, Miss
 from semcache.canonical import JsonObject
 from semcache.errors import BindingError, ModelError, PlanningError
+from semcache.orchestrator.answer import Chosen, Job, entry_key, failing_key
+from semcache.orchestrator.run_events import RunEvents
+from semcache.orchestrator.stages import Stages
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import adopt
@@ -32,13 +32,13 @@ REPLAN_AFTER = 2
 """Failures in a row after which a cached plan is made anew: one may be the values' fault."""
 
 
-class Choosing:
+class PlanFinder:
     """Finds or makes the plan of a run. Safe from several threads."""
 
     def __init__(
         self,
         stages: Stages,
-        telling: Telling,
+        events: RunEvents,
         failures: FailureMemory,
         *,
         clock: Clock,
@@ -46,7 +46,7 @@ class Choosing:
     ) -> None:
         self._stages = stages
         self._cache = stages.cache
-        self._telling = telling
+        self._events = events
         self._failures = failures
         self._clock = clock
         self._chance = chance
@@ -116,7 +116,7 @@ class Choosing:
 
     def _tokens(self, job: Job) -> tuple[int, int]:
         standing = here()
-        home = standing.home if standing is not None else self._telling.runs
+        home = standing.home if standing is not None else self._events.runs
         node = home.view(job.run, tenant=job.tenant).root
         return (0, 0) if node is None else (node.prompt_tokens, node.completion_tokens)
 
@@ -171,23 +171,23 @@ class Choosing:
         return self._make(job, found, self._normalized(job), failure)
 
     def _normalized(self, job: Job) -> PromptSchema | None:
-        with self._telling.timed("normalize", job):
+        with self._events.timed("normalize", job):
             return self._stages.normalize(job.prompt, params=job.params)
 
     def _make(self, job: Job, found: Found, schema: PromptSchema | None, failure: str) -> Chosen:
         """Plan, store, and bind the prompt's own values, whether storing worked or not."""
         start = self._clock.monotonic()
-        with self._telling.timed("plan", job):
+        with self._events.timed("plan", job):
             planned = self._stages.create(
                 job.prompt, schema, params=job.params, failure=failure, tenant=job.tenant
             )
         cost_s = self._clock.monotonic() - start
         try:
-            with self._telling.timed("store", job):
+            with self._events.timed("store", job):
                 stored = self._stages.store(
                     job.prompt, planned, tenant=job.tenant, schema=schema, cost_s=cost_s
                 )
-            with self._telling.timed("bind", job):
+            with self._events.timed("bind", job):
                 plan = self._bound(planned)
         except BindingError as error:
             what = f"the plan made for {job.prompt[:80]!r} cannot take its values: {error}"

@@ -1,29 +1,72 @@
-"""Healing: a plan is run, and where reflection is on, run again or made anew if it fails."""
+"""A plan that fails is run again or made anew, where reflection is on; its intents are followed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from semcache.answering.choosing import Choosing
-from semcache.answering.conducting import Conducting
-from semcache.answering.goals import Goals
-from semcache.answering.job import Chosen, Job
-from semcache.answering.stages import Stages
-from semcache.answering.suspending import Suspending
-from semcache.answering.telling import Telling
 from semcache.cache.found import Hit
 from semcache.canonical import Json
 from semcache.catalog.builtin import NeedsInput
 from semcache.errors import ExecutionError, ExpressionError, OperationRefused, StepLimitExceeded
+from semcache.orchestrator.answer import Chosen, Job
+from semcache.orchestrator.plan_runner import PlanRunner, SuspendedRuns
+from semcache.orchestrator.plan_finder import PlanFinder
+from semcache.orchestrator.run_events import RunEvents
+from semcache.orchestrator.stages import Stages
 from semcache.planners.blame import blame
 from semcache.planners.failures import FailureMemory
-from semcache.planners.progress import Progress
+from semcache.planners.progress import IntentLog, Progress, fresh
 from semcache.planners.questions import Interview
 from semcache.planners.steps.intent_graph import IntentGraph
+from semcache.planners.steps.intents import serves
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Outcome
 from semcache.runs.here import here
 from semcache.runs.redaction import kept, redacted_json
 from semcache.runs.reflection import Attempt, Failed, Reflection, Verdict
+
+
+class RunIntents:
+    """The intents of runs and plans; without a log none are kept. Safe from several threads."""
+
+    def __init__(self, log: IntentLog | None, stages: Stages) -> None:
+        self._log = log
+        self._stages = stages
+
+    def of_run(self, run: str, tenant: str) -> IntentGraph | None:
+        """Return the intents of a run; None if there are none, or they cannot be read now."""
+        with self._stages.cache.guarded(tenant):
+            return self.kept(run, tenant)
+        return None
+
+    def kept(self, run: str, tenant: str) -> IntentGraph | None:
+        """Return the intents of a run; None if there are none.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+        return None if self._log is None else self._log.get(tenant, run)
+
+    def of_plan(self, job: Job, chosen: Chosen) -> IntentGraph | None:
+        """Return the intents of a plan, as they were kept when it was made; None if it has none."""
+        if chosen.graph is not None or self._log is None or not chosen.entry:
+            return chosen.graph
+        if not serves(chosen.plan):
+            return None
+        kept = self.of_run(chosen.entry, job.tenant)
+        return None if kept is None else fresh(kept, chosen.plan, job.prompt)
+
+    def keep(self, job: Job, chosen: Chosen, graph: IntentGraph | None) -> None:
+        """Keep the intents of a run, of a new plan also for its later runs; and learn from them."""
+        if graph is None or self._log is None:
+            return
+        with self._stages.cache.guarded(job.tenant):
+            if chosen.planned:
+                self._log.keep(job.tenant, job.run, graph)
+                if chosen.entry:
+                    self._log.keep(job.tenant, chosen.entry, graph)
+            if chosen.planned or graph.goal.status == "failed":
+                self._log.learn(job.tenant, graph, self._stages.catalog)
+
 
 _FAULTS = (ExpressionError, StepLimitExceeded, OperationRefused)
 """What a plan does that is not the plan of its prompt; an operation may fail for any reason."""
@@ -39,45 +82,45 @@ class Ran:
     intents: IntentGraph | None
 
 
-class Healing:
+class Recovery:
     """Runs chosen plans. Safe from several threads."""
 
     def __init__(
         self,
         stages: Stages,
-        choosing: Choosing,
-        conducting: Conducting,
+        finder: PlanFinder,
+        runner: PlanRunner,
         *,
-        suspending: Suspending,
-        goals: Goals,
-        telling: Telling,
+        suspended: SuspendedRuns,
+        intents: RunIntents,
+        events: RunEvents,
         failures: FailureMemory,
         reflection: Reflection,
     ) -> None:
         self._stages = stages
         self._cache = stages.cache
-        self._choosing = choosing
-        self._conducting = conducting
-        self._suspending = suspending
-        self._goals = goals
-        self._telling = telling
+        self._finder = finder
+        self._runner = runner
+        self._suspended = suspended
+        self._intents = intents
+        self._events = events
         self._failures = failures
         self._reflection = reflection
 
     def run(self, job: Job, chosen: Chosen, interview: Interview) -> Ran:
         """Run the plan; where reflection is on, again or another one, if the first one fails."""
         current, known = chosen, set[int]()
-        progress = Progress(None, self._telling.emit)
+        progress = Progress(None, self._events.emit)
 
         def work(attempt: Attempt) -> Outcome | NeedsInput:
             nonlocal current, progress
             if attempt.verdict is not None and attempt.verdict.decision == "plan":
                 current = self._replanned(job, current, attempt)
-            progress = Progress(self._goals.of_plan(job, current), self._telling.emit)
+            progress = Progress(self._intents.of_plan(job, current), self._events.emit)
             try:
                 return self._executed(job, current, interview, progress)
             finally:
-                self._goals.keep(job, current, progress.graph)
+                self._intents.keep(job, current, progress.graph)
 
         def judge(failed: Failed) -> Verdict:
             if id(failed.error) in known:
@@ -98,7 +141,7 @@ class Healing:
         """Return what the operation that failed was called with, as far as the tree has it."""
         name = failed.error.node if isinstance(failed.error, ExecutionError) else ""
         standing = here()
-        home = standing.home if standing is not None else self._telling.runs
+        home = standing.home if standing is not None else self._events.runs
         called = home.view(job.run, tenant=job.tenant).named(name) if name else ()
         return called[-1].input if called else None
 
@@ -120,7 +163,7 @@ class Healing:
             self._cache.feedback(broken.found, right=False)
         elif broken.entry:
             self._cache.invalidate(tenant=job.tenant, id=broken.entry)
-        again = self._choosing.again(job, broken.found, str(attempt.error))
+        again = self._finder.again(job, broken.found, str(attempt.error))
         if attempt.error is not None and again.plan.to_dict() == broken.plan.to_dict():
             raise attempt.error
         return again
@@ -131,14 +174,15 @@ class Healing:
         allow = job.allow_writes is not False
         catalog = self._stages.catalog
         try:
-            with self._telling.timed("execute", job):
-                came = self._conducting.conduct(
+            with self._events.timed("execute", job):
+                came = self._runner.conduct(
                     chosen.plan,
                     interview,
                     progress,
                     catalog=catalog,
                     run=job.run,
                     allow_writes=allow,
+                    sink=self._runner.sink(chosen.plan, job, self._cache),
                 )
         except _FAULTS:
             if allow and isinstance(chosen.found, Hit):
@@ -146,7 +190,7 @@ class Healing:
             raise
         if not isinstance(came, Outcome):
             progress.suspended(came)
-            return self._suspending.keep(job, chosen, interview, came, catalog=catalog)
+            return self._suspended.keep(job, chosen, interview, came, catalog=catalog)
         with self._cache.guarded(job.tenant):
             self._failures.succeeded(job.tenant, chosen.key)
         return came

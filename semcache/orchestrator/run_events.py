@@ -1,12 +1,12 @@
-"""Telling: what a run does is told to its tree and to who listens, without what is to be hidden."""
+"""What a run does goes to its tree and to who listens, without what is to be hidden."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from semcache.answering.job import Job
 from semcache.cache.plan_cache import PlanCache
 from semcache.errors import SemCacheError
 from semcache.events import Event, Phase, PhaseFinished
+from semcache.orchestrator.answer import Job
 from semcache.ports import Clock
 from semcache.runs.here import Here, OpenRun
 from semcache.runs.here import node as open_node
@@ -15,7 +15,7 @@ from semcache.runs.redaction import redacted_event
 from semcache.runs.tree import Node
 
 
-class Telling:
+class RunEvents:
     """Opens runs and times their phases. Safe from several threads."""
 
     def __init__(self, cache: PlanCache, runs: Runs, clock: Clock) -> None:
