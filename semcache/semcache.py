@@ -16,8 +16,8 @@ from semcache.contexts import Closeable
 from semcache.execution.state import State
 from semcache.orchestrator.answer import Answer, Chosen, Job
 from semcache.orchestrator.checkpoints import Checkpoints
-from semcache.orchestrator.plan_runner import PlanRunner, SuspendedRuns
 from semcache.orchestrator.plan_finder import PlanFinder
+from semcache.orchestrator.plan_runner import PlanRunner, SuspendedRuns
 from semcache.orchestrator.recovery import Recovery, RunIntents
 from semcache.orchestrator.run_events import RunEvents
 from semcache.orchestrator.stages import Stages

@@ -8,8 +8,8 @@ from semcache.canonical import Json
 from semcache.catalog.builtin import NeedsInput
 from semcache.errors import ExecutionError, ExpressionError, OperationRefused, StepLimitExceeded
 from semcache.orchestrator.answer import Chosen, Job
-from semcache.orchestrator.plan_runner import PlanRunner, SuspendedRuns
 from semcache.orchestrator.plan_finder import PlanFinder
+from semcache.orchestrator.plan_runner import PlanRunner, SuspendedRuns
 from semcache.orchestrator.run_events import RunEvents
 from semcache.orchestrator.stages import Stages
 from semcache.planners.blame import blame
