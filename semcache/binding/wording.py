@@ -56,15 +56,15 @@ def _but_for_case(value: Json, text: str) -> Wording:
     return next(ways, "known")
 
 
-def read(how: Wording, mention: Mention, *, source: str) -> Json:
+def read(how: Wording, mention: Mention, *, source: str, value: Json = None) -> Json:
     """Return the value that `mention` carries in the wording `how`.
 
-    `source` are the words that were stored with it.
+    `source` are the words that were stored with it, and `value` is what they became in the plan.
 
     Raises:
         BindingError: only a translation could tell (`known`), there are no words (`absent`), the
-            recognizer read nothing from these words, or a date is written otherwise than the one
-            that the plan took as it was.
+            recognizer read nothing from these words, they may be read in several ways and the
+            plan does not show which, or are written otherwise than what it took as it was.
     """
     match how:
         case "verbatim":
@@ -72,7 +72,7 @@ def read(how: Wording, mention: Mention, *, source: str) -> Json:
         case "lower" | "upper" | "title":
             return _CASES[how](mention.text) if mention.text.islower() else mention.text
         case "recognized" | "recognized_text":
-            return _recognized(how, mention, source)
+            return _recognized(how, mention, source, value)
         case _:
             raise BindingError(
                 f"no known translation of {mention.text!r} for a {mention.kind} "
@@ -88,24 +88,36 @@ _NUMERAL = re.compile(r"[-+]?\d+(?:\.\d+)*")
 
 
 def _verbatim(mention: Mention, source: str) -> str:
-    numerals = _NUMERAL.fullmatch(mention.text) and _NUMERAL.fullmatch(source)
-    if mention.kind in WRITTEN and not numerals and pattern(mention.text) != pattern(source):
+    if mention.kind in WRITTEN and not _is_written_alike(mention.text, source):
         raise BindingError(
             f"{mention.text!r} is written otherwise than {source!r}, which the plan took as it was"
         )
     return mention.text
 
 
-def read_as_shown(mention: Mention, *, source: str, value: Json) -> Json:
-    """Return the value of ambiguous words, read as `source` was where it became `value`.
+def _is_written_alike(words: str, source: str) -> bool:
+    numerals = _NUMERAL.fullmatch(words) and _NUMERAL.fullmatch(source)
+    return bool(numerals) or pattern(words) == pattern(source)
 
-    Raises:
-        BindingError: `source` was not written so, or did not tell.
-    """
-    if _is_number(value) or not isinstance(value, str) or mention.kind == "date":
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _recognized(how: Wording, mention: Mention, source: str, value: Json) -> Json:
+    if mention.value is None:
+        raise BindingError(f"nothing is read from {mention.text!r}; it cannot be bound")
+    if readings(mention.kind, mention.text, mention.value):
+        return _as_shown(mention, source, value)
+    return mention.value if how == "recognized" else _as_text(mention.value)
+
+
+def _as_shown(mention: Mention, source: str, value: Json) -> Json:
+    """Return the value of ambiguous words, read as `source` was where it became `value`."""
+    if not isinstance(value, str) or mention.kind == "date":
         found = as_shown(mention.kind, mention.text, source=source, value=value)
-    elif value in source:  # the plan took the spelling as it was: version 3.5, then 1.10
-        found = mention.value if pattern(mention.text) == pattern(source) else None
+    elif value in source:  # the plan took the spelling as it was: release 3.5, then 1.10
+        found = mention.value if _is_written_alike(mention.text, source) else None
     else:
         number = next((n for n in ways(source).values() if _as_text(n) == value), None)
         shown = as_shown(mention.kind, mention.text, source=source, value=number)
@@ -116,37 +128,6 @@ def read_as_shown(mention: Mention, *, source: str, value: Json) -> Json:
             "made, does not show which"
         )
     return found
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-_UNCLEAR = re.compile(
-    r"(?P<thousandths>(?<![\d.,])\d{1,3}\.\d{3}(?![\d.,]))"  # 1.250: of what country?
-    r"|(?P<suffix>\d\s?[A-Za-z](?![A-Za-z]))"  # 10m: million, minutes, metres?
-    r"|(?P<version>(?<![\d.,])\d+\.\d*0(?![\d.,]))"  # 1.10: a version, or 1.1?
-)
-
-
-def _traits(text: str) -> set[str]:
-    """Return in which unclear ways a number is written, a suffix with its letter."""
-    found = _UNCLEAR.finditer(text)
-    return {match[0][-1].lower() if match["suffix"] else str(match.lastgroup) for match in found}
-
-
-def _recognized(how: Wording, mention: Mention, source: str) -> Json:
-    if mention.value is None:
-        raise BindingError(f"nothing is read from {mention.text!r}; it cannot be bound")
-    traits = _traits(mention.text) if _is_number(mention.value) else set()
-    if mention.kind.startswith("money"):
-        traits -= {"version"}  # $12.50 is so much whatever else it is
-    if not traits <= _traits(source):
-        raise BindingError(
-            f"{mention.text!r} can be read in several ways, and {source!r}, for which the plan was "
-            "made, shows none of them"
-        )
-    return mention.value if how == "recognized" else _as_text(mention.value)
 
 
 def _as_text(value: Json) -> str:

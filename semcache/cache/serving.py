@@ -5,7 +5,7 @@ from datetime import date
 from typing import NamedTuple
 
 from semcache.binding.bind import BoundPlan, bind
-from semcache.binding.wording import deterministic, read, read_as_shown
+from semcache.binding.wording import deterministic, read
 from semcache.cache.asked import Asked
 from semcache.cache.dated import retold
 from semcache.cache.entry import Entry
@@ -13,7 +13,6 @@ from semcache.cache.reading import SlotReading
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
 from semcache.matching.pair import Verdict
-from semcache.prompts.ambiguity import readings
 from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import name_key
@@ -124,14 +123,11 @@ def value_of(slot: SlotReading, mention: Mention, asked: Asked, stored_s: float)
     if _says_again(slot, mention):
         return slot.value
     try:
-        if slot.how in _READ and readings(mention.kind, mention.text, mention.value):
-            return read_as_shown(mention, source=slot.source, value=slot.value)
-        return read(slot.how, mention, source=slot.source)
+        return read(slot.how, mention, source=slot.source, value=slot.value)
     except BindingError as error:
         raise Refused("binding", str(error)) from error
 
 
-_READ = frozenset({"recognized", "recognized_text"})
 _SPELLED = frozenset({"code", "identifier", "quoted", "email", "url"})
 
 

@@ -34,7 +34,7 @@ AS_SAID: list[Case] = [
     ("install release {} of the agent", "3.5", "3.5", "4.0", "4.0"),
     ("install release {} of the agent", "1.20", "1.20", "1.2", "1.2"),
     ("install release {} of the agent", "2.5.1", "2.5.1", "2.5.10", "2.5.10"),
-    ("install release {} of the agent", "2", "2", "2.0", MISS),
+    ("install release {} of the agent", "2", "2", "2.0", "2.0"),
     ("charge {} EUR to the desk", "500", 500, "1.750", MISS),
     ("charge {} EUR to the desk", "500", 500, "1,750", MISS),
     ("charge {} EUR to the desk", "2.300", 2300, "1.750", 1750),
