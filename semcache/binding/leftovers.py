@@ -11,7 +11,7 @@ from semcache.binding.leaves import Leaf
 from semcache.binding.parties import SHORT, Party, rarity
 from semcache.binding.pieces import Filling
 from semcache.canonical import Json, Pointer
-from semcache.plans.variables import REFERENCE
+from semcache.plans.program.variables import REFERENCE
 from semcache.prompts.parameter import name_key
 
 _TOKEN = re.compile(r"\d+\.\d+|\w+")

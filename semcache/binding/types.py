@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from semcache.canonical import Json, JsonObject, Pointer
-from semcache.plans.program import ProgramPlan, is_program
-from semcache.plans.task_references import CONSTANTS, Path, parse
-from semcache.plans.tasks import TaskPlan, is_tasks
+from semcache.plans.program.document import ProgramPlan, is_program
+from semcache.plans.tasks.document import TaskPlan, is_tasks
+from semcache.plans.tasks.references import CONSTANTS, TaskPath, parse
 
 Schemas: TypeAlias = Mapping[str, JsonObject]
 """Operation name → JSON Schema of its input."""
@@ -52,7 +52,7 @@ def _called_by_task(plan: TaskPlan, at: Pointer) -> tuple[str, Pointer]:
     task = next((task for task in plan.tasks if task.position == at[1]), None)
     if task is None or task.id != CONSTANTS:
         return ("", ()) if task is None else (task.service, at[3:])
-    wanted = Path(CONSTANTS, tuple(map(str, at[3:])))
+    wanted = TaskPath(CONSTANTS, tuple(map(str, at[3:])))
     for reader in plan.tasks:
         for place, text in reader.references(frozenset()):
             if parse(text) == wanted:

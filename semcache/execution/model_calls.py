@@ -9,7 +9,7 @@ from semcache.catalog.operation import Operation
 from semcache.errors import InvalidJson, InvalidPlan, ModelError
 from semcache.events import ModelCalled
 from semcache.execution.variables import as_text
-from semcache.plans.program import GENERATE
+from semcache.plans.program.document import GENERATE
 from semcache.ports import Clock, Completion, Message, Model, Observer
 
 MAX_TRIED = 200  # braces of one reply at which an object is looked for

@@ -28,8 +28,8 @@ from semcache.execution.variables import Reader
 from semcache.plans.checks import refuse
 from semcache.plans.finding import Finding
 from semcache.plans.plan import ExecutionPlan
-from semcache.plans.program import GENERATE, GOALS, Instruction, ProgramPlan, goal
-from semcache.plans.program_checks import broken_program
+from semcache.plans.program.checks import broken_program
+from semcache.plans.program.document import GENERATE, GOALS, Instruction, ProgramPlan, goal
 from semcache.ports import Clock, Limits, Model, NodeResult, Observer, Outcome
 
 AHEAD = 16

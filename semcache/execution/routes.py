@@ -16,11 +16,11 @@ from semcache.execution.budget import Budget, bounded
 from semcache.execution.call import call
 from semcache.execution.result import to_text
 from semcache.plans.checks import refuse
-from semcache.plans.expressions import evaluate, reads
-from semcache.plans.paths import LAST_RESULT, is_expression, literal, parse
 from semcache.plans.plan import ExecutionPlan
-from semcache.plans.route_checks import broken_routes
-from semcache.plans.routes import START, RoutePlan, is_end, route_of
+from semcache.plans.references.expressions import evaluate, reads
+from semcache.plans.references.paths import LAST_RESULT, is_expression, literal, parse
+from semcache.plans.routes.checks import broken_routes
+from semcache.plans.routes.document import START, RoutePlan, is_end, route_of
 from semcache.ports import Clock, Limits, NodeResult, Observer, Outcome
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from semcache.canonical import Json, JsonObject, Pointer
 from semcache.errors import ExpressionError
 from semcache.plans.graph import backwards
-from semcache.plans.paths import literal
-from semcache.plans.task_references import is_reference, parse, walk
-from semcache.plans.tasks import Task
+from semcache.plans.references.paths import literal
+from semcache.plans.tasks.document import Task
+from semcache.plans.tasks.references import is_reference, parse, walk
 
 
 class TaskScope:

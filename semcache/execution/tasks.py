@@ -27,12 +27,12 @@ from semcache.execution.result import to_text
 from semcache.execution.retry import Retry, idempotency_key, undo
 from semcache.execution.task_scope import Schedule, TaskScope
 from semcache.plans.checks import refuse
-from semcache.plans.lifting import lifted
 from semcache.plans.plan import ExecutionPlan
-from semcache.plans.task_checks import broken_tasks
-from semcache.plans.task_inputs import constants
-from semcache.plans.task_references import CONSTANTS
-from semcache.plans.tasks import Task, TaskPlan, spelled_tasks
+from semcache.plans.tasks.checks import broken_tasks
+from semcache.plans.tasks.document import Task, TaskPlan, spelled_tasks
+from semcache.plans.tasks.inputs import constants
+from semcache.plans.tasks.literals import lifted
+from semcache.plans.tasks.references import CONSTANTS
 from semcache.ports import Clock, Limits, NodeResult, Observer, Outcome
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from semcache.errors import InvalidPlan
 from semcache.plans.codec import FORMATS, Format
 from semcache.plans.finding import Code, Finding
 from semcache.plans.plan import ExecutionPlan
-from semcache.plans.task_inputs import check_task_params
+from semcache.plans.tasks.inputs import check_task_params
 
 __all__ = ["Code", "Finding", "check", "check_params", "check_values", "refuse"]
 

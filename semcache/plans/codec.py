@@ -15,12 +15,12 @@ from semcache.errors import InvalidPlan
 from semcache.plans.document import DocumentPlan, dumped, enclosed, read_value
 from semcache.plans.finding import Finding
 from semcache.plans.plan import ExecutionPlan
-from semcache.plans.program import ProgramPlan, is_program, wrapped
-from semcache.plans.program_checks import check_program, check_program_values
-from semcache.plans.route_checks import check_route_values, check_routes
-from semcache.plans.routes import START, RoutePlan
-from semcache.plans.task_checks import check_task_values, check_tasks
-from semcache.plans.tasks import TaskPlan, is_tasks, spelled_tasks
+from semcache.plans.program.checks import check_program, check_program_values
+from semcache.plans.program.document import ProgramPlan, is_program, wrapped
+from semcache.plans.routes.checks import check_route_values, check_routes
+from semcache.plans.routes.document import START, RoutePlan
+from semcache.plans.tasks.checks import check_task_values, check_tasks
+from semcache.plans.tasks.document import TaskPlan, is_tasks, spelled_tasks
 
 PlanSource: TypeAlias = Mapping[str, object] | Sequence[object] | str | ExecutionPlan
 """A plan as callers have it: JSON, its text, models of SDKs, or a plan of ours; see `decode`."""

@@ -17,8 +17,8 @@ from semcache.catalog.operation import Operation
 from semcache.errors import BindingError
 from semcache.execution.program import ProgramEngine
 from semcache.plans.codec import adopt, decode
-from semcache.plans.program import ProgramPlan
-from semcache.plans.program_checks import broken_program
+from semcache.plans.program.checks import broken_program
+from semcache.plans.program.document import ProgramPlan
 from semcache.ports import Limits
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, RecordingObserver

@@ -10,7 +10,7 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.execution.routes import RoutesEngine
-from semcache.plans.routes import RoutePlan
+from semcache.plans.routes.document import RoutePlan
 from semcache.ports import Limits, Outcome
 from semcache.testing import FakeClock, RecordingObserver
 

@@ -26,7 +26,7 @@ from semcache.events import NodeFinished
 from semcache.execution.budget import Budget
 from semcache.execution.routes import RoutesEngine, Scope
 from semcache.plans.document import DocumentPlan
-from semcache.plans.routes import RoutePlan
+from semcache.plans.routes.document import RoutePlan
 from semcache.ports import Limits, Outcome
 from semcache.testing import FakeClock, RecordingObserver
 

@@ -31,7 +31,7 @@ from semcache.events import Event, NodeFinished
 from semcache.execution.retry import Retry, idempotency_key
 from semcache.execution.tasks import TasksEngine
 from semcache.plans.document import DocumentPlan
-from semcache.plans.tasks import TaskPlan
+from semcache.plans.tasks.document import TaskPlan
 from semcache.ports import Limits, Outcome, Planned, PlanRequest
 from semcache.semcache import SemCache
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver

@@ -6,7 +6,7 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.plans.checks import check
-from semcache.plans.program import ProgramPlan
+from semcache.plans.program.document import ProgramPlan
 
 SEARCH: JsonObject = {
     "type": "object",

@@ -6,7 +6,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput
 from semcache.execution.program import ProgramEngine
 from semcache.models.minilm import MiniLMEmbedder
-from semcache.plans.program import ProgramPlan
+from semcache.plans.program.document import ProgramPlan
 from semcache.ports import Limits
 from semcache.sources.graph import MAX_RELATIONSHIPS, Graph
 from semcache.stores.vectors.faiss_index import FaissIndex

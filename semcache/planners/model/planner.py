@@ -16,7 +16,7 @@ from semcache.planners.model.verification import doubts
 from semcache.plans.checks import check, check_params
 from semcache.plans.codec import decode, not_actionable, spelled
 from semcache.plans.plan import ExecutionPlan
-from semcache.plans.program import KEYS, ProgramPlan
+from semcache.plans.program.document import KEYS, ProgramPlan
 from semcache.ports import Clock, Message, Model, Observer, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.redaction import Redact

@@ -13,7 +13,7 @@ from semcache.catalog.operation import Operation
 from semcache.catalog.shape import Columns, Input, Query, Shape, shape, snake
 from semcache.errors import NotActionable, PlanningError
 from semcache.plans.checks import check
-from semcache.plans.routes import RoutePlan
+from semcache.plans.routes.document import RoutePlan
 from semcache.ports import Planned, PlanRequest
 from semcache.prompts.operators import CONTROLS, aggregate_name, operator_name
 from semcache.prompts.parameter import Parameter, name_key

@@ -21,8 +21,8 @@ from semcache.planners.steps.intents import INTENT_KEY, SubIntent
 from semcache.planners.steps.resolution import Resolution, Wire
 from semcache.planners.steps.transforms import CONVERT, EACH
 from semcache.plans.checks import check
-from semcache.plans.paths import is_expression
-from semcache.plans.routes import START, RoutePlan
+from semcache.plans.references.paths import is_expression
+from semcache.plans.routes.document import START, RoutePlan
 from semcache.prompts.parameter import Parameter, name_key
 
 END = "end"

@@ -16,7 +16,7 @@ from semcache.execution.routes import RoutesEngine
 from semcache.planners.rules.catalog_planner import CatalogPlanner
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.plans.checks import check
-from semcache.plans.routes import RoutePlan
+from semcache.plans.routes.document import RoutePlan
 from semcache.ports import Limits, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema import PromptSchema

@@ -24,7 +24,7 @@ from semcache.planners.steps.resolve import Composite, RulesResolver, WordResolv
 from semcache.planners.steps.transforms import TRANSFORMS
 from semcache.plans.checks import check
 from semcache.plans.plan import ExecutionPlan
-from semcache.plans.routes import RoutePlan
+from semcache.plans.routes.document import RoutePlan
 from semcache.ports import Limits, PlanRequest
 from semcache.testing import FakeClock, HashEmbedder
 

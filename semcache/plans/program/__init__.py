@@ -1,0 +1,1 @@
+"""The program format: instructions that run one after the other, with jumps."""

@@ -1,0 +1,225 @@
+"""The program format: numbered instructions that run one after the other, with jumps.
+
+    {"instructions": [{"seq_no": 0, "type": "<type>", "parameters": {…}}, …]}
+
+The list may also stand under `plan`, and a bare list is taken for such an object. Types, with the
+parameters of both dialects:
+
+    reasoning                 anything; never executed
+    assign                    value, var_name; or any number of `variable: value`
+    llm_generate              prompt, context?, output_var
+    retrieve_knowledge_graph  query (or vector_search), top_k?, output_var
+    vector_search             query (or vector_search), top_k?, output_var
+    calling                   tool_name, tool_params?, output_vars?
+    jmp_if                    condition_prompt, context?, jump_if_true, jump_if_false
+    jmp                       target_seq; or those of jmp_if
+
+`output_var` (one name) and `output_vars` (a list of names) mean the same everywhere. How variables
+are read: `program.variables`. The run ends when `final_answer` is set, or `result` in a program
+that sets no `final_answer`. `llm_generate` asks the engine's model, also as a `tool_name`; every other
+tool, and the two retrievals, are operations of the catalog.
+Format: StackVM, by its document (first dialect) and its later versions (second).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from semcache.canonical import Json, JsonObject, Pointer, as_object
+from semcache.plans.document import WrittenPlan, read_object, read_value
+from semcache.plans.plan import Reference
+from semcache.plans.program.variables import Bound, variables
+
+KEYS = ("instructions", "plan")
+"""Under which the instructions may stand."""
+GOALS = ("final_answer", "result")
+"""Variables that end a run when set: the first that the program sets anywhere."""
+GENERATE = "llm_generate"
+"""The call that asks the model."""
+RETRIEVALS = frozenset({"retrieve_knowledge_graph", "vector_search"})
+
+Way: TypeAlias = Literal["next", "jump"]
+Input: TypeAlias = tuple[str, tuple[str, ...]]
+"""Name of an input of a call, and where in the parameters its value stands."""
+
+NAMING = frozenset({"output_var", "output_vars", "var_name"})
+"""Parameters that name variables to set."""
+TARGETS = ("target_seq", "jump_if_true", "jump_if_false")
+"""Parameters that are a `seq_no`."""
+STRUCTURE = NAMING | {*TARGETS, "tool_name"}
+"""Parameters that are part of the program and no values."""
+_QUERY = ("query", "vector_search")  # the document's own example takes one for the other
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction, as far as it can be read."""
+
+    at: Pointer
+    """Where it stands in the plan."""
+    index: int
+    """Position in the list, from 0."""
+    seq: int
+    """Its `seq_no`; -1 if that is no whole number."""
+    type: str
+    parameters: JsonObject
+
+    @property
+    def inside(self) -> Pointer:
+        """Where its parameters stand in the plan."""
+        return (*self.at, "parameters")
+
+    @property
+    def pairs(self) -> bool:
+        """Whether it is an `assign` of the second dialect: `variable: value`."""
+        return self.type == "assign" and "var_name" not in self.parameters
+
+    @property
+    def call(self) -> str:
+        """Name of what it calls: an operation or `llm_generate`; empty if nothing."""
+        if self.type == "calling":
+            name = self.parameters.get("tool_name")
+            return name if isinstance(name, str) else ""
+        return self.type if self.type == GENERATE or self.type in RETRIEVALS else ""
+
+    @property
+    def conditional(self) -> bool:
+        """Whether it is a jump that asks the model."""
+        asked = bool(self.parameters.get("condition_prompt"))
+        return self.type == "jmp_if" or (self.type == "jmp" and asked)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the parameters that say where it jumps; empty for no jump."""
+        if self.type not in {"jmp", "jmp_if"}:
+            return ()
+        return TARGETS[1:] if self.conditional else TARGETS[:1]
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """Names of the variables that it sets."""
+        if self.type == "assign":
+            name = self.parameters.get("var_name")
+            return tuple(self.parameters) if self.pairs else _names(name)
+        if not self.call:
+            return ()
+        several = self.parameters.get("output_vars")
+        return _names(several if several is not None else self.parameters.get("output_var"))
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What goes into the call: each input, and where in the parameters it stands."""
+        if self.type == "calling":
+            given = self.parameters.get("tool_params")
+            names = given if isinstance(given, dict) else ()
+            return tuple((name, ("tool_params", name)) for name in names)
+        if not self.call:
+            return ()
+        query = next((name for name in _QUERY if name in self.parameters), "")
+        alias = {query: "query"} if self.call in RETRIEVALS else {}
+        return tuple(
+            (alias.get(name, name), (name,)) for name in self.parameters if name not in STRUCTURE
+        )
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Names of the parameters in which variables are read."""
+        if self.type == "reasoning":
+            return ()
+        return tuple(self.parameters if self.pairs else self.parameters.keys() - STRUCTURE)
+
+
+def _names(value: Json) -> tuple[str, ...]:
+    found = value if isinstance(value, list) else [value]
+    return tuple(name for name in found if isinstance(name, str) and name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramPlan(WrittenPlan):
+    """A plan in the program format; possibly malformed, which `plans.checks` tells.
+
+    In `data`, two numbers below a text are those characters of it: the rest of the text is the
+    program's own.
+    """
+
+    format: ClassVar[str] = "program"
+
+    @classmethod
+    def read(cls, source: object) -> JsonObject:
+        """Return the body of a program: an object, or the bare list of instructions in one."""
+        return read_object(wrapped(read_value(source)))
+
+    def operations(self) -> tuple[str, ...]:
+        """Return the names of the operations that the plan may call, sorted, each once.
+
+        `llm_generate` is none: the engine's model answers it.
+        """
+        return tuple(sorted({step.call for step in self.instructions()} - {"", GENERATE}))
+
+    def references(self) -> tuple[Reference, ...]:
+        """Return every reference of an instruction to a variable, in document order."""
+        bound = self.bound
+        return tuple(
+            Reference(at, variable.name, variable.written)
+            for step in self.instructions()
+            for name in step.read
+            for at, variable in variables(step.parameters[name], (*step.inside, name), bound)
+        )
+
+    @property
+    def bound(self) -> Bound:
+        """Where values were bound, prepared for reading."""
+        return Bound.of(self.body, self.data)
+
+    @property
+    def steps(self) -> list[Json]:
+        """The instructions as they stand, and whatever else is in the list."""
+        found = self.body.get(listed(self.body))
+        return found if isinstance(found, list) else []
+
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Return what can be read of the instructions, in the order of the list."""
+        key = listed(self.body)
+        return tuple(_instruction((key, i), step) for i, step in enumerate(self.steps))
+
+    def instruction(self, index: int) -> Instruction:
+        """Return the instruction at position `index` of the list, as far as it can be read."""
+        return _instruction((listed(self.body), index), self.steps[index])
+
+
+def _instruction(at: tuple[str, int], step: Json) -> Instruction:
+    given = as_object(step)
+    seq, kind, parameters = given.get("seq_no"), given.get("type"), given.get("parameters")
+    return Instruction(
+        at=at,
+        index=at[1],
+        seq=seq if isinstance(seq, int) and not isinstance(seq, bool) else -1,
+        type=kind if isinstance(kind, str) else "",
+        parameters=as_object(parameters),
+    )
+
+
+def goal(instructions: Sequence[Instruction], goals: Sequence[str] = GOALS) -> str:
+    """Return the variable that ends a run of these instructions; empty if none sets one."""
+    names = {name for step in instructions for name in step.sets}
+    return next((name for name in goals if name in names), "")
+
+
+def listed(body: Mapping[str, Json]) -> str:
+    """Return under which key the instructions stand."""
+    return next((key for key in KEYS if isinstance(body.get(key), list)), KEYS[0])
+
+
+def is_program(body: JsonObject) -> bool:
+    """Return whether `body` has a list of what looks like instructions."""
+    steps = body.get(listed(body))
+    return isinstance(steps, list) and any(map(_looks_like_one, steps))
+
+
+def _looks_like_one(step: Json) -> bool:
+    return isinstance(step, dict) and ("seq_no" in step or {"type", "parameters"} <= step.keys())
+
+
+def wrapped(plan: Json) -> Json:
+    """Return `plan`, and a bare list as the object that it stands for."""
+    return {KEYS[0]: plan} if isinstance(plan, list) else plan

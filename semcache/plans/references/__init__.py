@@ -1,0 +1,1 @@
+"""How plans refer to results: paths and conditions."""

@@ -1,0 +1,1 @@
+"""The routes format: nodes, and routes between them."""

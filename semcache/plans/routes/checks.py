@@ -1,0 +1,294 @@
+"""What can be wrong with a plan in the routes format."""
+
+from collections.abc import Iterable, Iterator
+
+from semcache.canonical import Json, JsonObject, Pointer, leaves, pointer_text
+from semcache.catalog.catalog import Catalog
+from semcache.errors import ExpressionError
+from semcache.plans.finding import Finding, finding
+from semcache.plans.graph import backwards, never_before, reachable
+from semcache.plans.inputs import PLACEHOLDER, breaches, is_bound, kind, near, unbound
+from semcache.plans.plan import ExecutionPlan
+from semcache.plans.references.paths import is_expression, parse
+from semcache.plans.routes.document import START, RoutePlan, is_end, route_of
+
+MAX_NODES = 10_000  # a plan with more is a mistake, and not worth the time of checking it
+
+_VARS = f"put the value into the `vars` of {START!r} and read it as `$.{START}.<name>`"
+_STRUCTURE = frozenset({"route", "operation", "completed"})
+
+
+def check_routes(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+    """Return all findings on a plan in the routes format, by node in document order."""
+    if not isinstance(plan, RoutePlan):
+        return ()
+    if too_many := _too_many(plan):
+        return too_many
+    found = [*_structure(plan, catalog), *_flow(plan), *_references(plan)]
+    if catalog is not None:
+        found += _inputs(plan, catalog)
+    return _in_order(plan, found)
+
+
+def check_route_values(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+    """Return what the values bound to a plan have made wrong, if all was well with its template.
+
+    The rest cannot have changed: only inputs that hold bound data are looked at.
+    """
+    if not isinstance(plan, RoutePlan):
+        return ()
+    found = list(_misplaced_data(plan.data))
+    if catalog is not None:
+        found += _inputs(plan, catalog, only=sorted({str(at[0]) for at in plan.data if at}))
+    return tuple(found)
+
+
+def broken_routes(plan: RoutePlan, catalog: Catalog) -> tuple[Finding, ...]:
+    """Return what keeps an engine from starting: bad form, missing targets, unread expressions.
+
+    Also operations that the catalog lacks, and placeholders that no value was bound to. Ends that
+    cannot be reached and the like are no reason: the step budget answers for them.
+    """
+    return _too_many(plan) or _in_order(
+        plan, [*_structure(plan, catalog), *unbound(plan.body, (), plan.data)]
+    )
+
+
+def _too_many(plan: RoutePlan) -> tuple[Finding, ...]:
+    if len(plan.body) <= MAX_NODES:
+        return ()
+    what = f"has {len(plan.body):,} nodes; expected at most {MAX_NODES:,}"
+    return (finding((), what),)
+
+
+def _in_order(plan: RoutePlan, found: list[Finding]) -> tuple[Finding, ...]:
+    order = {pointer_text((name,)): i for i, name in enumerate(plan.body)}
+    return tuple(sorted(found, key=lambda f: order.get("/".join(f.path.split("/")[:2]), -1)))
+
+
+def _structure(plan: RoutePlan, catalog: Catalog | None) -> Iterator[Finding]:
+    yield from _whole(plan.body)
+    yield from _misplaced_data(plan.data)
+    for name, node in plan.body.items():
+        if not isinstance(node, dict):
+            yield finding((name,), f"is {kind(node)}; expected a node, which is an object")
+            continue
+        yield from _node(name, node, plan.data)
+        if not is_end(node):
+            yield from _route((name, "route"), node, plan.body)
+        yield from _operation(name, node, catalog)
+    for at, text in plan.expressions():
+        yield from _unreadable(at, text)
+
+
+def _whole(body: JsonObject) -> Iterator[Finding]:
+    if "nodes" in body:
+        yield finding(("nodes",), "is the legacy form; put each node at the top level by its id")
+    if START not in body:
+        yield finding((), f"has no {START!r}; expected one, with a route to the first node")
+    if not body.keys() - {START}:
+        yield finding((), f"has no node beside {START!r}; expected at least an end")
+
+
+def _misplaced_data(data: Iterable[Pointer]) -> Iterator[Finding]:
+    for at in sorted(data, key=pointer_text):
+        if len(at) < 2 or at[1] in _STRUCTURE:
+            yield finding(
+                at,
+                f"holds a value of the prompt where the plan itself is expected; {_VARS}",
+            )
+
+
+def _node(name: str, node: JsonObject, data: frozenset[Pointer]) -> Iterator[Finding]:
+    completed = node.get("completed", False)
+    if not isinstance(completed, bool):
+        yield finding((name, "completed"), f"is {kind(completed)}; expected true")
+    if not isinstance(node.get("vars", {}), dict):
+        yield finding((name, "vars"), f"is {kind(node['vars'])}; expected an object")
+    if name == START or completed is True:
+        yield from _calls_nothing(name, node)
+    else:
+        yield from _calls(name, node, data)
+
+
+def _calls_nothing(name: str, node: JsonObject) -> Iterator[Finding]:
+    what = "the start" if name == START else "an end"
+    if "operation" in node:
+        yield finding((name, "operation"), f"is never called, since {name!r} is {what}; remove it")
+    if name == START and node.get("completed"):
+        yield finding((name, "completed"), "stands on the start; expected a route to an end")
+
+
+def _calls(name: str, node: JsonObject, data: frozenset[Pointer]) -> Iterator[Finding]:
+    operation, given = node.get("operation"), node.get("input")
+    if not isinstance(operation, str) or not operation.strip():
+        yield finding(
+            (name,), f"has the operation {operation!r}; expected a name, or `completed: true`"
+        )
+    readable = isinstance(given, str) and is_expression(given) and (name, "input") not in data
+    if not (given is None or isinstance(given, dict) or readable):
+        yield finding((name, "input"), f"is {kind(given)}; expected an object or a path `$.…`")
+
+
+def _route(at: Pointer, node: JsonObject, body: JsonObject) -> Iterator[Finding]:
+    match node.get("route"):
+        case None:
+            yield finding(at, "is missing; expected a node id, or `completed: true` on the node")
+        case str() as target:
+            yield from _target(at, target, body)
+        case dict() as entries if len(entries) == 1:
+            ((key, target),) = entries.items()
+            yield from _target((*at, key), target, body)
+        case dict() as entries:
+            yield finding(at, f"has {len(entries)} entries; expected one, whose value is a node id")
+        case list() as ways:
+            yield from _ways(at, ways, body)
+        case other:
+            yield finding(at, f"is {kind(other)}; expected a node id, an object or a list")
+
+
+def _ways(at: Pointer, ways: list[Json], body: JsonObject) -> Iterator[Finding]:
+    if not ways:
+        yield finding(at, "is empty; expected conditions and a node id at the end")
+        return
+    for i, way in enumerate(ways[:-1]):
+        yield from _way((*at, i), way, body)
+    if isinstance(ways[-1], str):
+        yield from _target((*at, len(ways) - 1), ways[-1], body)
+    else:
+        yield finding(
+            (*at, len(ways) - 1),
+            f"is {kind(ways[-1])}; expected a node id, taken if no condition holds",
+        )
+
+
+def _way(at: Pointer, way: Json, body: JsonObject) -> Iterator[Finding]:
+    if not isinstance(way, dict):
+        yield finding(at, f"is {kind(way)}; expected an object with `condition` and `node`")
+        return
+    if not isinstance(way.get("condition"), str):
+        yield finding((*at, "condition"), f"is {kind(way.get('condition'))}; expected text")
+    yield from _target((*at, "node"), way.get("node"), body)
+
+
+def _target(at: Pointer, target: Json, body: JsonObject) -> Iterator[Finding]:
+    if not isinstance(target, str):
+        yield finding(at, f"is {kind(target)}; expected a node id")
+    elif target == START:
+        yield finding(at, f"leads back to {START!r}; expected a node that can run again", "target")
+    elif target not in body:
+        what = f"leads to {target!r}, which is no node{near(target, _nodes(body))}"
+        yield finding(at, what, "target")
+
+
+def _nodes(body: JsonObject) -> Iterator[str]:
+    return (name for name in body if name != START)
+
+
+def _operation(name: str, node: JsonObject, catalog: Catalog | None) -> Iterator[Finding]:
+    operation = node.get("operation")
+    if catalog is None or not isinstance(operation, str) or not operation.strip():
+        return
+    if operation not in catalog:
+        yield finding((name, "operation"), catalog.unknown(operation), "operation")
+
+
+def _unreadable(at: Pointer, text: str) -> Iterator[Finding]:
+    if PLACEHOLDER.search(text):
+        yield finding(at, f"has a placeholder inside an expression; {_VARS}", "expression")
+        return
+    try:
+        parse(text)
+    except ExpressionError as error:
+        literal = "" if at[1] == "route" else "; write `$$` for a literal `$`"
+        yield finding(at, f"{error}{literal}", "expression")
+
+
+def _flow(plan: RoutePlan) -> Iterator[Finding]:
+    """Yield what never gets its turn, and what has its turn for ever."""
+    edges = _edges(plan.body)
+    reached = reachable(edges, [START])
+    for name in plan.body:
+        if name not in reached:
+            yield finding(
+                (name,), f"is unreachable from {START!r}; route to it or remove it", "unreachable"
+            )
+    yield from _endless(plan.body, edges, reached)
+
+
+def _edges(body: JsonObject) -> dict[str, tuple[str, ...]]:
+    return {name: route_of(node).targets() for name, node in body.items()}
+
+
+def _endless(
+    body: JsonObject, edges: dict[str, tuple[str, ...]], reached: set[str]
+) -> Iterator[Finding]:
+    # A route that is broken has its own finding, so that it counts as an end here.
+    exits = [
+        name
+        for name in body
+        if not edges[name] or any(t not in body or t == START for t in edges[name])
+    ]
+    saved = reachable(backwards(edges), exits)
+    stuck = [name for name in body if name in reached and name not in saved]
+    if stuck:
+        among = ", ".join(map(repr, stuck[:5])) + ("…" if len(stuck) > 5 else "")
+        yield finding(
+            (stuck[0],), f"leads to no end; these only lead to one another: {among}", "endless"
+        )
+
+
+def _references(plan: RoutePlan) -> Iterator[Finding]:
+    """Yield the references to what is no node, or cannot have run before the reader."""
+    edges = _edges(plan.body)
+    reached = reachable(edges, [START])
+    wanted: dict[str, set[str]] = {}
+    for reference in plan.references():
+        reader = str(reference.at[0])
+        if (
+            reference.target in plan.body
+            and reader in reached
+            and not _own(reference.at, reference.target)
+        ):
+            wanted.setdefault(reference.target, set()).add(reader)
+    impossible = set(never_before(edges, wanted))
+    for reference in plan.references():
+        reader = str(reference.at[0])
+        if reference.target not in plan.body:
+            guess = near(reference.target, _nodes(plan.body))
+            what = f"reads {reference.target!r}, which is no node{guess}"
+            yield finding(reference.at, what, "reference")
+        elif (reference.target, reader) in impossible and not _own(reference.at, reference.target):
+            what = f"reads {reference.target!r}, which cannot have run before {reader!r}"
+            yield finding(reference.at, what, "reference")
+
+
+def _own(at: Pointer, target: str) -> bool:
+    """Return whether a node's route reads the node itself, which has run by then."""
+    return at[:2] == (target, "route")
+
+
+def _inputs(
+    plan: RoutePlan, catalog: Catalog, only: Iterable[str] | None = None
+) -> Iterator[Finding]:
+    """Yield the literal inputs that break the schema of their operation; of all nodes or some."""
+    for name in plan.body if only is None else only:
+        node = plan.body.get(name)
+        if not isinstance(node, dict) or is_end(node) or name == START:
+            continue
+        operation, given = node.get("operation"), node.get("input") or {}
+        if isinstance(operation, str) and operation in catalog and isinstance(given, dict):
+            at = (name, "input")
+            unknown = _unknown(given, at, plan.data)
+            yield from breaches(given, at, unknown=unknown, catalog=catalog, operation=operation)
+
+
+def _unknown(given: JsonObject, at: Pointer, data: frozenset[Pointer]) -> Iterator[Pointer]:
+    """Yield the places in `given` whose values are known only when the plan runs."""
+    return (
+        place[len(at) :]
+        for place, value in leaves(given, at)
+        if isinstance(value, str)
+        and (is_expression(value) or "{{" in value)
+        and not is_bound(place, data)
+    )

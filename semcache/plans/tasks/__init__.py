@@ -1,0 +1,1 @@
+"""The tasks format: tasks that read from one another."""

@@ -1,0 +1,188 @@
+"""What can be wrong with a plan in the tasks format."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from semcache.canonical import JsonObject, Pointer
+from semcache.catalog.catalog import Catalog
+from semcache.plans.finding import Finding, finding
+from semcache.plans.graph import cyclic
+from semcache.plans.inputs import kind, near, unbound
+from semcache.plans.plan import ExecutionPlan
+from semcache.plans.tasks.document import REFUSAL, TaskPlan, id_of, spelled_tasks
+from semcache.plans.tasks.groups import check_groups
+from semcache.plans.tasks.inputs import check_constants, check_inputs, check_surplus
+from semcache.plans.tasks.references import CONSTANTS, is_reference, named, parse, texts
+
+MAX_TASKS = 10_000  # a plan with more is a mistake, and not worth the time of checking it
+
+_ID = re.compile(r"[^\W\d][\w-]*")
+_INSIDE = re.compile(r"\$([^\W\d][\w-]*)[.\[]")
+_TASKS = "expected a list of tasks, each an object with `id`, `service` and `input`"
+_MOVE = f"put the value into the input of {CONSTANTS!r} and read it as `${CONSTANTS}.<name>`"
+_ESCAPE = "write `$$` for a literal `$`"
+
+
+def check_tasks(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+    """Return all findings on a plan in the tasks format, by task in document order."""
+    if not isinstance(plan, TaskPlan):
+        return ()
+    if too_many := _too_many(plan):
+        return too_many
+    found = [*_structure(plan), *_references(plan)]
+    if catalog is not None:
+        plan = spelled_tasks(plan, catalog)
+        found += _services(plan, catalog)
+        found += check_inputs(plan, catalog)
+        found += check_surplus(plan, catalog)
+    return _in_order(found)
+
+
+def check_task_values(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+    """Return what the values bound to a plan have made wrong, if all was well with its template."""
+    if not isinstance(plan, TaskPlan):
+        return ()
+    found = [*_misplaced(plan.data), *check_constants(plan)]
+    if catalog is not None:
+        found += check_inputs(spelled_tasks(plan, catalog), catalog)
+    return tuple(found)
+
+
+def broken_tasks(plan: TaskPlan, catalog: Catalog) -> tuple[Finding, ...]:
+    """Return what keeps an engine from starting; inputs are checked as each task is called.
+
+    Bad form, references to nothing, cycles, operations that the catalog lacks, and placeholders
+    that no value was bound to.
+    """
+    if too_many := _too_many(plan):
+        return too_many
+    found = [*_structure(plan), *_references(plan), *_services(plan, catalog)]
+    return _in_order([*found, *unbound(plan.listed, ("tasks",), plan.data)])
+
+
+def _too_many(plan: TaskPlan) -> tuple[Finding, ...]:
+    if len(plan.listed) <= MAX_TASKS:
+        return ()
+    what = f"has {len(plan.listed):,} tasks; expected at most {MAX_TASKS:,}"
+    return (finding(("tasks",), what),)
+
+
+def _in_order(found: list[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(found, key=_place))
+
+
+def _place(finding: Finding) -> tuple[bool, int]:
+    """Return what sorts findings: on the whole, then by task, then on the groups."""
+    parts = finding.path.split("/")
+    of_task = len(parts) > 2 and parts[1] == "tasks" and parts[2].isdecimal()
+    return parts[1:2] == ["parallel_groups"], int(parts[2]) if of_task else -1
+
+
+def _structure(plan: TaskPlan) -> Iterator[Finding]:
+    yield from _misplaced(plan.data)
+    if not isinstance(plan.body.get("tasks"), list):
+        yield finding(("tasks",), f"is {kind(plan.body.get('tasks'))}; {_TASKS}")
+        return
+    yield from _whole(plan)
+    for i, item in enumerate(plan.listed):
+        if isinstance(item, dict):
+            yield from _task(("tasks", i), item)
+        else:
+            yield finding(("tasks", i), f"is {kind(item)}; {_TASKS}")
+    yield from check_groups(plan)
+
+
+def _misplaced(data: Iterable[Pointer]) -> Iterator[Finding]:
+    for at in data:
+        if len(at) < 4 or at[0] != "tasks" or at[2] != "input":
+            what = "holds a value of the prompt where the plan itself is expected"
+            yield finding(at, f"{what}; {_MOVE}")
+
+
+def _whole(plan: TaskPlan) -> Iterator[Finding]:
+    ids = Counter(task.id for task in plan.tasks)
+    if CONSTANTS not in ids:
+        what = f"has no {CONSTANTS!r}; expected one, with the constants of the request as `input`"
+        yield finding(("tasks",), what)
+    if not ids.keys() - {CONSTANTS}:
+        yield finding(("tasks",), f"has no task beside {CONSTANTS!r}; expected at least one")
+    for task in plan.tasks:
+        if ids.pop(task.id, 1) > 1:  # told once
+            yield finding((*task.at[:2], "id"), f"{task.id!r} is the id of several tasks")
+
+
+def _task(at: Pointer, item: JsonObject) -> Iterator[Finding]:
+    name, given, service = item.get("id"), item.get("input", {}), item.get("service", "")
+    if not isinstance(name, str) or not _ID.fullmatch(name):
+        what = f"is {kind(name)}; expected text such as 'task1': letters, digits, `_` and `-`"
+        yield finding((*at, "id"), what)
+    if not isinstance(given, dict):
+        yield finding((*at, "input"), f"is {kind(given)}; expected an object")
+    if service is None or isinstance(service, str):
+        yield from _service(at, id_of(item), called=bool(service and service.strip()))
+    else:
+        yield finding((*at, "service"), f"is {kind(service)}; expected the name of an operation")
+
+
+def _service(at: Pointer, name: str, *, called: bool) -> Iterator[Finding]:
+    if name == CONSTANTS and called:
+        what = f"{CONSTANTS!r} must only contain constant inputs; remove the service"
+        yield finding((*at, "service"), what)
+    elif name == REFUSAL and not called:
+        yield finding(at, "says that the request cannot be met; there is nothing to run")
+    elif name != CONSTANTS and not called:
+        yield finding(at, f"task {name!r} has no service; expected the name of an operation")
+
+
+def _services(plan: TaskPlan, catalog: Catalog) -> Iterator[Finding]:
+    for task in plan.tasks:
+        if not task.service or task.id == CONSTANTS:
+            continue
+        at = (*task.at[:2], "service")
+        if task.service not in catalog:
+            yield finding(at, catalog.unknown(task.service), "operation")
+            continue
+        undo = catalog.get(task.service).compensation
+        if undo is not None and undo not in catalog:
+            what = f"operation {task.service!r} is undone by {undo!r}, which the catalog lacks"
+            yield finding(at, what, "operation")
+
+
+def _references(plan: TaskPlan) -> Iterator[Finding]:
+    ids = dict.fromkeys(task.id for task in plan.tasks)
+    for task in plan.tasks:
+        if task.id != CONSTANTS:
+            for at, text in texts(task.input, task.at, plan.data):
+                yield from _text(at, text, ids)
+    if CONSTANTS in ids:
+        yield from check_constants(plan)
+    yield from _cycles(plan)
+
+
+def _text(at: Pointer, text: str, ids: Mapping[str, object]) -> Iterator[Finding]:
+    """Yield what is wrong with a text of an input: a reference, or what may be meant as one."""
+    if text.startswith("$$"):
+        return
+    path = parse(text) if is_reference(text) else None
+    if path is not None:
+        if path.task not in ids:
+            what = f"reads {path.task!r}, which is no task{near(path.task, ids)}; {_ESCAPE}"
+            yield finding(at, what, "reference")
+        return
+    inside = [found[1] for found in _INSIDE.finditer(text) if named(found[1]) in ids]
+    if inside:
+        what = f"{text!r} mixes text and references; one stands alone, such as `${inside[0]}.field`"
+        yield finding(at, what, "expression")
+    elif is_reference(text):
+        what = f"{text!r} is no reference such as `$task1.field`; {_ESCAPE}"
+        yield finding(at, what, "expression")
+
+
+def _cycles(plan: TaskPlan) -> Iterator[Finding]:
+    waiting = cyclic(plan.reads())
+    if waiting:
+        first = next(task for task in plan.tasks if task.id in waiting)
+        among = ", ".join(map(repr, waiting[:5])) + ("…" if len(waiting) > 5 else "")
+        what = f"can never start; these wait for one another: {among}"
+        yield finding(first.at[:2], what, "endless")
