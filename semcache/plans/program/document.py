@@ -16,8 +16,8 @@ parameters of both dialects:
 
 `output_var` (one name) and `output_vars` (a list of names) mean the same everywhere. How variables
 are read: `program.variables`. The run ends when `final_answer` is set, or `result` in a program
-that sets no `final_answer`. `llm_generate` asks the engine's model, also as a `tool_name`; every other
-tool, and the two retrievals, are operations of the catalog.
+that sets no `final_answer`. `llm_generate` asks the engine's model, also as a `tool_name`; every
+other tool, and the two retrievals, are operations of the catalog.
 Format: StackVM, by its document (first dialect) and its later versions (second).
 """
 
