@@ -11,7 +11,7 @@ from semcache.execution.state import Sink, State
 from semcache.planners.kept import Kept
 from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
-from semcache.plans.program import ProgramPlan
+from semcache.plans.program.document import ProgramPlan
 from semcache.ports import Clock, PlanStore
 
 log = logging.getLogger(__name__)

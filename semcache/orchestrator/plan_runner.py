@@ -15,7 +15,7 @@ from semcache.planners.questions import Ask, Interview, asks, conduct
 from semcache.planners.waiting import Suspended, Waiting
 from semcache.plans.codec import decode
 from semcache.plans.plan import ExecutionPlan
-from semcache.plans.program import ProgramPlan
+from semcache.plans.program.document import ProgramPlan
 from semcache.ports import Clock, Engine, Limits, Observer, Outcome
 
 
