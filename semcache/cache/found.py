@@ -171,7 +171,7 @@ class Hit:
     risk: float | None = None
     """Estimated chance that the plan is wrong, in [0, 1]; None where risk decided nothing."""
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[True]:  # so that `if found:` tells a type checker which it is
         return True
 
     def explain(self) -> str:
@@ -213,7 +213,7 @@ class Miss:
     """The candidate that came nearest; None if there was none."""
     trace: Trace = field(repr=False)
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[False]:
         return False
 
     def explain(self) -> str:

@@ -2,11 +2,24 @@
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, get_args, get_type_hints, overload
+from types import UnionType
+from typing import (
+    Any,
+    NotRequired,
+    Required,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+    overload,
+)
 
+import typing_extensions
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -240,9 +253,10 @@ def _hints(fn: Function, name: str) -> dict[str, Any]:
     """
     seen: object = getattr(inspect.unwrap(fn), "__globals__", {}).get("Json", Json)
     try:
-        return get_type_hints(
+        hints = get_type_hints(
             fn, localns={"Json": JsonValue} if seen == Json else None, include_extras=True
         )
+        return {argument: _portable(hint) for argument, hint in hints.items()}
     except _UNUSABLE as error:
         raise InvalidOperation(
             f"the annotations of operation {name!r} cannot be read: {error}"
@@ -283,6 +297,35 @@ def _check_argument(argument: inspect.Parameter, name: str, hints: Mapping[str, 
         raise InvalidOperation(
             f"argument {argument.name!r} of operation {name!r} has no annotation; say its type"
         )
+
+
+def _portable(hint: Any) -> Any:  # noqa: ANN401 - any annotation
+    """Return an annotation with the `TypedDict`s of `typing` as those of typing_extensions.
+
+    Before Python 3.12 pydantic can describe the others alone.
+    """
+    if sys.version_info >= (3, 12):
+        return hint
+    if is_typeddict(hint):
+        required = hint.__required_keys__
+        members = {
+            name: kind if name in required else typing_extensions.NotRequired[kind]
+            for name, said in get_type_hints(hint, include_extras=True).items()
+            for kind in [_portable(_unmarked(said))]
+        }
+        make: Any = typing_extensions.TypedDict
+        return make(hint.__name__, members)
+    inner = get_args(hint)
+    portable = tuple(map(_portable, inner))
+    if portable == inner:
+        return hint
+    origin: Any = get_origin(hint)
+    return (Union if origin is UnionType else origin)[portable]
+
+
+def _unmarked(hint: Any) -> Any:  # noqa: ANN401 - any annotation
+    """Return an annotation without `Required` or `NotRequired`, which its class knows as well."""
+    return get_args(hint)[0] if get_origin(hint) in {NotRequired, Required} else hint
 
 
 def _adapter(hints: Mapping[str, Any]) -> TypeAdapter[object] | None:

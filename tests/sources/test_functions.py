@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import pytest
 from hypothesis import given, settings
@@ -334,3 +334,28 @@ def test_any_input_is_either_taken_as_it_is_or_refused(value: Json) -> None:
         assert call(operation(lambda_of_text), code=value) == value
     except OperationRefused:
         assert not isinstance(value, str)
+
+
+class Town(TypedDict):
+    name: str
+    people: NotRequired[int]
+
+
+class Trip(TypedDict):
+    towns: list[Town]
+    end: Town | None
+
+
+def test_typed_dicts_of_the_standard_library_describe_what_goes_in_and_out() -> None:
+    def plan_trip(trip: Trip) -> list[Town]:
+        return trip["towns"]
+
+    (operation,) = catalog_from(plan_trip)
+    assert operation.output_schema["type"] == "array"
+    definitions: Any = operation.output_schema["$defs"]
+    town = definitions["Town"]
+    assert (town["required"], town["properties"].keys()) == (["name"], {"name", "people"})
+    assert operation.call is not None
+    assert operation.call({"trip": {"towns": [{"name": "Oslo"}], "end": None}}) == [
+        {"name": "Oslo"}
+    ]
