@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,8 +52,14 @@ def _mcp(options: argparse.Namespace) -> int:
     host, port = _address(options.http)
     tokens = _tokens(options)
     with semcache_of(options) as semcache:
-        serve_http(Calls(semcache, allow_writes=options.allow_writes), tokens, host=host, port=port)
+        calls = Calls(semcache, allow_writes=options.allow_writes)
+        serve_http(calls, tokens, host=host, port=port, listening=_told)
     return 0
+
+
+def _told(address: str) -> None:
+    """Tell where the door is: on stderr, as stdout is for what a command gives."""
+    print(f"serving MCP at {address}; Ctrl-C ends it", file=sys.stderr, flush=True)
 
 
 def _address(text: str) -> tuple[str, int]:

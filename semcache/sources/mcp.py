@@ -44,6 +44,9 @@ log = logging.getLogger(__name__)
 
 MAX_PAGES = 100  # of one list of tools
 MAX_TOOLS = 5_000
+FIRST_RETRY_S, LAST_RETRY_S = 5.0, 300.0
+"""Seconds until a server that failed is asked for its tools again, doubled each time: a dead one
+costs `timeout_s` each time, and one that is restarted is back within a few."""
 MAX_EXCERPT = 500  # characters of a tool's error that are told
 
 
@@ -80,7 +83,10 @@ class McpServers(Closeable):
         self._clock = clock
         self._lists: dict[str, _Listed] = {}
         self._stale = stale
+        self._failures: dict[str, _Failing] = {}
         self._lock = threading.Lock()
+        """Held while lists are looked at, never while a server is asked."""
+        self._asking = {name: threading.Lock() for name in self._connections}
 
     @classmethod
     def open(
@@ -135,15 +141,21 @@ class McpServers(Closeable):
     def catalog(self) -> Catalog:
         """Return the tools of all servers as operations, asking where a list is too old.
 
-        A server that cannot be asked keeps the tools that it had; one without any raises.
+        A server that cannot be asked keeps the tools that it had, and is asked again after a while
+        that grows; one without any raises. One thread asks, and the others take the list there is.
 
         Raises:
             SourceUnavailable: a server has no list yet and cannot be asked.
         """
-        with self._lock:
-            for name in self._connections:
-                if self._is_old(name):
+        for name, asking in self._asking.items():
+            if not self._is_old(name) or not asking.acquire(blocking=name not in self._lists):
+                continue
+            try:
+                if self._is_old(name):  # another thread may have asked meanwhile
                     self._refresh(name)
+            finally:
+                asking.release()
+        with self._lock:
             return Catalog(one for listed in self._lists.values() for one in listed.operations)
 
     @property
@@ -166,9 +178,13 @@ class McpServers(Closeable):
         return f"McpServers({', '.join(self._connections)})"
 
     def _is_old(self, name: str) -> bool:
-        listed = self._lists.get(name)
-        too_old = listed is None or self._clock() - listed.at_s >= self._ttl_s
-        return too_old or name in self._stale
+        with self._lock:
+            listed, failing = self._lists.get(name), self._failures.get(name)
+        if listed is None:
+            return True
+        if failing is not None and self._clock() < failing.until_s:
+            return False
+        return name in self._stale or self._clock() - listed.at_s >= self._ttl_s
 
     def _refresh(self, name: str) -> None:
         connection = self._connections[name]
@@ -178,7 +194,14 @@ class McpServers(Closeable):
         except SourceError as error:
             if name not in self._lists:
                 raise
-            log.warning("MCP server %r keeps the tools that it had: %s", name, error)
+            self._stale.add(name)
+            wait_s = self._failed(name)
+            log.warning(
+                "MCP server %r keeps the tools that it had, and is asked again in %g s: %s",
+                name,
+                wait_s,
+                error,
+            )
             return
         operations: list[Operation] = []
         skipped: dict[str, str] = {}
@@ -189,7 +212,27 @@ class McpServers(Closeable):
             except InvalidOperation as error:
                 skipped[qualified] = str(error)
                 log.warning("tool %r is left out: %s", qualified, error)
-        self._lists[name] = _Listed(tuple(operations), skipped, self._clock())
+        with self._lock:
+            self._lists[name] = _Listed(tuple(operations), skipped, self._clock())
+            self._failures.pop(name, None)
+
+    def _failed(self, name: str) -> float:
+        """Remember that a server could not be asked; return the seconds until it is asked again."""
+        with self._lock:
+            before = self._failures.get(name)
+            times = 1 if before is None else before.times + 1
+            wait_s: float = min(FIRST_RETRY_S * 2.0 ** min(times - 1, 10), LAST_RETRY_S)
+            self._failures[name] = _Failing(times, self._clock() + wait_s)
+        return wait_s
+
+
+@dataclass(frozen=True, slots=True)
+class _Failing:
+    """A server that could not be asked of late."""
+
+    times: int
+    until_s: float
+    """When it is asked again, by the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from semcache.server.calls import Calls
-from semcache.server.mcp import http_app
+from semcache.server.connections import ImpatientProtocol
+from semcache.server.mcp import SHARE, http_app
 from semcache.server.tokens import Tokens
 from tests.listening import serving
 
@@ -99,6 +101,53 @@ def test_over_http_a_session_cannot_be_entered_with_another_tenants_token(addres
             headers={**headers, "Authorization": f"Bearer {INITECH}", "mcp-session-id": session},
         )
     assert theirs.status_code in {401, 403, 404}
+
+
+def test_slow_asks_of_one_tenant_delay_nobody_else(
+    calls: Calls, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, goes_on = threading.Barrier(SHARE + 1), threading.Event()
+    answered = calls.call
+
+    def call(name: str, arguments: Any, *, tenant: str) -> Any:
+        if (name, tenant) == ("ask", "acme"):
+            slow.wait(30)
+            assert goes_on.wait(30)
+        return answered(name, arguments, tenant=tenant)
+
+    monkeypatch.setattr(calls, "call", call)
+
+    async def many(client: Client) -> Any:
+        return await asyncio.gather(*(said(client, "ask", GIVEN) for _ in range(SHARE)))
+
+    async def ask(client: Client) -> Any:
+        return await said(client, "ask", GIVEN)
+
+    async def look(client: Client) -> Any:
+        return await said(client, "lookup", GIVEN)
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(over_http, address, ACME, many)
+        slow.wait(30)
+        assert over_http(address, INITECH, ask)["value"] == {"answer": 6}
+        assert over_http(address, ACME, look)["hit"]
+        goes_on.set()
+        assert len(asked.result(30)) == SHARE
+
+
+def test_half_a_request_is_not_waited_for_for_ever(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semcache.server.connections.WHOLE_S", 0.05)
+    app = http_app(calls, Tokens({ACME: "acme"}))
+    with serving(app, http=ImpatientProtocol) as url:
+        place = ("127.0.0.1", int(url.rpartition(":")[2]))
+        head = b"POST /mcp HTTP/1.1\r\nHost: a\r\n"
+        for half in (b"", head, head + b"Content-Length: 9\r\n\r\n{"):
+            with socket.create_connection(place, 30) as held:
+                held.sendall(half)
+                while held.recv(65536):
+                    pass
 
 
 def test_over_http_errors_are_told_and_the_session_goes_on(address: str) -> None:
@@ -214,19 +263,13 @@ def test_the_command_serves_http_until_it_is_told_to_end(tmp_path: Path) -> None
         return await said(client, "statistics", {})
 
     with subprocess.Popen(  # noqa: S603 - our own interpreter
-        [sys.executable, *command], cwd=tmp_path, env=environment
+        [sys.executable, *command], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
-            while not _listens(port):
-                assert process.poll() is None
-                time.sleep(0.05)
+            assert process.stderr is not None
+            assert process.stderr.readline() == f"serving MCP at {address}; Ctrl-C ends it\n"
             assert httpx2.post(address, json={}, timeout=None).status_code == 401
             assert over_http(address, ACME, work)["entries"] == 0
         finally:
             process.terminate()
     assert process.returncode in {0, -signal.SIGTERM}
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as asking:
-        return asking.connect_ex(("127.0.0.1", port)) == 0

@@ -21,7 +21,8 @@ from semcache.errors import (
     SourceUnavailable,
 )
 from semcache.semcache import SemCache
-from semcache.sources.mcp import McpServer, McpServers, server_at
+from semcache.sources.connection import Connection
+from semcache.sources.mcp import FIRST_RETRY_S, McpServer, McpServers, server_at
 from semcache.testing import FakeClock, HashEmbedder
 
 PATIENT_S = 3600.0
@@ -121,6 +122,44 @@ def test_a_list_of_tools_is_asked_for_again_when_it_is_old(
     clock.advance(1)
     servers.catalog()
     assert asked == ["weather"]
+
+
+def test_a_server_that_cannot_be_asked_is_asked_again_after_a_while_that_grows(
+    servers: McpServers, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+
+    def fail(*_: object, **__: object) -> None:
+        asked.append(clock.monotonic())
+        raise SourceUnavailable("gone")
+
+    monkeypatch.setattr(Connection, "ask", fail)
+    clock.advance(60)
+    start = clock.monotonic()
+    for _ in range(40):
+        assert servers.catalog().names
+        clock.advance(1)
+    assert [at - start for at in asked] == [0, FIRST_RETRY_S, 3 * FIRST_RETRY_S, 7 * FIRST_RETRY_S]
+
+
+def test_while_a_server_is_asked_the_others_take_the_list_that_there_is(
+    servers: McpServers, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking, goes_on = threading.Event(), threading.Event()
+
+    def hang(*_: object, **__: object) -> None:
+        asking.set()
+        assert goes_on.wait(30)
+        raise SourceUnavailable("gone")
+
+    monkeypatch.setattr(Connection, "ask", hang)
+    clock.advance(60)
+    thread = threading.Thread(target=servers.catalog)
+    thread.start()
+    assert asking.wait(30)
+    assert servers.catalog().names
+    goes_on.set()
+    thread.join(30)
 
 
 def test_a_list_of_tools_is_asked_for_again_when_the_server_says_so(
