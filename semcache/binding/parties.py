@@ -11,10 +11,10 @@ from semcache.binding.owners import Owned
 from semcache.binding.pieces import Filling, Pin
 from semcache.canonical import Json, Pointer
 from semcache.canonical import leaves as leaves_of
-from semcache.prompts.ambiguity import readings
-from semcache.prompts.dates import days
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key, type_key
+from semcache.prompts.recognizers.ambiguity import possible_values
+from semcache.prompts.recognizers.dates import days
 
 Key: TypeAlias = tuple[str, Pointer]
 """Which party: its parameter, and the path into the value."""
@@ -109,7 +109,7 @@ def _undeclared(name: str, mention: Mention) -> Party:
         mention.relative and not alike(mention.value, mention.text)
     )
     forms: tuple[Json, ...] = (mention.value, mention.text) if sure else (mention.text,)
-    forms += readings(mention.kind, mention.text, mention.value)
+    forms += possible_values(mention.kind, mention.text, mention.value)
     return Party(
         param=name,
         path=(),

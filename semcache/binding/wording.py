@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias
 
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
-from semcache.prompts.ambiguity import as_shown, readings
 from semcache.prompts.mentions import Mention
-from semcache.prompts.numbers import ways
+from semcache.prompts.recognizers.ambiguity import as_shown, possible_values
+from semcache.prompts.recognizers.numbers import number_readings
 from semcache.prompts.redaction import pattern
 
 Wording: TypeAlias = Literal[
@@ -43,7 +43,7 @@ def wording(value: Json, mention: Mention | None) -> Wording:
         return "absent"
     if value == mention.text:
         return "verbatim"
-    may_be = (mention.value, *readings(mention.kind, mention.text, mention.value))
+    may_be = (mention.value, *possible_values(mention.kind, mention.text, mention.value))
     if any(same(value, each) for each in may_be if each is not None):
         return "recognized"
     if isinstance(value, str) and any(value == _as_text(each) for each in may_be):
@@ -107,7 +107,7 @@ def _is_number(value: Json) -> bool:
 def _recognized(how: Wording, mention: Mention, source: str, value: Json) -> Json:
     if mention.value is None:
         raise BindingError(f"nothing is read from {mention.text!r}; it cannot be bound")
-    if readings(mention.kind, mention.text, mention.value):
+    if possible_values(mention.kind, mention.text, mention.value):
         return _as_shown(mention, source, value)
     return mention.value if how == "recognized" else _as_text(mention.value)
 
@@ -119,7 +119,7 @@ def _as_shown(mention: Mention, source: str, value: Json) -> Json:
     elif value in source:  # the plan took the spelling as it was: release 3.5, then 1.10
         found = mention.value if _is_written_alike(mention.text, source) else None
     else:
-        number = next((n for n in ways(source).values() if _as_text(n) == value), None)
+        number = next((n for n in number_readings(source).values() if _as_text(n) == value), None)
         shown = as_shown(mention.kind, mention.text, source=source, value=number)
         found = None if shown is None else _as_text(shown)
     if found is None:

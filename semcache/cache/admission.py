@@ -16,10 +16,10 @@ from semcache.plans.checks import check
 from semcache.plans.codec import PlanSource, decode, not_actionable, spelled
 from semcache.plans.document import enclosed
 from semcache.plans.plan import ExecutionPlan
-from semcache.prompts.ambiguity import readings
 from semcache.prompts.key import identity, psk
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.recognizers.ambiguity import possible_values
 from semcache.prompts.schema import PromptSchema
 
 QUARTER_S = 900.0
@@ -117,7 +117,7 @@ def _ordered(mentions: Sequence[Mention], params: Sequence[Parameter]) -> tuple[
 
 
 def _read_as(mention: Mention, values: Collection[Json]) -> Mention:
-    may_be = readings(mention.kind, mention.text, mention.value)
+    may_be = possible_values(mention.kind, mention.text, mention.value)
     told = [each for each in may_be if any(same(each, value) for value in values)]
     return mention._replace(value=told[0]) if len(told) == 1 else mention
 

@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime, tzinfo
 
 from semcache.matching.pair import Side, words_and_value
 from semcache.prompts.given import given_template
-from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.redaction import Redact, Secrets, hide
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.supposing import Reading, Supposed

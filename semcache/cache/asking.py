@@ -11,9 +11,9 @@ from semcache.cache.view import View
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPrompt, ModelError, NormalizationError
 from semcache.ports import Clock, Normalizer
-from semcache.prompts.closed import ClosedValues
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, by_name
+from semcache.prompts.recognizers.closed_values import ClosedValues
 from semcache.prompts.redaction import Redact, hide
 from semcache.prompts.schema import PromptSchema
 from semcache.prompts.text import check_prompt

@@ -14,7 +14,7 @@ from semcache.binding.leaves import survey
 from semcache.canonical import Json, JsonObject, dumps
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.relative import forms, readings, reread, ways
+from semcache.prompts.recognizers.relative_dates import forms, readings, reread, ways
 
 _TOLD_APART = frozenset(
     "first last after begins begins_utc ends ends_utc month year year_text quarter".split()

@@ -53,8 +53,8 @@ from semcache.ports import (
     VectorIndex,
     Verifier,
 )
-from semcache.prompts.learned import LearnedValues
 from semcache.prompts.parameter import Parameter
+from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema
 from semcache.settings import Settings, directory_of

@@ -13,9 +13,9 @@ from semcache.cache.reading import SlotReading
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
 from semcache.matching.pair import Verdict
-from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import name_key
+from semcache.prompts.recognizers.learned_values import LearnedValues
 
 TRANSLATED_SHARE = 0.05
 """A type of parameter whose stored values were other than the prompt's own words more often than

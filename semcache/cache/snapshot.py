@@ -19,7 +19,7 @@ from semcache.canonical import Json, JsonObject
 from semcache.errors import StoreCorrupt
 from semcache.ports import VectorIndex
 from semcache.prompts.alignment import Skeletons
-from semcache.prompts.learned import LearnedValues
+from semcache.prompts.recognizers.learned_values import LearnedValues
 
 FORMAT = 7
 """Raised with every change to what a view derives; a snapshot of another format is not read."""

@@ -17,7 +17,7 @@ from semcache.matching.pair import Side
 from semcache.ports import Record, VectorIndex
 from semcache.prompts.alignment import Skeletons
 from semcache.prompts.habits import MAX_TEMPLATES, Habits
-from semcache.prompts.learned import LearnedValues
+from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import TemplateText
 from semcache.prompts.tokens import is_slot, tokens
 

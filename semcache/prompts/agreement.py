@@ -6,9 +6,9 @@ from datetime import date
 from typing import TypeAlias
 
 from semcache.canonical import Json, same
-from semcache.prompts.ambiguity import readings
 from semcache.prompts.mentions import Mention
-from semcache.prompts.numerals import DAYS, MONTHS
+from semcache.prompts.recognizers.ambiguity import possible_values
+from semcache.prompts.recognizers.numerals import DAYS, MONTHS
 
 Agreement: TypeAlias = Callable[[Json, Mention], bool]
 """Whether a mention may say a value."""
@@ -25,7 +25,7 @@ def agrees(value: Json, mention: Mention) -> bool:
 
     The words need not say all of it: a day without its year agrees with every year.
     """
-    may_be = readings(mention.kind, mention.text, mention.value)
+    may_be = possible_values(mention.kind, mention.text, mention.value)
     if any(same(value, each) for each in (mention.value, *may_be) if each is not None):
         return True
     if mention.kind in _COUNTED and _as_number(mention.value) is not None:

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from semcache.canonical import Json, same
 from semcache.prompts.agreement import Agreement, agrees, may_agree
-from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key, type_key
+from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import TemplateText, mask
 from semcache.prompts.words import CLOSED_CLASS, MEANING, singular
 

@@ -6,11 +6,11 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from semcache.canonical import Json, same
 from semcache.errors import InvalidParameter
-from semcache.prompts.ambiguity import readings
-from semcache.prompts.closed import NOTHING_CLOSED, ClosedValues
-from semcache.prompts.learned import LearnedValues
 from semcache.prompts.parameter import Parameter, type_key
-from semcache.prompts.recognizers import DEFAULT, Recognizers
+from semcache.prompts.recognizers.ambiguity import possible_values
+from semcache.prompts.recognizers.closed_values import NOTHING_CLOSED, ClosedValues
+from semcache.prompts.recognizers.learned_values import LearnedValues
+from semcache.prompts.recognizers.registry import DEFAULT, Recognizers
 from semcache.prompts.text import lowered
 from semcache.prompts.words import is_grammar
 
@@ -278,7 +278,7 @@ class _Plain:
         return sum(same(each, other) for each in may_be for other in self._given) == 1
 
     def _readings(self, seen: _Candidate) -> tuple[Json, ...]:
-        return readings(seen.kind, self._text[seen.start : seen.end], seen.value)
+        return possible_values(seen.kind, self._text[seen.start : seen.end], seen.value)
 
     def _snapped(self, span: tuple[int, int], parameter: Parameter) -> tuple[int, int]:
         """Return the span that a lookup sees here if it means the same: "$500" for "500"."""

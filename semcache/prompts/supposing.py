@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from semcache.prompts.habits import END, START, Habits, Kind
 from semcache.prompts.mentions import Mention
-from semcache.prompts.recognizers import OPEN_KINDS
+from semcache.prompts.recognizers.registry import OPEN_KINDS
 from semcache.prompts.shapes import Shape, Token, token_list
 from semcache.prompts.template import slot_name
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from semcache import Hit, Miss, Parameter, PlanCache
 from semcache.canonical import JsonObject
-from semcache.prompts.dates import days, in_order_of
+from semcache.prompts.recognizers.dates import days, in_order_of
 from semcache.testing import HashEmbedder
 from tests.calling import calling, given_input
 

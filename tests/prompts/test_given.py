@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from semcache.canonical import Json
 from semcache.prompts.given import given_template
-from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, by_name
+from semcache.prompts.recognizers.learned_values import LearnedValues
 
 
 def bare(text: str, learned: LearnedValues | None = None, /, **values: Json) -> str:

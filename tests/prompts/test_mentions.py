@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 
 from semcache.canonical import Json
 from semcache.errors import InvalidParameter
-from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import Mention, find_mentions, locate_mentions
 from semcache.prompts.parameter import Parameter
+from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import mask
 
 

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.prompts.habits import Habits
-from semcache.prompts.learned import LearnedValues
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter
+from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.supposing import MAX_TOKENS, Reading, suppose
 from semcache.prompts.template import mask
 

@@ -17,7 +17,7 @@ from semcache.canonical import Json, JsonObject, as_object, plain, same
 from semcache.catalog.labels import label_key, labeled
 from semcache.errors import BindingError, InvalidJson, InvalidParameter
 from semcache.prompts.parameter import name_key
-from semcache.prompts.recognizers import DEFAULT
+from semcache.prompts.recognizers.registry import DEFAULT
 
 _TRUE = frozenset(["true", "yes", "on"])
 _FALSE = frozenset(["false", "no", "off"])

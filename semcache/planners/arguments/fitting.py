@@ -15,10 +15,10 @@ from semcache.planners.arguments.synonyms import GENERAL, Synonyms, words
 from semcache.planners.arguments.wires import wired
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import Asked, Wire
-from semcache.prompts.closed import ClosedValues
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.recognizers import DEFAULT
+from semcache.prompts.recognizers.closed_values import ClosedValues
+from semcache.prompts.recognizers.registry import DEFAULT
 
 _ASKING = frozenset(["prompt", "question", "message"])
 """Required texts that the words of the step itself can fill (specs/ccos.md, E4)."""

@@ -19,7 +19,7 @@ from semcache.planners.arguments.proper import PROPER
 from semcache.planners.arguments.synonyms import Synonyms, words
 from semcache.planners.rules.frame import NAMES_OF_KINDS, role
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.recognizers import OPEN_KINDS
+from semcache.prompts.recognizers.registry import OPEN_KINDS
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import ARTICLES, singular
 

@@ -9,9 +9,9 @@ from semcache.catalog.catalog import Catalog
 from semcache.planners.arguments.domains import domains_of
 from semcache.planners.steps.intents import ACTIONS, SubIntent, Transform
 from semcache.ports import PlanRequest
-from semcache.prompts.closed import ClosedValues
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.recognizers.closed_values import ClosedValues
 from semcache.prompts.words import (
     ARTICLES,
     AUXILIARIES,

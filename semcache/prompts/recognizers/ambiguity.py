@@ -5,13 +5,13 @@
 """
 
 from semcache.canonical import Json, same
-from semcache.prompts.dates import days, in_order_of
-from semcache.prompts.numbers import CURRENCIES, ways
+from semcache.prompts.recognizers.dates import days, in_order_of
+from semcache.prompts.recognizers.numbers import CURRENCIES, number_readings
 
 _COUNTED = frozenset({"number", "percent", *CURRENCIES.values()})
 
 
-def readings(kind: str, words: str, value: Json) -> tuple[Json, ...]:
+def possible_values(kind: str, words: str, value: Json) -> tuple[Json, ...]:
     """Return the values that the `words` of a slot type may have, where they keep their spelling.
 
     Empty where `value`, what a recognizer says of them, is not their spelling: it is sure then.
@@ -20,7 +20,7 @@ def readings(kind: str, words: str, value: Json) -> tuple[Json, ...]:
         return ()
     if kind == "date":
         return days(words)
-    return tuple(dict.fromkeys(ways(words).values())) if kind in _COUNTED else ()
+    return tuple(dict.fromkeys(number_readings(words).values())) if kind in _COUNTED else ()
 
 
 def as_shown(kind: str, words: str, *, source: str, value: Json) -> Json:
@@ -30,6 +30,11 @@ def as_shown(kind: str, words: str, *, source: str, value: Json) -> Json:
     """
     if kind == "date":
         return in_order_of(words, source=source, iso=value) if isinstance(value, str) else None
-    shown = {rule for rules, known in ways(source).items() if same(known, value) for rule in rules}
-    found = {known for rules, known in ways(words).items() if rules <= shown}
+    shown = {
+        rule
+        for rules, known in number_readings(source).items()
+        if same(known, value)
+        for rule in rules
+    }
+    found = {known for rules, known in number_readings(words).items() if rules <= shown}
     return found.pop() if len(found) == 1 else None

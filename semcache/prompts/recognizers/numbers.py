@@ -7,7 +7,7 @@ Choices worth knowing:
 - 1800 to 2199 after a temporal word ("in", "since", "between"…) are a year, else a number.
 - The number in "last 30 days" or "2 weeks ago" is `relative`.
 - Words that may be read in several ways keep their spelling as value: "10m" (millions, minutes),
-  "1.250" (a point or groups), "1.10" (a version). A stored plan tells which it is (`ways`).
+  "1.250" (a point or groups), "1.10" (a version). A stored plan tells which it is (`ambiguity`).
 - `$` and dollars are `money`; another currency has a kind of its own (`money_eur`), since plans
   name currencies.
 """
@@ -16,8 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from semcache.canonical import Json
-from semcache.prompts.found import Found
-from semcache.prompts.numerals import (
+from semcache.prompts.recognizers.numerals import (
     DURATIONS,
     MONTHS,
     ORDINAL_WORDS,
@@ -27,6 +26,7 @@ from semcache.prompts.numerals import (
     UNITS,
     nth,
 )
+from semcache.prompts.recognizers.recognition import Recognition
 from semcache.prompts.text import letter_runs, lowered
 
 _MOST_DIGITS = 30  # a longer row of digits is a name, and floats and `int` have their limits
@@ -77,7 +77,7 @@ _AFTER_NUMBER = re.compile(
 _CODE_BEFORE = re.compile(r"\b(usd|eur|gbp|jpy|inr|chf|cad|aud|cny)\s?$")
 
 
-def numbers(text: str) -> Iterator[Found]:
+def numbers(text: str) -> Iterator[Recognition]:
     """Yield numbers in digits and words, with years, percentages and amounts of money."""
     lower = lowered(text)
     last_year_end = -1
@@ -105,10 +105,10 @@ def _in_digits(lower: str) -> "Iterator[re.Match[str]]":
             at = match.end()
 
 
-def _number(lower: str, match: "re.Match[str]", last_year_end: int) -> Found | None:
+def _number(lower: str, match: "re.Match[str]", last_year_end: int) -> Recognition | None:
     end = match.end()
     if match["nth"]:
-        return Found(match.start(), end, "ordinal", _scaled(match["digits"], None))
+        return Recognition(match.start(), end, "ordinal", _scaled(match["digits"], None))
     if not match["scale"] and end < len(lower) and _continues(lower, end):
         return None
     value = _scaled(match["digits"], match["scale"])
@@ -116,12 +116,12 @@ def _number(lower: str, match: "re.Match[str]", last_year_end: int) -> Found | N
         value = -value
     start = match.start()
     if match["symbol"]:
-        return Found(start, end, CURRENCIES[match["symbol"].strip()], value)
+        return Recognition(start, end, CURRENCIES[match["symbol"].strip()], value)
     if (amount := _with_unit(lower, start, end, value)) is not None:
         return amount
     if not match["scale"] and not match["sign"] and _is_year(lower, match, last_year_end):
-        return Found(start, end, "year", value)
-    return Found(start, end, "number", value, _counts_from_now(lower, start, end))
+        return Recognition(start, end, "year", value)
+    return Recognition(start, end, "number", value, _counts_from_now(lower, start, end))
 
 
 _GROUPED = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
@@ -130,7 +130,7 @@ _DECIMAL_COMMA = frozenset({"money_eur", "money_chf"})
 _SHORT_SCALES = frozenset({"k", "m"})
 
 
-def _is_sure(found: Found, digits: str, scale: str | None) -> bool:
+def _is_sure(found: Recognition, digits: str, scale: str | None) -> bool:
     """Return whether the digits can be read in one way only."""
     if found.kind == "ordinal" or isinstance(found.value, str):
         return True
@@ -142,7 +142,7 @@ def _is_sure(found: Found, digits: str, scale: str | None) -> bool:
     return not version and scale not in _SHORT_SCALES
 
 
-def ways(words: str) -> "Mapping[frozenset[str], int | float]":
+def number_readings(words: str) -> "Mapping[frozenset[str], int | float]":
     """Return the values that words for a number may have, each by the rules that make it so.
 
     Of "1.250": 1.25 by {point, zero} and 1250 by {group}. Of "10m": ten million by {m}.
@@ -185,15 +185,15 @@ def _scaled(digits: str, scale: str | None) -> int | float | str:
     return int(scaled) if scaled == int(scaled) else scaled
 
 
-def _with_unit(lower: str, start: int, end: int, value: Json) -> Found | None:
+def _with_unit(lower: str, start: int, end: int, value: Json) -> Recognition | None:
     """Return the number with the percent sign or currency that follows or leads it, if one does."""
     if (unit := _AFTER_NUMBER.match(lower, end)) is not None:
         if unit["percent"]:
-            return Found(start, unit.end(), "percent", value)
+            return Recognition(start, unit.end(), "percent", value)
         name = unit["currency"]
-        return Found(start, unit.end(), CURRENCIES[name.removesuffix("s")], value)
+        return Recognition(start, unit.end(), CURRENCIES[name.removesuffix("s")], value)
     if start >= 3 and (code := _CODE_BEFORE.search(lower, max(0, start - 5), start)) is not None:
-        return Found(code.start(), end, CURRENCIES[code[1]], value)
+        return Recognition(code.start(), end, CURRENCIES[code[1]], value)
     return None
 
 
@@ -265,18 +265,18 @@ _ORDINAL = re.compile(
 )
 
 
-def _spelled_numbers(lower: str) -> Iterator[Found]:
+def _spelled_numbers(lower: str) -> Iterator[Recognition]:
     for match in _SPELLED_NUMBER.finditer(lower):
         start, end = match.span()
         if match[0] == "one" and not _DURATION_AFTER.match(lower, end):
             continue
         value = _spelled_value(match[0])
         found = _with_unit(lower, start, end, value)
-        yield found or Found(start, end, "number", value, _counts_from_now(lower, start, end))
+        yield found or Recognition(start, end, "number", value, _counts_from_now(lower, start, end))
     for match in _ORDINAL.finditer(lower):
         if lower.endswith(("a ", "one "), 0, match.start()):
             continue  # "a third of them" is a share
-        yield Found(*match.span(), "ordinal", nth(match[0]))
+        yield Recognition(*match.span(), "ordinal", nth(match[0]))
 
 
 def _spelled_value(words: str) -> int:

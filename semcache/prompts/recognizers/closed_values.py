@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from semcache.canonical import Json
 from semcache.prompts.parameter import type_key
-from semcache.prompts.phrases import Phrases, phrase_key
+from semcache.prompts.recognizers.phrases import Phrases, phrase_key
 from semcache.prompts.words import CLOSED_CLASS, is_grammar, singular
 
 Scalar: TypeAlias = str | int | float | bool

@@ -17,8 +17,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from semcache.prompts.found import Found
-from semcache.prompts.numerals import (
+from semcache.prompts.recognizers.numerals import (
     DAY_NAMES,
     DAYS,
     DURATIONS,
@@ -29,6 +28,7 @@ from semcache.prompts.numerals import (
     UNITS,
     nth,
 )
+from semcache.prompts.recognizers.recognition import Recognition
 from semcache.prompts.text import letter_runs, lowered
 
 _DIGIT = re.compile(r"[0-9]")
@@ -84,7 +84,7 @@ _RELATIVE_WORDS = frozenset(
 _DATE_SIGNS = re.compile(r"[0-9][-/.][0-9]")
 
 
-def dates(text: str) -> Iterator[Found]:
+def dates(text: str) -> Iterator[Recognition]:
     """Yield dates, months, weekdays, quarters and relative expressions such as "last year"."""
     lower = lowered(text)
     words = letter_runs(lower)
@@ -92,7 +92,7 @@ def dates(text: str) -> Iterator[Found]:
         yield from _numeric_dates(text, lower)
     if not _RELATIVE_WORDS.isdisjoint(words):
         for match in _RELATIVE.finditer(lower):
-            yield Found(*match.span(), "date", text[slice(*match.span())], relative=True)
+            yield Recognition(*match.span(), "date", text[slice(*match.span())], relative=True)
     if not _DAY_WORDS.isdisjoint(words):
         yield from _weekdays(lower)
     if not _MONTH_WORDS.isdisjoint(words):
@@ -101,16 +101,16 @@ def dates(text: str) -> Iterator[Found]:
         yield from _lone_months(lower)
 
 
-def _numeric_dates(text: str, lower: str) -> Iterator[Found]:
+def _numeric_dates(text: str, lower: str) -> Iterator[Recognition]:
     for match in _ISO_DATE.finditer(lower):
         value = _iso(match["y"], match["m"], match["d"])
         if value is not None:
             tail = text[slice(*match.span("t"))] if match["t"] else ""
-            yield Found(*match.span(), "datetime" if tail else "date", value + tail)
+            yield Recognition(*match.span(), "datetime" if tail else "date", value + tail)
     for match in _SLASHED_DATE.finditer(lower):
-        yield Found(*match.span(), "date", _slashed(match) or text[slice(*match.span())])
+        yield Recognition(*match.span(), "date", _slashed(match) or text[slice(*match.span())])
     for match in _QUARTER.finditer(lower):
-        yield Found(*match.span(), "quarter", int(match[1]))
+        yield Recognition(*match.span(), "quarter", int(match[1]))
 
 
 def _slashed(match: "re.Match[str]") -> str | None:
@@ -165,33 +165,33 @@ def _iso(year: str, month: str, day: str | None) -> str | None:
     return iso if day else iso[:7]
 
 
-def _weekdays(lower: str) -> Iterator[Found]:
+def _weekdays(lower: str) -> Iterator[Recognition]:
     for match in _WEEKDAY.finditer(lower):
         if not match["short"] or _after_time_word(lower, match.start()):
             many = match["many"] is not None
             day = DAYS[match[0][:-1] if many else match[0]]
-            yield Found(*match.span(), "weekday", day, relative=not many)
+            yield Recognition(*match.span(), "weekday", day, relative=not many)
 
 
-def _lone_months(lower: str) -> Iterator[Found]:
+def _lone_months(lower: str) -> Iterator[Recognition]:
     for match in _LONE_MONTH.finditer(lower):
         dated = _beside_year(lower, *match.span())
         name, start = match[0].rstrip("."), match.start()
         if dated or name not in _UNSURE_MONTHS or _after_time_word(lower, start):
-            yield Found(start, start + len(name), "month", MONTHS[name], relative=not dated)
+            yield Recognition(start, start + len(name), "month", MONTHS[name], relative=not dated)
 
 
 def _after_time_word(lower: str, start: int) -> bool:
     return _TIME_BEFORE.search(lower[max(0, start - 16) : start]) is not None
 
 
-def _named_date(text: str, match: "re.Match[str]") -> Found:
+def _named_date(text: str, match: "re.Match[str]") -> Recognition:
     month, day, year = (match[f"{part}1"] or match[f"{part}2"] for part in "mdy")
     words = text[slice(*match.span())]
     if year is None:
-        return Found(*match.span(), "date", words, relative=True)
+        return Recognition(*match.span(), "date", words, relative=True)
     iso = _iso(year, str(MONTHS[month.rstrip(".")]), _day_number(day))
-    return Found(*match.span(), "date", iso or words)
+    return Recognition(*match.span(), "date", iso or words)
 
 
 def _day_number(day: str) -> str:
@@ -221,7 +221,7 @@ _TIME_WORDS = frozenset(
 )  # "a.m." has a run `m`
 
 
-def times(text: str) -> Iterator[Found]:
+def times(text: str) -> Iterator[Recognition]:
     """Yield times of day as `HH:MM`, with seconds where they are said; 24 hours without am or pm.
 
     What no clock shows (24:30, 13 pm) is no time.
@@ -234,10 +234,10 @@ def times(text: str) -> Iterator[Found]:
         if said and _is_on_a_clock(match):
             hour = _hour(int(match["h"]), match["half"])
             seconds = f":{match['s']}" if match["s"] else ""
-            yield Found(*match.span(), "time", f"{hour:02}:{match['m'] or '00'}{seconds}")
+            yield Recognition(*match.span(), "time", f"{hour:02}:{match['m'] or '00'}{seconds}")
     for match in _NAMED_TIME.finditer(lower):
         if match["part"] is None or not match["h"].isdecimal() or 1 <= int(match["h"]) <= 12:
-            yield Found(*match.span(), "time", _named_time(match))
+            yield Recognition(*match.span(), "time", _named_time(match))
 
 
 def _is_on_a_clock(match: "re.Match[str]") -> bool:

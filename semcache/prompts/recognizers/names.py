@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from semcache.prompts.found import Found
-from semcache.prompts.numbers import GLUED_UNIT
+from semcache.prompts.recognizers.numbers import GLUED_UNIT
+from semcache.prompts.recognizers.recognition import Recognition
 from semcache.prompts.words import CLOSED_CLASS
 
 _DIGIT = re.compile(r"[0-9]")
@@ -15,7 +15,7 @@ _SINGLE_QUOTE = re.compile("['`\u2018\u2019](?!\\d0s)")  # "'90s" opens nothing
 _QUOTES = re.compile("[\"'`\u2018\u201c\u00ab]")
 
 
-def quotes(text: str) -> Iterator[Found]:
+def quotes(text: str) -> Iterator[Recognition]:
     """Yield quoted text with its quotes; the value is what stands between them.
 
     A single quote opens only before a word and closes only after one, so that "Sofia's" and
@@ -26,11 +26,11 @@ def quotes(text: str) -> Iterator[Found]:
     for match in _QUOTED.finditer(text):
         inner = next(group for group in match.groups() if group is not None)
         if inner.strip():
-            yield Found(*match.span(), "quoted", inner)
+            yield Recognition(*match.span(), "quoted", inner)
     yield from _single_quotes(text)
 
 
-def _single_quotes(text: str) -> Iterator[Found]:
+def _single_quotes(text: str) -> Iterator[Recognition]:
     opened: list[int] = []
     for match in _SINGLE_QUOTE.finditer(text):
         at = match.start()
@@ -38,7 +38,7 @@ def _single_quotes(text: str) -> Iterator[Found]:
         if opened and not before.isspace() and not after.isalnum() and opened[-1] < at - 1:
             start = opened.pop()
             if text[start + 1 : at].lower() != "n":  # rock 'n' roll
-                yield Found(start, at + 1, "quoted", text[start + 1 : at])
+                yield Recognition(start, at + 1, "quoted", text[start + 1 : at])
         elif not before.isalnum() and before != "'" and not after.isspace() and after != "'":
             opened.append(at)
 
@@ -47,15 +47,15 @@ _URL = re.compile(r"\b(?:https?|ftp|file|s3)://[^\s<>\"']+|\bwww\.[^\s<>\"']+", 
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
-def addresses(text: str) -> Iterator[Found]:
+def addresses(text: str) -> Iterator[Recognition]:
     """Yield e-mail addresses and URLs, without the punctuation that ends a sentence."""
     if "@" in text:
         for match in _EMAIL.finditer(text):
-            yield Found(*match.span(), "email", match[0])
+            yield Recognition(*match.span(), "email", match[0])
     if "://" in text or "www." in text.lower():
         for match in _URL.finditer(text):
             url = match[0].rstrip(".,;:!?)]}")
-            yield Found(match.start(), match.start() + len(url), "url", url)
+            yield Recognition(match.start(), match.start() + len(url), "url", url)
 
 
 _CODE_HINT = re.compile(
@@ -69,14 +69,14 @@ _MEASURE = re.compile(rf"[0-9]+(?:\.[0-9]+)?(?![A-Z]$)(?i:{GLUED_UNIT.pattern})"
 _WORD_COUNT = re.compile(r"([^\W\d_]+)-([0-9]+)")
 
 
-def codes(text: str) -> Iterator[Found]:
+def codes(text: str) -> Iterator[Recognition]:
     """Yield order numbers and the like (`code`) and names in programs or paths (`identifier`)."""
     if _CODE_HINT.search(text) is None:
         return
     for match in _CHUNK.finditer(text):
         kind = _code_kind(match[0])
         if kind:
-            yield Found(*match.span(), kind, match[0])
+            yield Recognition(*match.span(), kind, match[0])
 
 
 def _code_kind(chunk: str) -> str:

@@ -1,7 +1,7 @@
 import pytest
 
-from semcache.prompts.closed import ClosedValues
 from semcache.prompts.mentions import find_mentions
+from semcache.prompts.recognizers.closed_values import ClosedValues
 
 SETS = ClosedValues(
     {

@@ -1,4 +1,4 @@
-"""Found: what a recognizer says about a text."""
+"""Recognition: what a recognizer says about a text."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from semcache.canonical import Json
 
 
-class Found(NamedTuple):
+class Recognition(NamedTuple):
     """A value that a recognizer found in a text."""
 
     start: int
@@ -21,5 +21,5 @@ class Found(NamedTuple):
     """Whether what it denotes depends on when it is asked."""
 
 
-Recognizer: TypeAlias = Callable[[str], Iterable[Found]]
+Recognizer: TypeAlias = Callable[[str], Iterable[Recognition]]
 """Finds values of an open class in a text. Pure; called with every prompt, so it must be quick."""

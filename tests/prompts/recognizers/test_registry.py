@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.canonical import Json, plain
-from semcache.prompts.found import Found
 from semcache.prompts.mentions import find_mentions
-from semcache.prompts.recognizers import DEFAULT, OPEN_KINDS
+from semcache.prompts.recognizers.recognition import Recognition
+from semcache.prompts.recognizers.registry import DEFAULT, OPEN_KINDS
 
 
 def read(text: str) -> list[tuple[str, str, Json]]:
@@ -175,10 +175,10 @@ def test_digits_too_many_for_a_number_stay_text() -> None:
 
 
 def test_the_list_of_recognizers_is_open() -> None:
-    def colors(text: str) -> Iterator[Found]:
+    def colors(text: str) -> Iterator[Recognition]:
         at = text.find("teal")
         if at >= 0:
-            yield Found(at, at + 4, "color", "teal")
+            yield Recognition(at, at + 4, "color", "teal")
 
     found = find_mentions("2 teal shoes", recognizers=DEFAULT.with_(colors))
     assert [(m.text, m.kind) for m in found] == [("2", "number"), ("teal", "color")]

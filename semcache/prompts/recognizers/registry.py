@@ -7,10 +7,10 @@ for them at all, because every lookup runs them.
 
 from dataclasses import dataclass
 
-from semcache.prompts.dates import dates, times
-from semcache.prompts.found import Found, Recognizer
-from semcache.prompts.names import addresses, codes, quotes
-from semcache.prompts.numbers import CURRENCIES, numbers
+from semcache.prompts.recognizers.dates import dates, times
+from semcache.prompts.recognizers.names import addresses, codes, quotes
+from semcache.prompts.recognizers.numbers import CURRENCIES, numbers
+from semcache.prompts.recognizers.recognition import Recognition, Recognizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Recognizers:
         """Return a copy that asks `recognizer` first."""
         return Recognizers((recognizer, *self.each))
 
-    def find(self, text: str) -> list[Found]:
+    def find(self, text: str) -> list[Recognition]:
         """Return everything that was found, in the order of the recognizers; spans may overlap."""
         return [found for recognizer in self.each for found in recognizer(text)]
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.prompts.mentions import find_mentions
-from semcache.prompts.relative import forms, readings, reread, ways
+from semcache.prompts.recognizers.relative_dates import forms, readings, reread, ways
 
 FRIDAY = date(2026, 11, 20)
 WORDS = [

@@ -1,0 +1,1 @@
+"""Recognizers: what finds values in a prompt, and what the words of a value may be read as."""
