@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
-from semcache.binding.derivation import PERIODS, period_bound
+from semcache.binding.periods import PERIODS, period_bound
 from semcache.binding.texts.parts import WRITERS
 from semcache.canonical import Json, dumps, same
 from semcache.errors import BindingError

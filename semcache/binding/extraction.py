@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from semcache.binding.codecs import number_text, spelling
+from semcache.binding.generalize.parties import COMMON, rarity
 from semcache.binding.leaves import GENERIC, Leaf, survey
-from semcache.binding.parties import COMMON, rarity
 from semcache.canonical import Json, JsonObject
 from semcache.plans.document import enclosed
 from semcache.prompts.mentions import find_mentions

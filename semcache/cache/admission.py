@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import cast
 
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.binding.template import PlanTemplate
 from semcache.binding.wording import Wording, wording
 from semcache.cache.asked import Asked

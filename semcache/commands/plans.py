@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.binding.bind import bind
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, loads, plain
 from semcache.catalog.catalog import Catalog
 from semcache.commands.opening import catalog_of, names_a_source, opened, place_of

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from semcache.binding.bind import bind
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.cache.found import Found, Hit, Miss
 from semcache.canonical import JsonObject
 from semcache.errors import BindingError, ModelError, PlanningError

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from semcache.binding.bind import bind
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, JsonObject, same
 from semcache.errors import BindingError
 

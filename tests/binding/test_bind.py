@@ -4,7 +4,7 @@ import pytest
 
 from semcache.binding.bind import bind
 from semcache.binding.codecs import DEFAULT_CODECS
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.binding.template import Binding, PlanTemplate
 from semcache.canonical import Json, JsonObject
 from semcache.errors import BindingError

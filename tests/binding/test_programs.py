@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.binding.bind import bind
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.binding.leaves import format_of, survey
 from semcache.canonical import Json, JsonObject, leaves
 from semcache.catalog.catalog import Catalog

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from semcache.binding.bind import bind
 from semcache.binding.codecs import alike
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, JsonObject, leaves, same
 from semcache.errors import BindingError
 from tests.binding.back import gives_back

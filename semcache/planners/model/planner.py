@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from semcache.binding.bind import bind
-from semcache.binding.generalize import generalize
-from semcache.binding.placeholders import placeholders
+from semcache.binding.generalize.generalization import generalize
+from semcache.binding.generalize.placeholders import placeholders
 from semcache.binding.template import PlanTemplate
 from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.catalog import Catalog

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from semcache.binding.codecs import alike
+from semcache.binding.generalize.placeholders import placeholders
 from semcache.binding.leaves import Leaf, survey
-from semcache.binding.placeholders import placeholders
 from semcache.canonical import Json, leaves
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog

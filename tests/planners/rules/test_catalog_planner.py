@@ -3,7 +3,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from semcache.binding.bind import bind
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation

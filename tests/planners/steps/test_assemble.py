@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from semcache import Hit, PlanCache
 from semcache.binding.bind import bind
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ASK_USER, ask_user
 from semcache.catalog.catalog import Catalog

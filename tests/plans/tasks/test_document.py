@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.binding.bind import bind
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, JsonObject, dumps, leaves, same
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation

@@ -5,8 +5,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from semcache.binding.codecs import codec_between, codec_of, period_codec, spelling
+from semcache.binding.generalize.parties import TYPE, Party, affinity
 from semcache.binding.leaves import Leaf
-from semcache.binding.parties import TYPE, Party, affinity
 from semcache.canonical import Json, Pointer
 
 

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, JsonObject
 from semcache.errors import BindingError
 from semcache.prompts.mentions import Mention

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from semcache import PlanCache
 from semcache.binding.bind import bind
-from semcache.binding.derivation import DAYS, FACTORS
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.derivation import DAYS, FACTORS
+from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, JsonObject, dumps
 from semcache.errors import BindingError
 from semcache.testing import HashEmbedder

@@ -15,8 +15,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from semcache.binding.offers import Offer
-from semcache.binding.parties import NEAR, RARE, SHORT, TYPE, WORD, Key, Party, rarity
+from semcache.binding.generalize.offers import Offer
+from semcache.binding.generalize.parties import NEAR, RARE, SHORT, TYPE, WORD, Key, Party, rarity
 from semcache.binding.pieces import Pin, Why
 from semcache.canonical import Pointer
 

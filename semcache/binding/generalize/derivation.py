@@ -6,13 +6,12 @@ follow, by the rules below, pins the value that it may follow from.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from datetime import date, timedelta
+from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
-from types import MappingProxyType
-from typing import NamedTuple
 
+from semcache.binding.periods import PartialDate, partial_date
 from semcache.canonical import Json
 
 FACTORS = (2, 7, 10, 12, 24, 30, 52, 60, 100, 365, 1000, 3600, 86400)
@@ -24,7 +23,6 @@ _OF_YEARS = (5, 9, 10, 99, 100)  # to the end of a decade or century, with or wi
 _YEARS = (1000, 2999)
 
 _NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,20})?")
-_DATE = re.compile(r"(?P<year>[12]\d{3})(?:-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-3]\d))?)?")
 _DATES = re.compile(r"(?<!\d)([12]\d{3})(?:([-/.]?)(0[1-9]|1[0-2])(?:\2([0-3]\d))?)?(?!\d)")
 _NUMBERS = re.compile(r"(?<![\d.,])(?:(?<!\w)-)?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\d)")
 _WORDS = re.compile(r"[^\W_]+")
@@ -66,7 +64,7 @@ def derives_from_both(left: Json, right: Json, constant: Json) -> bool:
 
 
 def _days(value: Json) -> int | None:
-    time = _time(value) if isinstance(value, str) else None
+    time = partial_date(value) if isinstance(value, str) else None
     if time is None or time.day is None:
         return None
     try:
@@ -127,34 +125,17 @@ def _is_step(number: Decimal, other: Decimal, *, exact: bool) -> bool:
 # Time ----------------------------------------------------------------------------------------
 
 
-class _Time(NamedTuple):
-    year: int
-    month: int | None
-    day: int | None
-
-
-def _time(text: str) -> _Time | None:
-    match = _DATE.fullmatch(text[:10])
-    if match is None or (len(text) > 10 and text[10] not in "T "):
-        return None
-    return _made(*match.groups())
-
-
-def _made(year: str, month: str | None, day: str | None) -> _Time:
-    return _Time(int(year), int(month) if month else None, int(day) if day else None)
-
-
 def _in_time(value: str, constant: str) -> bool:
     """Return whether a constant is a part of the time that `value` is, or near it."""
-    time = _time(value)
+    time = partial_date(value)
     if time is None:
         return False
     if time.month is not None and _is_part(time, constant):
         return True
-    return any(_near(time, _made(*found)) for found in _found(constant))
+    return any(_near(time, PartialDate.of(*found)) for found in _found(constant))
 
 
-def _is_part(time: _Time, constant: str) -> bool:
+def _is_part(time: PartialDate, constant: str) -> bool:
     parts = {time.month, time.day, ((time.month or 1) + 2) // 3, f"Q{((time.month or 1) + 2) // 3}"}
     spelled = {str(part) for part in parts} | {f"{part:0>2}" for part in parts if part}
     return constant != "1" and constant in spelled
@@ -165,7 +146,7 @@ def _found(constant: str) -> Iterator[tuple[str, str, str]]:
         yield year, month, day
 
 
-def _near(time: _Time, other: _Time) -> bool:
+def _near(time: PartialDate, other: PartialDate) -> bool:
     if time.year == other.year:
         return True
     if abs(time.year - other.year) == 1 and (time.day is None or other.day is None):
@@ -177,7 +158,7 @@ def _near(time: _Time, other: _Time) -> bool:
     return _apart(time, other) in DAYS or (other.month, other.day) in {(1, 1), (12, 31)}
 
 
-def _apart(time: _Time, other: _Time) -> int:
+def _apart(time: PartialDate, other: PartialDate) -> int:
     try:
         left, right = (date(t.year, t.month or 1, t.day or 1) for t in (time, other))
     except ValueError:
@@ -213,42 +194,3 @@ def _pieces(text: str) -> Iterator[str]:
         for piece in (text[: left.end()], text[right.start() :]):
             if len(piece) > 1:
                 yield piece
-
-
-# Periods -------------------------------------------------------------------------------------
-
-
-def _first(year: int, month: int) -> date:
-    return date(year + (month - 1) // 12, (month - 1) % 12 + 1, 1)
-
-
-def _after(year: int, month: int | None) -> date:
-    return _first(year + 1, 1) if month is None else _first(year, month + 1)
-
-
-_BOUNDS: Mapping[str, Callable[[int, int | None], date]] = MappingProxyType(
-    {
-        "begin": lambda year, month: _first(year, month or 1),
-        "end": lambda year, month: _after(year, month) - timedelta(days=1),
-        "after": _after,
-    }
-)
-
-
-def period_bound(value: Json, unit: str, bound: str) -> str | None:
-    """Return the first or last day of a year or month, or the day after, as `2024-01-01`.
-
-    `unit`: `year` or `month`; `bound`: `begin`, `end` or `after`. None for a value that is no such
-    period, written `2024` or `2024-03`.
-    """
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    time = _time(str(value)) if is_number or isinstance(value, str) else None
-    if time is None or len(str(value)) != {"year": 4, "month": 7}[unit]:
-        return None
-    return _BOUNDS[bound](time.year, time.month).isoformat()
-
-
-PERIODS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {f"{unit}-{bound}": (unit, bound) for unit in ("year", "month") for bound in _BOUNDS}
-)
-"""Codec → the period that it takes, and which of its days it gives."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from semcache.binding.codecs import number_text
-from semcache.binding.derivation import derives, derives_from_both
+from semcache.binding.generalize.derivation import derives, derives_from_both
+from semcache.binding.generalize.parties import SHORT, Party, rarity
 from semcache.binding.leaves import Leaf
-from semcache.binding.parties import SHORT, Party, rarity
 from semcache.binding.pieces import Filling
 from semcache.canonical import Json, Pointer
 from semcache.plans.program.variables import REFERENCE

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from semcache.binding.bind import bind
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.binding.template import PlanTemplate
 from semcache.canonical import Json, JsonObject
 from semcache.errors import BindingError, InvalidParameter, InvalidPlan

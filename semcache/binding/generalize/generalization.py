@@ -11,18 +11,18 @@ from dataclasses import replace
 from itertools import combinations
 
 from semcache.binding.codecs import alike
-from semcache.binding.echoes import echoing
-from semcache.binding.lasting import Lasting, lasting
+from semcache.binding.generalize.echoes import echoing
+from semcache.binding.generalize.kin import makers
+from semcache.binding.generalize.leftovers import Unbound
+from semcache.binding.generalize.lifetime import Lifetime, lifetime
+from semcache.binding.generalize.offers import Offer, offers
+from semcache.binding.generalize.owners import Owned, owners
+from semcache.binding.generalize.parties import EXACT, parties_of
+from semcache.binding.generalize.placeholders import fill
+from semcache.binding.generalize.settlement import Settled, settle
 from semcache.binding.leaves import Leaf, format_of, own_names, survey
-from semcache.binding.leftovers import Unbound
-from semcache.binding.offers import Offer, offers
-from semcache.binding.owners import Owned, owners
-from semcache.binding.parties import EXACT, parties_of
 from semcache.binding.pieces import Binding, Filling, Pin, Why
-from semcache.binding.placeholders import fill
-from semcache.binding.settle import Settled, settle
 from semcache.binding.template import PlanTemplate, shared_words
-from semcache.binding.tied import makers
 from semcache.binding.types import Schemas
 from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.canonical import leaves as leaves_of
@@ -81,10 +81,10 @@ def generalize(
     _tell_apart(given, params_, settled)
     for param in makers(params_, owned.carriers, shared_words(params_, owned.carriers)):
         settled.pinned.setdefault((param.name, ()), Pin(param.name, param.value, "kin"))
-    lasts = lasting(mentions, owned, params_, bindings, unbound, told=dated)
+    lasts = lifetime(mentions, owned, params_, bindings, unbound, told=dated)
     told = frozenset(param.name for param in given)
     fading = bool(lasts.perishable) and _lasts_if_told(
-        lasting(mentions, owned, params_, bindings, unbound, told=told)
+        lifetime(mentions, owned, params_, bindings, unbound, told=told)
     )
     if lasts.perishable:
         why: Why = "kin" if fading else "moment"
@@ -103,7 +103,7 @@ def generalize(
     )
 
 
-def _lasts_if_told(lasts: Lasting) -> bool:
+def _lasts_if_told(lasts: Lifetime) -> bool:
     return not (lasts.refusal or lasts.perishable)
 
 

@@ -1,12 +1,12 @@
-"""Lasting: for how long a plan may be served, given words whose meaning changes with the time."""
+"""Lifetime: for how long a plan may be served, given words whose meaning changes with the time."""
 
 import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from semcache.binding.codecs import alike
-from semcache.binding.leftovers import Unbound
-from semcache.binding.owners import Owned
+from semcache.binding.generalize.leftovers import Unbound
+from semcache.binding.generalize.owners import Owned
 from semcache.binding.pieces import Binding
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter
@@ -26,7 +26,7 @@ _CLOCK = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Lasting:
+class Lifetime:
     """For how long a plan may be served."""
 
     refusal: str = ""
@@ -35,7 +35,7 @@ class Lasting:
     """The words that mean something else on another day; empty if none do."""
 
 
-def lasting(
+def lifetime(
     mentions: Sequence[Mention],
     owned: Owned,
     params: Sequence[Parameter],
@@ -43,7 +43,7 @@ def lasting(
     unbound: Unbound,
     *,
     told: Container[str] = frozenset(),
-) -> Lasting:
+) -> Lifetime:
     """Return for how long a plan may be served whose prompt says "yesterday" or the like.
 
     It lasts if it hands on the words themselves, or asks the clock, and nothing of it looks like
@@ -53,7 +53,7 @@ def lasting(
     """
     relative = [i for i, mention in enumerate(mentions) if mention.relative]
     if not relative:
-        return Lasting()
+        return Lifetime()
     values = {p.name: p for p in params}
     bound = {binding.param for binding in bindings}
     handed = {
@@ -70,13 +70,13 @@ def lasting(
     )
     frozen = _Frozen.of(mentions, [p for p in params if p.name not in told], unbound)
     if frozen.time and any(_instant(mentions[i]) for i in relative if i not in handed):
-        return Lasting(
+        return Lifetime(
             refusal=f"{words!r} depends on when it is asked, and the plan has {frozen.time!r}"
         )
     lasts = not frozen.date and (
         frozen.clock or (len(handed) == len(relative) and not frozen.numbers)
     )
-    return Lasting(perishable="" if lasts else words)
+    return Lifetime(perishable="" if lasts else words)
 
 
 def _verbatim(param: Parameter, mention: Mention) -> bool:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from semcache.binding.codecs import alike, number_text, spelling
+from semcache.binding.generalize.owners import Owned
 from semcache.binding.leaves import GENERIC, Leaf
-from semcache.binding.owners import Owned
 from semcache.binding.pieces import Filling, Pin
 from semcache.canonical import Json, Pointer
 from semcache.canonical import leaves as leaves_of

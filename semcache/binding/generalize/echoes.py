@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from semcache.binding.parties import WORD, rarity
+from semcache.binding.generalize.parties import WORD, rarity
 from semcache.binding.pieces import Pin
 from semcache.prompts.parameter import Parameter
 

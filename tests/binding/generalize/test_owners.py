@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import JsonObject
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter
