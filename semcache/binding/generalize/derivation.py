@@ -25,6 +25,8 @@ _YEARS = (1000, 2999)
 _NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,20})?")
 _DATES = re.compile(r"(?<!\d)([12]\d{3})(?:([-/.]?)(0[1-9]|1[0-2])(?:\2([0-3]\d))?)?(?!\d)")
 _NUMBERS = re.compile(r"(?<![\d.,])(?:(?<!\w)-)?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\d)")
+_SHORT_YEARS = re.compile(r"(?<![\d:.,])\d\d(?![\d:.,])")
+_DAYS = re.compile(r"\d{4}[-/.]\d\d[-/.]\d\d")
 _WORDS = re.compile(r"[^\W_]+")
 _NAME_WORDS = 4  # what has more is prose, and its first word stands in many texts
 _RUNS = re.compile(r"\d+|[^\W\d_]+")
@@ -132,7 +134,17 @@ def _in_time(value: str, constant: str) -> bool:
         return False
     if time.month is not None and _is_part(time, constant):
         return True
-    return any(_near(time, PartialDate.of(*found)) for found in _found(constant))
+    if any(_near(time, PartialDate.of(*found)) for found in _found(constant)):
+        return True
+    return _is_short_year(time.year, constant)
+
+
+def _is_short_year(year: int, constant: str) -> bool:
+    """Return whether a name such as `FY24` or `2023/24` has a year, or one beside it, in short."""
+    if not any(c.isalpha() or c in "'/" for c in constant):
+        return False
+    near = {(year + step) % 100 for step in (-1, 0, 1)}
+    return any(int(digits) in near for digits in _SHORT_YEARS.findall(_DAYS.sub(" ", constant)))
 
 
 def _is_part(time: PartialDate, constant: str) -> bool:

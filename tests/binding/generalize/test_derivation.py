@@ -65,6 +65,8 @@ def test_the_days_of_a_period_follow_its_value(  # specs: A-16
         ({"who": "Ada Lovelace", "mail": "ada@example.com"}, {"who": "Ada Lovelace"}),
         ({"who": "Ada Lovelace", "text": "Dear Ada, hello"}, {"who": "Ada Lovelace"}),
         ({"year": 2024, "table": "sales2024q1"}, {"year": 2024}),
+        ({"year": 2024, "label": "FY24"}, {"year": 2024}),
+        ({"day": "2024-03-11", "season": "2024/25"}, {"day": "2024-03-11"}),
         ({"year": 2024, "sql": "SELECT 1 FROM t WHERE y < 2025 -- no"}, {"year": 2024}),
     ],
 )
