@@ -112,6 +112,7 @@ class AsyncPlanCache(_Door):
     lookup = awaited(PlanCache.lookup)
     options = awaited(PlanCache.options)
     take = awaited(PlanCache.take)
+    example = awaited(PlanCache.example)
     selects = awaited(PlanCache.selects)
     count = awaited(PlanCache.count)
     store = awaited(PlanCache.store)

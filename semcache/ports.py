@@ -439,6 +439,8 @@ class PlanRequest:
     """The use case that the prompt was found to be, with the rules of its domain; None: none."""
     tenant: str = "default"
     """Whose prompt it is; a planner that learns keeps tenants apart."""
+    example: "PlanOption | None" = None
+    """A plan made for a prompt near to this one, to look at and not to take over; None: none."""
 
 
 @dataclass(frozen=True, slots=True)

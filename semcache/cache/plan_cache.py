@@ -14,7 +14,7 @@ from semcache.cache.checks import check_tenant, path_of
 from semcache.cache.corrections import Corrections, Judgment, Removed
 from semcache.cache.decoded import Decoded
 from semcache.cache.entry import Entry
-from semcache.cache.found import Found, Hit
+from semcache.cache.found import Found, Hit, Miss
 from semcache.cache.joining import Joining
 from semcache.cache.judging import Judging
 from semcache.cache.keeping import Keeping
@@ -48,6 +48,7 @@ from semcache.ports import (
     Journal,
     Normalizer,
     Observer,
+    PlanOption,
     PlanStore,
     Snapshots,
     VectorIndex,
@@ -364,6 +365,13 @@ class PlanCache(Closeable):
         long choosing took.
         """
         return self._selection.take(option, run=run, seconds=seconds)
+
+    def example(self, missed: Miss) -> PlanOption | None:
+        """Return the plan nearest to a prompt that missed, as it was made for its own prompt.
+
+        It is none for this prompt: a planner may look at it. None where nothing is near.
+        """
+        return self._selection.example(missed)
 
     def selects(self, *, tenant: str = "default") -> bool:
         """Return whether plans may be chosen for the tenant: audits do not speak against it.

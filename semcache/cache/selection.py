@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import comb
 
 from semcache.cache.entry import Entry
-from semcache.cache.found import Hit
+from semcache.cache.found import Hit, Miss
 from semcache.cache.joining import Joining
 from semcache.cache.labels import Labels
 from semcache.cache.looking import Lookup, Parts
@@ -111,6 +111,19 @@ class Selection:
             params = said_now(entry, asked, hit)
             grey = Grey(asked.text, entry.prompt, hit, params, asked.grounding)
             yield Option(hit, shown, grey)
+
+    def example(self, missed: Miss) -> PlanOption | None:
+        """Return the plan nearest to a prompt that missed, as it was made; see `PlanCache`."""
+        near = missed.nearest
+        if near is None or near.score < NEAR:
+            return None
+        tenant = missed.trace.tenant
+        with self._shared.trouble.guarded(tenant):
+            record = self._shared.store.get(tenant, near.entry)
+            if record is not None:
+                entry = self._parts.decoded.entry(record)
+                return PlanOption(entry.prompt, entry.plan.plan)
+        return None
 
     def take(self, option: Option, *, run: str, seconds: float) -> Hit:
         """Count a plan that was chosen, let its prompt join it, and return its hit."""

@@ -89,7 +89,7 @@ class PlanFinder:
 
     def _selected(self, job: Job, found: Miss) -> Hit | None:
         """Return the hit on a cached plan that a model chose for the prompt; None if none."""
-        if found.reason in _UNSELECTED:
+        if found.reason in _UNSELECTED or not self._stages.selects(job.tenant):
             return None
         start = self._clock.monotonic()
         with self._spending(job, "select"), open_node("select") as opened:
@@ -179,7 +179,12 @@ class PlanFinder:
         start = self._clock.monotonic()
         with self._events.timed("plan", job):
             planned = self._stages.create(
-                job.prompt, schema, params=job.params, failure=failure, tenant=job.tenant
+                job.prompt,
+                schema,
+                params=job.params,
+                failure=failure,
+                tenant=job.tenant,
+                missed=found if isinstance(found, Miss) else None,
             )
         cost_s = self._clock.monotonic() - start
         try:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 
-from semcache.cache.found import Found
+from semcache.cache.found import Found, Miss
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.selection import Option
 from semcache.cache.writer import Stored
@@ -99,6 +99,10 @@ class Stages:
             what_if=what_if,
         )
 
+    def selects(self, tenant: str) -> bool:
+        """Return whether a model may choose among cached plans for the tenant."""
+        return self._selector is not None and self.cache.selects(tenant=tenant)
+
     def select(
         self, prompt: str, *, tenant: str, params: Mapping[str, object] | None, writes: bool
     ) -> Option | None:
@@ -106,7 +110,7 @@ class Stages:
 
         `writes`: whether plans that write are offered. A model that cannot answer chooses none.
         """
-        if self._selector is None or not self.cache.selects(tenant=tenant):
+        if self._selector is None:
             return None
         options = self.cache.options(
             prompt, tenant=tenant, params=params, grounding=self._grounding(prompt)
@@ -136,8 +140,9 @@ class Stages:
         tenant: str,
         params: Mapping[str, object] | None = None,
         failure: str = "",
+        missed: Miss | None = None,
     ) -> Planned:
-        """Return a new plan; see `SemCache.create`."""
+        """Return a new plan; see `SemCache.create`. What was near to `missed` is an example."""
         if not isinstance(prompt, str):
             raise InvalidPrompt(f"a prompt must be text; found {type(prompt).__name__}")
         own = by_name(params)
@@ -151,6 +156,7 @@ class Stages:
             failure=failure,
             grounding=self.ground(prompt),
             tenant=tenant,
+            example=None if missed is None else self.cache.example(missed),
         )
         refusals: list[PlanningError] = []
         for planner in self.planners:

@@ -73,7 +73,7 @@ def test_the_model_is_told_the_format_and_its_plan_is_taken() -> None:
     planned = planner.plan(REQUEST)
     assert planned.plan.format == "tasks"
     assert planned.plan.to_dict() == plan()
-    assert planned.planner == "m/plan-1/format_tasks-1"
+    assert planned.planner == "m/plan-2/format_tasks-1"
     assert '"$task1.customer.email"' in model.calls[0][0].content
 
 

@@ -150,9 +150,17 @@ class ModelPlanner:
             params=shown(values) if values else "none",
             failure=f"\n{failure}\n" if failure else "",
             grounding=f"\n{grounding}\n" if grounding else "",
+            example=f"\n{self._example(request)}\n" if request.example else "",
             prompt=shown(request.prompt),
         )
         return [Message("system", system), Message("user", user)]
+
+    def _example(self, request: PlanRequest) -> str:
+        """Return what the model is told of a plan near by; nothing of one in another format."""
+        near = request.example
+        if near is None or decode(near.plan).format != self._plan_format:
+            return ""
+        return self._text.fill("example", prompt=shown(near.prompt), plan=shown(near.plan))
 
     def _read(
         self, text: str, params: Sequence[Parameter], request: PlanRequest

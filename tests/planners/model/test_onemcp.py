@@ -131,8 +131,8 @@ def test_another_aggregate_is_another_plan(
 ) -> None:
     average: JsonObject = {"year": "2024", "amount": {"aggregate": "avg"}}
     openai_server.says(
-        json.dumps(SCHEMA), json.dumps(PLAN), json.dumps({**SCHEMA, "params": average}),
-        json.dumps(PLAN),
+        json.dumps(SCHEMA), json.dumps(PLAN), json.dumps({"choice": None}),
+        json.dumps({**SCHEMA, "params": average}), json.dumps(PLAN),
     )  # fmt: skip
     semcache = open_()
     semcache.run(PROMPT)

@@ -63,7 +63,7 @@ def test_a_plan_with_placeholders_is_taken_as_it_is() -> None:
     assert planned.plan.to_dict() == GOOD
     assert planned.plan.format == "routes"
     assert planned.params == (YEAR,)
-    assert planned.planner == "gpt-x/plan-1/format_routes-1"
+    assert planned.planner == "gpt-x/plan-2/format_routes-1"
 
 
 # specs: A-16

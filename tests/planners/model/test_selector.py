@@ -117,6 +117,29 @@ def test_none_of_them_is_planned(desk: Callable[..., Desk]) -> None:
     assert here.semcache.cache.stats().hits == {}
 
 
+# specs: C-14
+def test_what_is_near_and_not_meant_is_an_example(
+    desk: Callable[..., Desk],
+) -> None:
+    here = desk(selection=False)
+    here.says(SCHEMA, plan("moon_phases", day="2024-06-02"))
+    answer = here.semcache.run(AGAIN)
+    assert answer.planned
+    shown = here.asked()[-1]
+    assert "A plan that was made for a request near to this one" in shown
+    assert json.dumps(TIDES) in shown
+    assert "tide_tables" in shown
+    assert answer.plan.operations() == ("moon_phases",)
+
+
+# specs: C-14
+def test_where_nothing_is_near_there_is_no_example(desk: Callable[..., Desk]) -> None:
+    here = desk(selection=False)
+    here.says(json.dumps({"action": "local"}), plan("moon_phases"))
+    here.semcache.run("tell jokes")
+    assert "made for a request near" not in here.asked()[-1]
+
+
 @pytest.mark.parametrize("said", ["two", '{"choice": 7}', '{"choice": true}', '{"plan": 1}'])
 def test_an_answer_that_is_no_number_is_sent_back(desk: Callable[..., Desk], said: str) -> None:
     here = desk()
