@@ -23,6 +23,7 @@ from semcache.orchestrator.run_events import RunEvents
 from semcache.orchestrator.stages import Stages
 from semcache.planners.failures import FailureMemory
 from semcache.planners.model.grounding import Groundings
+from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask, Interview
 from semcache.planners.steps.intent_graph import IntentGraph
@@ -77,6 +78,7 @@ class SemCache(Closeable):
         responses: Responses | None = None,
         groundings: Groundings | None = None,
         selector: Selector | None = None,
+        plan_files: PlanFiles | None = None,
         ask: Ask | None = None,
         waiting: Waiting | None = None,
         runs: Runs | None = None,
@@ -106,6 +108,7 @@ class SemCache(Closeable):
             planners=planners,
             groundings=groundings,
             selector=selector,
+            plan_files=plan_files,
         )
         self._events = RunEvents(cache, self.runs, clock)
         self._finder = PlanFinder(

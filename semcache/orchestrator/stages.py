@@ -19,6 +19,7 @@ from semcache.errors import (
     Referred,
 )
 from semcache.planners.model.grounding import Groundings
+from semcache.planners.model.plan_files import PlanFiles
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Normalizer, Planned, Planner, PlanRequest, Selector
 from semcache.prompts.parameter import by_name
@@ -40,15 +41,17 @@ class Stages:
         planners: Sequence[Planner],
         groundings: Groundings | None,
         selector: Selector | None = None,
+        plan_files: PlanFiles | None = None,
     ) -> None:
         self.cache = cache
         self.catalog = catalog
         """What plans may call."""
-        self.planners = tuple(planners)
+        self.planners = tuple(planners) if plan_files is None else (plan_files, *planners)
         """Who makes plans, in the order in which they are asked."""
         self._normalizers = tuple(normalizers)
         self._groundings = groundings
         self._selector = selector
+        self._files = plan_files
 
     def normalize(
         self, prompt: str, *, params: Mapping[str, object] | None = None
@@ -179,6 +182,8 @@ class Stages:
         if not isinstance(planned, Planned):
             found = type(planned).__name__
             raise InvalidInput(f"planned is of type {found}; expected what `create` gave")
+        if self._files is not None and schema is not None and self.cache.redact is None:
+            self._files.write(schema, planned, self.catalog)
         return self.cache.store(
             prompt,
             planned.plan,

@@ -94,6 +94,9 @@ class Settings:
     has it: `reasoning_effort = "low"`."""
     plan_format: str = "routes"
     """Format of the plans that the model is asked for: `routes`, `tasks` or `program`."""
+    plan_files: str = ""
+    """Folder of OneMCP's plan files (`plans/<key>.json`): plans are taken from it before any is
+    made, and new ones written to it; empty: none."""
     selection: bool = True
     """Whether the model, if there is one, is asked on a miss which of a few near plans is meant,
     before it is asked for a new one. It ends for a tenant whose audits speak against it."""

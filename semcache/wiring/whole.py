@@ -15,6 +15,7 @@ from semcache.planners.arguments.operation_index import Indexes
 from semcache.planners.failures import FailureMemory
 from semcache.planners.learned import Learned
 from semcache.planners.model.grounding import Groundings
+from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.model.selector import ModelSelector
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask
@@ -140,6 +141,7 @@ def open_semcache(
         groundings=(
             Groundings(groundings, embedder, closed=catalog.closed) if groundings else None
         ),
+        plan_files=PlanFiles(Path(settings.plan_files), clock) if settings.plan_files else None,
         selector=(
             ModelSelector(remembering, observer=report, clock=clock, redact=redact)
             if remembering is not None and settings.selection

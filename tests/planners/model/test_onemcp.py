@@ -2,15 +2,18 @@
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
+from semcache.errors import PlanningError
 from semcache.models.openai import OpenAIModel
 from semcache.semcache import SemCache
+from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ PLAN: JsonObject = {
     },
     "summary": {"completed": True, "vars": {"answer": "$.query_sales.data"}},
 }  # fmt: skip
+YEAR_2023: JsonObject = {"year": "2023", "amount": {"aggregate": "sum"}}
 FIELDS = ["date.year", "sale.amount", "product.category"]
 INPUT: JsonObject = {
     "type": "object",
@@ -86,14 +90,20 @@ def catalog(asked: list[JsonObject]) -> Catalog:
 
 
 @pytest.fixture
-def open_(openai_server: "OpenAIServer", catalog: Catalog) -> Iterator[Callable[[], SemCache]]:
+def open_(openai_server: "OpenAIServer", catalog: Catalog) -> Iterator[Callable[..., SemCache]]:
     """Open a SemCache that asks a server that speaks the protocol of OpenAI."""
     model = OpenAIModel("gpt-x", base_url=openai_server.base_url, max_retries=0)
     opened: list[SemCache] = []
 
-    def open_semcache() -> SemCache:
+    def open_semcache(**settings: Any) -> SemCache:
         opened.append(
-            SemCache.open(catalog=catalog, model=model, embedder=HashEmbedder(), clock=FakeClock())
+            SemCache.open(
+                catalog=catalog,
+                model=model,
+                embedder=HashEmbedder(),
+                clock=FakeClock(),
+                settings=Settings(**settings),
+            )
         )
         return opened[-1]
 
@@ -112,7 +122,7 @@ def called(year: str, function: str = "sum") -> JsonObject:
 
 # specs: A-5, A-6, A-7
 def test_schema_and_plan_of_the_document_run_and_serve_the_next_year(
-    openai_server: "OpenAIServer", open_: Callable[[], SemCache], asked: list[JsonObject]
+    openai_server: "OpenAIServer", open_: Callable[..., SemCache], asked: list[JsonObject]
 ) -> None:
     openai_server.says(json.dumps(SCHEMA), json.dumps(PLAN))
     semcache = open_()
@@ -127,7 +137,7 @@ def test_schema_and_plan_of_the_document_run_and_serve_the_next_year(
 
 # specs: A-4, A-5
 def test_another_aggregate_is_another_plan(
-    openai_server: "OpenAIServer", open_: Callable[[], SemCache], asked: list[JsonObject]
+    openai_server: "OpenAIServer", open_: Callable[..., SemCache], asked: list[JsonObject]
 ) -> None:
     average: JsonObject = {"year": "2024", "amount": {"aggregate": "avg"}}
     openai_server.says(
@@ -142,7 +152,7 @@ def test_another_aggregate_is_another_plan(
 
 # specs: A-7
 def test_a_prompt_in_other_words_with_the_same_schema_is_a_hit_without_planning(
-    openai_server: "OpenAIServer", open_: Callable[[], SemCache], asked: list[JsonObject]
+    openai_server: "OpenAIServer", open_: Callable[..., SemCache], asked: list[JsonObject]
 ) -> None:
     params: JsonObject = {"year": "2023", "amount": {"aggregate": "sum"}}
     openai_server.says(
@@ -154,3 +164,68 @@ def test_a_prompt_in_other_words_with_the_same_schema_is_a_hit_without_planning(
     assert (answer.tier, answer.planned) == ("schema", False)
     assert asked[-1] == called("2023")
     assert openai_server.unused == 0
+
+
+KEY = "summarize-sale-amount_year-group_category"
+
+
+# specs: A-13
+@pytest.mark.parametrize("written", [PLAN, json.dumps(PLAN)])
+def test_the_plan_file_of_the_document_is_read_and_no_planner_is_asked(
+    openai_server: "OpenAIServer",
+    open_: Callable[..., SemCache],
+    asked: list[JsonObject],
+    tmp_path: Path,
+    written: JsonObject | str,
+) -> None:
+    told = {"psk": KEY, "created_at": "2025-01-15T10:00:00Z", "plan": written}
+    (tmp_path / f"{KEY}.json").write_text(json.dumps(told), encoding="utf-8")
+    openai_server.says(json.dumps(SCHEMA))
+    semcache = open_(plan_files=str(tmp_path))
+    assert semcache.run(PROMPT).planned
+    assert asked == [called("2024")]
+    assert semcache.run(PROMPT.replace("2024", "2023")).tier == "template"
+    assert len(openai_server.requests) == 1
+
+
+# specs: A-13
+def test_a_new_plan_is_written_as_the_document_has_it_and_serves_another_cache(
+    openai_server: "OpenAIServer",
+    open_: Callable[..., SemCache],
+    asked: list[JsonObject],
+    tmp_path: Path,
+) -> None:
+    openai_server.says(json.dumps(SCHEMA), json.dumps(PLAN))
+    open_(plan_files=str(tmp_path)).run(PROMPT)
+    told = json.loads((tmp_path / f"{KEY}.json").read_text(encoding="utf-8"))
+    assert (told["psk"], told["created_at"]) == (KEY, "2023-11-14T22:13:20Z")
+    assert told["plan"]["query_sales"]["input"]["filter"][0]["value"] == "{{params.year}}"
+    openai_server.says(json.dumps({**SCHEMA, "params": {**YEAR_2023}}))
+    open_(plan_files=str(tmp_path)).run(PROMPT.replace("2024", "2023"))
+    assert asked == [called("2024"), called("2023")]
+    assert [path.name for path in tmp_path.iterdir()] == [f"{KEY}.json"]
+
+
+# specs: A-13
+@pytest.mark.parametrize("text", ["{", '{"psk": "other", "plan": {}}', '{"plan": 5}', ""])
+def test_a_plan_file_that_is_broken_is_set_aside_and_the_prompt_is_planned(
+    openai_server: "OpenAIServer", open_: Callable[..., SemCache], tmp_path: Path, text: str
+) -> None:
+    (tmp_path / f"{KEY}.json").write_text(text, encoding="utf-8")
+    openai_server.says(json.dumps(SCHEMA), json.dumps(PLAN))
+    assert open_(plan_files=str(tmp_path)).run(PROMPT).planned
+    assert (tmp_path / f"{KEY}.broken").read_text(encoding="utf-8") == text
+    assert openai_server.unused == 0
+
+
+# specs: A-4, A-13
+def test_a_plan_file_for_another_shape_under_the_same_key_does_not_fit(
+    openai_server: "OpenAIServer", open_: Callable[..., SemCache], tmp_path: Path
+) -> None:
+    told = {"psk": KEY, "created_at": "2025-01-15T10:00:00Z", "plan": PLAN}
+    (tmp_path / f"{KEY}.json").write_text(json.dumps(told), encoding="utf-8")
+    over: JsonObject = {"year": "2024", "amount": {"operator": ">", "operand": 500}}
+    schema = json.dumps({**SCHEMA, "params": over, "mentions": {"amount.operand": "500"}})
+    openai_server.says(schema, json.dumps({"not_actionable": "no filter on amounts"}))
+    with pytest.raises(PlanningError, match="does not fit"):
+        open_(plan_files=str(tmp_path)).run("sales over 500 in 2024 by category")
