@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from semcache.binding.bind import bind
-from semcache.binding.generalize import generalize
+from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, JsonObject, Pointer, as_object, loads, plain
 from semcache.catalog.catalog import Catalog
 from semcache.errors import BindingError, InvalidInput, PlanningError
