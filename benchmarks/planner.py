@@ -1,6 +1,6 @@
 """Plan the calls of public function-calling questions with no language model, and score the plans.
 
-    python benchmarks/planner.py STREAM.jsonl ... [--limit N] [--words] [--json OUT]
+    python benchmarks/planner.py STREAM.jsonl ... [--limit N] [--json OUT]
     python benchmarks/planner.py --speed 5000
 
 A stream has one JSON object a line: `{"id", "scope", "text", "params": [{"name", "value", "text"}],
@@ -45,22 +45,21 @@ from semcache.catalog.shape import verb_and_noun
 from semcache.errors import InvalidStream, PlanningError
 from semcache.explore.score import plan_text, wilson_upper
 from semcache.explore.streams import Row, read_stream
+<<<<<<< HEAD
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.planners.arguments.operation_index import Indexes
+=======
+>>>>>>> 9f1ccf6 (Account for every word and given value of what is planned without a model, or refuse it)
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
-from semcache.planners.steps.decompose import Hybrid
 from semcache.planners.steps.modular import ModularPlanner
 from semcache.planners.steps.patterns import Patterns
 from semcache.planners.steps.resolution import Resolver
-from semcache.planners.steps.resolve import (
+from semcache.planners.steps.resolver import (
     Composite,
     RulesResolver,
-    SuggestedResolver,
     WordResolver,
 )
-from semcache.planners.steps.semantic_resolver import SemanticResolver
-from semcache.planners.steps.transforms import TRANSFORMS
-from semcache.planners.steps.whole import Whole
+from semcache.planners.transforms import TRANSFORMS
 from semcache.ports import Planned, PlanRequest
 from semcache.prompts.vocabulary import READS
 
@@ -131,8 +130,9 @@ def operation(calls: Sequence[Target]) -> Operation:
     return Operation(calls[0].operation, calls[0].summary, schema, {}, effect)
 
 
-def planner(*, words: bool) -> ModularPlanner:
+def planner() -> ModularPlanner:
     """Return the modular planner with no language model, as `wiring` makes it."""
+<<<<<<< HEAD
     indexes = Indexes()
     resolvers: list[Resolver] = [
         BuiltinResolver(),
@@ -143,6 +143,10 @@ def planner(*, words: bool) -> ModularPlanner:
     if not words:
         resolvers.append(SemanticResolver(MiniLMEmbedder(), indexes=indexes))
     return ModularPlanner(Hybrid([Patterns(), Whole()]), Composite(resolvers), rounds=0)
+=======
+    resolvers: list[Resolver] = [BuiltinResolver(), RulesResolver(), WordResolver()]
+    return ModularPlanner(Patterns(), Composite(resolvers), rounds=0)
+>>>>>>> 9f1ccf6 (Account for every word and given value of what is planned without a model, or refuse it)
 
 
 @dataclass
@@ -349,7 +353,7 @@ def large(size: int) -> Catalog:
 def speed(size: int) -> None:
     """Print the time of a plan over a large catalog, once the index over its words is built."""
     catalog = large(size)
-    made = planner(words=True)
+    made = planner()
     print(f"{len(catalog)} operations, no model, no embedder; of 15 plans, in ms")
     print(f"{'median':>8} {'worst':>8} {'CPU':>8}")
     for goal in GOALS:
@@ -370,7 +374,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Plan public questions with no language model.")
     parser.add_argument("streams", nargs="*", type=Path)
     parser.add_argument("--limit", type=int, help="rows of each stream")
-    parser.add_argument("--words", action="store_true", help="leave out the embedder")
     parser.add_argument("--json", type=Path, help="write the scores here")
     parser.add_argument("--speed", type=int, metavar="N", help="time plans over N operations")
     given = parser.parse_args(arguments)
@@ -378,7 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         speed(given.speed)
         return 0
     scores = []
-    made = planner(words=given.words)
+    made = planner()
     for path in given.streams:
         try:
             rows = read_stream(path, limit=given.limit)

@@ -12,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 from semcache.canonical import digest
 from semcache.catalog.catalog import Catalog
 from semcache.errors import StoreError
-from semcache.planners.steps.choosing import none
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import Asked, Resolution, Resolved, Resolver
+from semcache.planners.steps.resolver import none
 from semcache.ports import Clock, PlanStore
 from semcache.prompts.parameter import type_key
 from semcache.prompts.tokens import tokens

@@ -1,5 +1,6 @@
 """Who reads prompts and who makes plans, in the order in which they are asked."""
 
+from semcache.errors import PlanningError
 from semcache.planners.arguments.operation_index import Indexes
 from semcache.planners.learned import Learned, LearnedResolver
 from semcache.planners.model.decomposer import Grounded, IntentFirst
@@ -10,26 +11,25 @@ from semcache.planners.model.verification import VerifiedPlanner
 from semcache.planners.rules.catalog_planner import CatalogPlanner
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
-from semcache.planners.steps.decompose import Decomposer, Hybrid
-from semcache.planners.steps.deferring import Deferring
+from semcache.planners.steps.decompose import Hybrid
 from semcache.planners.steps.modular import ModularPlanner
-from semcache.planners.steps.patterns import Patterns
+from semcache.planners.steps.patterns import SINGLE, Patterns
 from semcache.planners.steps.resolution import Resolver
-from semcache.planners.steps.resolve import (
+from semcache.planners.steps.resolver import (
     Composite,
     RulesResolver,
     SuggestedResolver,
     WordResolver,
 )
-from semcache.planners.steps.semantic_resolver import SemanticResolver
-from semcache.planners.steps.whole import Whole
 from semcache.ports import (
     Clock,
     Embedder,
     Model,
     Normalizer,
     Observer,
+    Planned,
     Planner,
+    PlanRequest,
 )
 from semcache.prompts.redaction import Redact
 from semcache.settings import Settings
@@ -45,6 +45,37 @@ def normalizers(
     return [*rules, ModelNormalizer(model, observer=observer, clock=clock, redact=redact)]
 
 
+class FirstTry:
+    """Plans by rules unless something was said in plain words that the plan must heed.
+
+    That is how the last plan failed, and the constraints of a grounding: rules would make the same
+    plan again, or one that breaks a constraint. Satisfies `Planner`.
+    """
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+
+    def __repr__(self) -> str:
+        return f"FirstTry({self._planner!r})"
+
+    def plan(self, request: PlanRequest) -> Planned:
+        """Return the plan of the planner. Raises as it does.
+
+        Raises:
+            PlanningError: there is something to heed that rules cannot read.
+        """
+        if request.failure:
+            raise PlanningError(
+                "the last plan failed, and a planner by rules would make the same again"
+            )
+        if request.grounding is not None and request.grounding.grounding.constraints:
+            raise PlanningError(
+                f"the grounding {request.grounding.grounding.name!r} has constraints, which a "
+                "planner by rules cannot read"
+            )
+        return self._planner.plan(request)
+
+
 def planners(
     settings: Settings,
     model: Model | None,
@@ -56,47 +87,52 @@ def planners(
     indexes: Indexes,
     redact: Redact | None,
 ) -> list[Planner]:
-    """The catalog for what one query settles, then steps; a model that writes whole plans last."""
-    patterns = Patterns(domains=settings.domains)
-    # Neither strategy would say anything else to a repair.
-    alone = ModularPlanner(Hybrid([patterns, Whole()]), resolver, rounds=0)
+    """One operation by rules, then the model where there is one, then steps by patterns.
+
+    Rules and patterns account for every word and value or refuse, so that what they plan need not
+    be asked of a model; and what one operation does not account for is the model's before it is
+    taken apart without one.
+    """
+    # Patterns would say nothing else to a repair.
+    steps = ModularPlanner(Patterns(domains=settings.domains), resolver, rounds=0)
     if model is None:
-        return [CatalogPlanner(), alone]
+        return [CatalogPlanner(), steps]
+    one = ModularPlanner(Patterns([SINGLE], domains=settings.domains), resolver, rounds=0)
     relevant = Relevant(embedder, most=settings.model_operations, indexes=indexes)
-    asked: list[Decomposer] = [
-        patterns,
-        Grounded(
+    by_model: list[Planner] = [
+        ModelPlanner(
+            model,
+            plan_format=settings.plan_format,
+            relevant=relevant,
+            observer=observer,
+            clock=clock,
+            redact=redact,
+        )
+    ]
+    if settings.steps_by_model:
+        grounded = Grounded(
             model,
             relevant=relevant,
             domains=settings.domains,
             observer=observer,
             clock=clock,
             redact=redact,
-        ),
-        IntentFirst(model, domains=settings.domains, observer=observer, clock=clock, redact=redact),
-    ]
-    by_model = ModelPlanner(
-        model,
-        plan_format=settings.plan_format,
-        relevant=relevant,
-        observer=observer,
-        clock=clock,
-        redact=redact,
-    )
-    steps: Planner = Deferring(alone)
-    if settings.steps_by_model:
-        steps = VerifiedPlanner(ModularPlanner(Hybrid(asked), resolver))
-    return [Deferring(CatalogPlanner()), steps, by_model]
+        )
+        plain = IntentFirst(
+            model, domains=settings.domains, observer=observer, clock=clock, redact=redact
+        )
+        taken_apart = ModularPlanner(Hybrid([grounded, plain]), resolver)
+        by_model.insert(0, VerifiedPlanner(taken_apart))
+    return [FirstTry(CatalogPlanner()), FirstTry(one), *by_model, FirstTry(steps)]
 
 
-def resolver(embedder: Embedder, learned: Learned, indexes: Indexes) -> Resolver:
-    """What is built in, what a model names, what ran well, what rules and words say, meaning."""
-    told: list[Resolver] = [RulesResolver(), WordResolver(indexes=indexes)]
+def resolver(learned: Learned, indexes: Indexes) -> Resolver:
+    """What is built in, what a model names, what ran well, what rules and words say."""
+    said: list[Resolver] = [RulesResolver(), WordResolver(indexes=indexes)]
     asked: list[Resolver] = [
         BuiltinResolver(),
         SuggestedResolver(),
-        LearnedResolver(learned, Composite(told)),
-        *told,
-        SemanticResolver(embedder, indexes=indexes),
+        LearnedResolver(learned, Composite(said)),
+        *said,
     ]
     return Composite(asked)

@@ -17,10 +17,10 @@ from semcache.planners.learned import Learned
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.model.selector import ModelSelector
+from semcache.planners.parting import PARTING
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask
-from semcache.planners.steps.parting import PARTING
-from semcache.planners.steps.transforms import TRANSFORMS
+from semcache.planners.transforms import TRANSFORMS
 from semcache.planners.waiting import Waiting
 from semcache.ports import (
     Clock,
@@ -116,7 +116,7 @@ def open_semcache(
             embedder=hiding,
             observer=report,
             clock=clock,
-            resolver=resolver(hiding, learned, indexes),
+            resolver=resolver(learned, indexes),
             indexes=indexes,
             redact=redact,
         ),

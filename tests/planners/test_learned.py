@@ -10,7 +10,7 @@ from semcache.errors import OperationFailed, StoreUnavailable
 from semcache.planners.learned import NOTE, Learned, LearnedResolver, step_key
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import Asked, Referral, Resolution
-from semcache.planners.steps.resolve import WordResolver
+from semcache.planners.steps.resolver import WordResolver
 from semcache.prompts.parameter import Parameter
 from semcache.semcache import SemCache
 from semcache.stores.memory import MemoryStore

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from itertools import islice
 
 from semcache.binding.types import choices
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, same
 from semcache.catalog.labels import Value, labeled
 from semcache.planners.arguments.operation_index import Known
 from semcache.planners.arguments.places import Place, places
-from semcache.planners.arguments.placing import Placing, is_guess, placed
-from semcache.planners.arguments.proper import proper_names
+from semcache.planners.arguments.placing import Placed, Placing, is_guess, placed
+from semcache.planners.arguments.proper import coded_names, proper_names
 from semcache.planners.arguments.synonyms import GENERAL, Synonyms, words
 from semcache.planners.arguments.wires import wired
 from semcache.planners.steps.intents import SubIntent
@@ -35,10 +35,8 @@ class Fit:
     """With a placeholder for each value."""
     params: tuple[Parameter, ...]
     wires: tuple[Wire, ...]
-    quality: float
-    """How surely the values are in their places, in [0, 1]; 1 if there are none."""
-    accounts: frozenset[str]
-    """Singular words of the step that name where its values go."""
+    placed: tuple[Placed, ...] = ()
+    """The values, each with its property."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +51,8 @@ class Unfit:
     """Properties that one value could mean, if that is all."""
     value: str = ""
     """That value, as it was said."""
+    placed: tuple[Placed, ...] = ()
+    """The values that have their properties, the one in doubt in the first of its options."""
 
 
 def fitted(
@@ -71,7 +71,7 @@ def fitted(
             what = f"{one.mention!r} is another value whenever it is asked; give the date itself"
             return Unfit(known, what)
     found = placed(values, goal=intent.goal, known=known, places=into, synonyms=synonyms)
-    if (doubt := _doubt(found, optional, known)) is not None:
+    if (doubt := _doubt(found, optional, known, into)) is not None:
         return doubt
     taken = {one.place.name for one in found.placed}
     free = [place for place in into if place.name not in taken]
@@ -89,34 +89,35 @@ def _values(
     """Return the values of a step, and the names of those that another step may be meant to use.
 
     What is a listed value of some operation is none here if it only says what this one is about.
-    Where the caller gives values, what was only found in the words is none: "the 1st of March" is
-    the date that the caller holds.
     """
     about = {known.verb, *known.nouns}
+    held = {one.name for one in asked.params}
     said = [
         one
         for one in intent.params
-        if one.mention is not None and (one in asked.params or _is_value(one, about, asked))
+        if one.mention is not None
+        and (one.name in held or is_guess(one.name) or not about.issuperset(words(one.mention)))
     ]
     unsaid = [one for one in intent.params if one.mention is None]
-    values = [*said, *unsaid]
-    if not asked.params:
-        values += proper_names(intent.goal, intent.params)
+    # What the caller holds already stands in the words once more: "the 1st of March" is the date.
+    found = [one for one in said if one.name in held or not _repeats(one, asked.params)]
+    values = [*found, *unsaid]
+    spelled = [*values, *said]
+    values += proper_names(intent.goal, spelled) + coded_names(intent.goal, spelled)
     closed = _closed(into, known.operation.input_schema)
     if closed:
-        held = [one.mention or str(one.value) for one in values]
-        for mention in find_mentions(intent.goal, given=said, closed=closed):
-            said_already = any(mention.text.casefold() in one.casefold() for one in held)
+        texts = [one.mention or str(one.value) for one in values]
+        for mention in find_mentions(intent.goal, given=found, closed=closed):
+            said_already = any(mention.text.casefold() in one.casefold() for one in texts)
             noun = about.issuperset(words(mention.text))
             if mention.source == "closed" and mention.name and not said_already and not noun:
                 values.append(Parameter(mention.name, mention.value, mention.text))
-    return values, {one.name for one in unsaid}
+    return values, set() if asked.alone else {one.name for one in unsaid}
 
 
-def _is_value(param: Parameter, about: set[str], asked: Asked) -> bool:
-    if is_guess(param.name):
-        return not asked.params
-    return not about.issuperset(words(param.mention or ""))
+def _repeats(param: Parameter, given: Sequence[Parameter]) -> bool:
+    said = (param.mention or "").strip("\"'").casefold()
+    return any(same(param.value, one.value) or str(one.value).casefold() == said for one in given)
 
 
 def _is_relative(param: Parameter) -> bool:
@@ -160,11 +161,18 @@ def _called(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, Value]]
         yield from labeled(part)
 
 
-def _doubt(found: Placing, optional: set[str], known: Known) -> Unfit | None:
+def _doubt(found: Placing, optional: set[str], known: Known, into: Sequence[Place]) -> Unfit | None:
     for param, options in found.ambiguous:
         said = param.mention or str(param.value)
         names = ", ".join(map(repr, options))
-        return Unfit(known, f"{said!r} could be {names}", options=options, value=said)
+        first = next(place for place in into if place.name == options[0])
+        return Unfit(
+            known,
+            f"{said!r} could be {names}",
+            options=options,
+            value=said,
+            placed=(*found.placed, Placed(first, param, 0.5, "in doubt")),
+        )
     left = [one for one in found.left if one.name not in optional]
     if left:
         said = ", ".join(repr(one.mention or one.value) for one in left)
@@ -190,23 +198,16 @@ def _complete(
             continue
         if place.has_default:
             given[place.name] = actual[place.name] = place.schema["default"]
-        elif name_key(place.name) in _ASKING and place.takes_text:
+        elif name_key(place.name) in _ASKING and place.takes_text and known.reads:
             given[place.name] = _worded(intent.goal, params)
             actual[place.name] = intent.goal
         else:
             missing.append(place.name)
     if missing:
         told = ", ".join(map(repr, missing))
-        return Unfit(known, f"it needs {told}, which nothing gives", tuple(missing))
-    scores = [one.score for one in found.placed] + [wire.score for wire in wires]
-    return Fit(
-        known,
-        given,
-        params,
-        wires,
-        sum(scores) / len(scores) if scores else 1.0,
-        frozenset(word for one in found.placed for word in words(one.beside)),
-    )
+        why = f"it needs {told}, which nothing gives"
+        return Unfit(known, why, tuple(missing), placed=found.placed)
+    return Fit(known, given, params, wires, found.placed)
 
 
 def breaches(fit: Fit, asked: Asked) -> tuple[str, ...]:

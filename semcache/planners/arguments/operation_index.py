@@ -14,10 +14,16 @@ from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import verb_and_noun
+from semcache.planners.arguments.phrasing import READING, VERBS, Phrasing, phrasings
 from semcache.planners.arguments.synonyms import words
+<<<<<<< HEAD
 from semcache.planners.steps.intents import ACTIONS, KEYWORDS, Action
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import FUNCTION_WORDS, POLITENESS, singular
+=======
+from semcache.planners.steps.intents import Action
+from semcache.prompts.words import FUNCTION_WORDS, POLITENESS, singular, tokens
+>>>>>>> 9f1ccf6 (Account for every word and given value of what is planned without a model, or refuse it)
 
 MAX_INDEXES = 8
 """Catalogs whose index is kept."""
@@ -26,19 +32,8 @@ MAX_SUMMARY = 400
 SATURATION = 1.2
 LENGTH = 0.75
 """The constants of BM25, as Robertson and Zaragoza (2009) give them."""
-# Beside the verbs of the specification, those by which operations are named in general English.
-_MORE: dict[str, Action] = {
-    "browse": "list", "display": "list", "lookup": "search", "insert": "create", "post": "create",
-    "patch": "update", "put": "update", "set": "update", "destroy": "delete",
-}  # fmt: skip
-VERBS: Mapping[str, Action] = (
-    {word: action for action, listed in KEYWORDS.items() for word in listed} | dict(ACTIONS) | _MORE
-)
-"""Verb of an operation's name, or of a prompt → the action that it names."""
 _IDLE = FUNCTION_WORDS | POLITENESS | frozenset(["all", "any", "some"])
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-READING: frozenset[Action] = frozenset(["list", "get", "search"])
-"""Actions that only ask to be shown something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +51,8 @@ class Known:
     """Singular words of the names of its inputs."""
     told: frozenset[str]
     """Singular content words of its summary."""
+    phrasings: tuple[Phrasing, ...]
+    """The ways in which it says what it does."""
 
     @property
     def reads(self) -> bool:
@@ -147,6 +144,7 @@ def known_as(operation: Operation) -> Known:
         words(noun),
         frozenset(word for name in named for word in words(name)),
         frozenset(content(operation.summary[:MAX_SUMMARY])),
+        phrasings(operation),
     )
 
 

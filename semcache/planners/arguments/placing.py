@@ -8,6 +8,7 @@ because one place is left for it. What could go in two places is told, never gue
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from semcache.canonical import Json
 from semcache.errors import InvalidParameter
@@ -25,7 +26,7 @@ from semcache.prompts.words import ARTICLES, singular
 
 _IDS = ("id", "number", "key", "code", "no")
 _FORMATS = {"date": "date", "email": "email", "uri": "url", "url": "url", "time": "time"}
-_TOP = frozenset(["first", "limit", "only", "top"])
+_FIRST = frozenset(["first", "limit"])
 # An identifier in two parts, where an operation takes the parts: `owner/repository`.
 _PARTS = (("owner", "repository"), ("namespace", "project"), ("organization", "repository"))
 _WHERE = frozenset(["in", "at", "near", "around"])
@@ -36,6 +37,9 @@ _LOCATIONS = frozenset({
 })  # fmt: skip
 _AS_NAMED = 0.85  # from this likeness on, words beside a value are the name of its property
 _DIGITS = re.compile(r"\d+\Z")
+_IDENTIFYING = frozenset(["number", "code", "identifier", "quoted", PROPER])
+_TAILS = frozenset((*_IDS, "name"))
+_CALLED = frozenset("number no id called named titled".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class _Placer:
         left = [one for one in params if is_guess(one.name)]
         # The surest ways first, so that a value with a sure place leaves the others theirs. A value
         # with a name of its own goes by none of these: what it is was said, and is not here.
-        for way in (self._listed, self._named_beside, self._identified, self._by_kind, self._parts):
+        for way in (self._listed, self._identified, self._named_beside, self._by_kind, self._parts):
             left = [one for one in left if not way(one)]
         for way in (self._by_role, self._located):
             left = [one for one in left if not way(one)]
@@ -123,10 +127,13 @@ class _Placer:
             synonyms=self.synonyms,
             fits=lambda i, place: self._value(params[i], place) is not None,
         )
-        for pair in found.pairs:
+        # What a description mentions beside others is no name of a property.
+        sure = [pair for pair in found.pairs if pair.how != "description"]
+        for pair in sure:
             self._put(params[pair.given], pair.place, pair.score, pair.how)
         self.ambiguous += [(params[i], names) for i, names in found.ambiguous]
-        return [params[i] for i in (*found.left, *(i for i, _ in found.ambiguous))]
+        done = {pair.given for pair in sure}
+        return [one for i, one in enumerate(params) if i not in done]
 
     def _value(self, param: Parameter, place: Place) -> tuple[Json] | None:
         try:
@@ -175,7 +182,7 @@ class _Placer:
         """Place a value whose property is named beside it: "page 3", "10 results"."""
         before, after = _around(self.goal, param)
         phrases = [" ".join(before[-n:]) for n in (3, 2, 1) if len(before) >= n]
-        phrases += [after[0]] if after else []
+        phrases += [after[0]] if after and _DIGITS.sub("", param.name) == "number" else []
         for phrase in phrases:
             fit = [(likeness(phrase, one, synonyms=self.synonyms), one) for one in self.free]
             best = max(fit, key=lambda pair: pair[0], default=(0.0, None))
@@ -188,25 +195,34 @@ class _Placer:
         if _DIGITS.sub("", param.name) != "number":
             return False
         about = {singular(word) for word in after[:2]} & set(self.known.nouns)
-        if not about and not _TOP.intersection(before[-1:]):
+        if not about and not _FIRST.intersection(before[-1:]):
             return False
-        beside = " ".join(_TOP.intersection(before[-1:]))
+        beside = " ".join(_FIRST.intersection(before[-1:]))
         return self._only(
             param, lambda one: self.synonyms.same(one.name, "limit"), 0.85, "count", beside
         )
 
     def _identified(self, param: Parameter) -> bool:
-        """Place what names one thing: the 42 of "issue 42"."""
-        kind = _DIGITS.sub("", param.name)
-        if kind not in {"number", "code", "identifier", "quoted"}:
+        """Place what names one thing of a noun: the 42 of "issue 42", the C17 of "customer C17"."""
+        if _DIGITS.sub("", param.name) not in _IDENTIFYING:
             return False
         before, _ = _around(self.goal, param)
-        noun = "_".join(self.known.nouns)
-        if singular(before[-1] if before else "") not in self.known.nouns:
-            return False
-        heads = [noun, *self.known.nouns, ""]
-        names = {name_key(f"{head}_{tail}" if head else tail) for head in heads for tail in _IDS}
-        return self._only(param, lambda one: name_key(one.name) in names, 0.8, "identifier")
+        while before and before[-1] in _CALLED:
+            before.pop()
+        nouns = [singular(word) for word in before]
+        for size in range(min(4, len(nouns)), 0, -1):
+            said = tuple(nouns[-size:])
+            if self._only(param, partial(_identifies, said), 0.85, "identifier", " ".join(said)):
+                return True
+            own = {*said} <= {word for one in self.known.phrasings for word in one.nouns}
+            if own and self._only(param, _is_id, 0.8, "identifier"):
+                return True
+            if self._is_doubted(param):
+                return False
+        return False
+
+    def _is_doubted(self, param: Parameter) -> bool:
+        return any(one is param for one, _ in self.ambiguous)
 
     def _by_kind(self, param: Parameter) -> bool:
         """Place a value of a kind that one property is named for: an e-mail address, a date."""
@@ -218,6 +234,9 @@ class _Placer:
         def of_kind(place: Place) -> bool:
             tail = words(place.name)[-1:]
             form = place.schema.get("format")
+            # A text in quotes may be anything that has a name of its own in the schema.
+            if kind == "quoted" and tail != words(place.name):
+                return False
             return set(tail) <= fitting or (isinstance(form, str) and _FORMATS.get(form) == kind)
 
         return bool(kind in OPEN_KINDS) and self._only(param, of_kind, 0.8, f"a {kind}")
@@ -279,6 +298,16 @@ class _Placer:
         if kind == "year":
             return False
         return self._put(param, needed[0], 0.6, "the one place left")
+
+
+def _identifies(noun: tuple[str, ...], place: Place) -> bool:
+    """Return whether a property is what identifies a thing: `vector_store_id` a vector store."""
+    found = words(place.name)
+    return found == noun or (found[:-1] == noun and found[-1] in _TAILS)
+
+
+def _is_id(place: Place) -> bool:
+    return len(words(place.name)) == 1 and words(place.name)[0] in _TAILS
 
 
 def _lists(place: Place) -> bool:

@@ -16,8 +16,9 @@ from semcache.planners.arguments.mapping import likeness, mapped
 from semcache.planners.arguments.operation_index import known_as
 from semcache.planners.arguments.places import Place
 from semcache.planners.arguments.synonyms import Synonyms, words
+from semcache.planners.rows import ENVELOPES
 from semcache.planners.steps.resolution import Asked, Resolution, Wire
-from semcache.planners.steps.rows import ENVELOPES
+from semcache.planners.transforms import FILTER, LIMIT, SORT
 
 _SURE = 0.85  # likeness of a member and a property that are the same thing
 _IDS = ("id", "number", "key", "code", "name")
@@ -59,8 +60,41 @@ def wired(
             continue
         taken = {wire.property for wire in wires}
         free = [place for place in places if place.name not in taken]
-        wires += _from(one, asked.catalog.get(one.operation), free, synonyms)
+        wires += _from(one, _Result.of(one, asked), free, synonyms)
     return tuple(wires), tuple(lost)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What a step gives."""
+
+    schema: JsonObject
+    nouns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, step: Resolution, asked: Asked) -> "_Result":
+        """Return what `step` gives: rows that were filtered, sorted or cut are rows as before."""
+        source = given_by(step, asked)
+        operation = asked.catalog.get(source.operation)
+        nouns = known_as(operation).nouns
+        if source is step:
+            return cls(operation.output_schema, nouns)
+        root = operation.output_schema
+        found = _listed(root, root, ())
+        shared: JsonObject = {key: root[key] for key in ("$defs", "definitions") if key in root}
+        return cls({"type": "array", "items": {} if found is None else found[1], **shared}, nouns)
+
+
+def given_by(step: Resolution, asked: Asked) -> Resolution:
+    """Return the step whose rows `step` gives: itself, unless it only filters, sorts or cuts."""
+    seen = {step.intent}
+    while step.operation in {FILTER, SORT, LIMIT} and step.wires:
+        before = asked.before.get(step.wires[0].step)
+        if before is None or before.intent in seen or before.operation not in asked.catalog:
+            break
+        step = before
+        seen.add(step.intent)
+    return step
 
 
 def _topic(answer: Resolution) -> str:
@@ -68,12 +102,12 @@ def _topic(answer: Resolution) -> str:
 
 
 def _from(
-    step: Resolution, operation: Operation, free: Sequence[Place], synonyms: Synonyms
+    step: Resolution, result: _Result, free: Sequence[Place], synonyms: Synonyms
 ) -> Iterator[Wire]:
     """Yield the wires from one step's result: by name, else the one that must be filled."""
-    outputs = list(_outputs(operation))
+    outputs = list(_outputs(result))
     filled = set()
-    nouns = set(known_as(operation).nouns)
+    nouns = set(result.nouns)
     for place in free:
         # What may be left out is filled only by a thing that it is named for.
         if not place.required and nouns.isdisjoint(words(place.name)):
@@ -87,19 +121,21 @@ def _from(
             filled.add(place.name)
             yield _wire(step, best[1], place, best[0])
     needed = [one for one in free if one.required and not one.has_default]
-    if not filled and len(needed) == 1 and _may_be(operation, outputs, needed[0]):
+    if not filled and len(needed) == 1 and _may_be(result.schema, outputs, needed[0]):
         yield _whole(step, outputs, needed[0])
 
 
-def _may_be(operation: Operation, outputs: Sequence[_Output], place: Place) -> bool:
+def _may_be(root: JsonObject, outputs: Sequence[_Output], place: Place) -> bool:
     """Return whether a whole result, or one of its list, may go where `place` is.
 
-    An object whose members are known, and none of which is what the place is named for, does not.
+    An object does not go where a number or a text is wanted. What nobody knows may be a number,
+    which is seen when the plan runs; anything could be taken for a text.
     """
-    root = operation.output_schema
-    scalar = bool(place.types) and place.types.isdisjoint({"array", "object"})
-    listed = any(one.each and not one.item for one in outputs)
-    return listed or not scalar or frozenset(types(root, root)) - {"null"} != {"object"}
+    if not place.types or not place.types.isdisjoint({"array", "object"}):
+        return True
+    listed = [one for one in outputs if one.each and not one.item]
+    kinds = listed[0].types if listed else frozenset(types(root, root)) - {"null"}
+    return not kinds.isdisjoint(place.types) if kinds else "string" not in place.types
 
 
 def _fit(one: _Output, place: Place, synonyms: Synonyms) -> float:
@@ -134,13 +170,12 @@ def _whole(step: Resolution, outputs: Sequence[_Output], place: Place) -> Wire:
     return Wire(place.name, step.intent, listed[0].path, each=True, score=0.6)
 
 
-def _outputs(operation: Operation) -> Iterator[_Output]:
-    """Yield what the result of an operation has: its members, and those of the items of its list.
+def _outputs(result: _Result) -> Iterator[_Output]:
+    """Yield what a result has: its members, and those of the items of its list.
 
-    Nothing for an output without a schema.
+    Nothing for a result without a schema.
     """
-    root = operation.output_schema
-    nouns = known_as(operation).nouns
+    root, nouns = result.schema, result.nouns
     yield from _members(root, root, (), nouns)
     listed = _listed(root, root, ())
     if listed is not None:
@@ -192,15 +227,14 @@ def _listed(
     return _listed(lists[names[0]], root, (names[0],))
 
 
-def list_path(operation: Operation) -> tuple[str, ...]:
-    """Return the members that lead from an operation's result to its list; empty if unknown."""
-    found = _listed(operation.output_schema, operation.output_schema, ())
+def list_path(root: JsonObject) -> tuple[str, ...]:
+    """Return the members that lead from a result of this schema to its list; empty if unknown."""
+    found = _listed(root, root, ())
     return () if found is None else found[0]
 
 
-def item_fields(operation: Operation) -> JsonObject:
-    """Return field → schema of the items of the list that an operation gives; empty if unknown."""
-    root = operation.output_schema
+def item_fields(root: JsonObject) -> JsonObject:
+    """Return field → schema of the items of the list that a result has; empty if unknown."""
     found = _listed(root, root, ())
     return {} if found is None else _properties(found[1], root)
 

@@ -119,7 +119,8 @@ class Frame:
         exact = [name for name in named if name in fitting]
         if kind == "identifier" and not named:
             return self._ids(surface)
-        return tuple(sorted(exact or named))
+        # A text in quotes may be anything that has a name of its own.
+        return tuple(sorted(exact or (() if kind == "quoted" else named)))
 
     def _ids(self, surface: str) -> tuple[str, ...]:
         nouns = {noun for noun in (surface, self.entity) if noun}

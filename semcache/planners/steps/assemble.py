@@ -19,7 +19,7 @@ from semcache.planners.arguments.places import Place, places
 from semcache.planners.arguments.wires import gives
 from semcache.planners.steps.intents import INTENT_KEY, SubIntent
 from semcache.planners.steps.resolution import Resolution, Wire
-from semcache.planners.steps.transforms import CONVERT, EACH
+from semcache.planners.transforms import CONVERT, EACH
 from semcache.plans.checks import check
 from semcache.plans.references.paths import is_expression
 from semcache.plans.routes.document import START, RoutePlan

@@ -1,19 +1,23 @@
-"""Resolving to what is built in: questions to a person, transforms of data, and outputs."""
+"""Resolving to what is built in: questions to a person, transforms of data, and outputs.
 
+Each word of a transform is a field, a value, a comparison, a direction or one of the few small
+words below; a transform with any other is a question, for the plan would lose that word.
+"""
+
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ASK_USER
 from semcache.errors import InvalidParameter
-from semcache.planners.arguments.coercion import coerced
-from semcache.planners.arguments.operation_index import content, known_as
-from semcache.planners.arguments.synonyms import words
-from semcache.planners.arguments.wires import item_fields, list_path
+from semcache.planners.arguments.coercion import coerced, fits
+from semcache.planners.arguments.operation_index import known_as
+from semcache.planners.arguments.wires import given_by, item_fields, list_path
+from semcache.planners.rows import likely
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import Asked, Referral, Resolution, Resolved, Wire
-from semcache.planners.steps.rows import bare, head
-from semcache.planners.steps.transforms import (
+from semcache.planners.transforms import (
     AGGREGATE,
     COUNT,
     FILTER,
@@ -25,12 +29,24 @@ from semcache.planners.steps.transforms import (
 )
 from semcache.prompts.operators import aggregate_name, operator_name
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.tokens import tokens
-from semcache.prompts.words import ARTICLES, AUXILIARIES, PREPOSITIONS, PRONOUNS
+from semcache.prompts.words import ARTICLES, CLOSED_CLASS, singular
 
-_FALLING = frozenset("descending desc decreasing falling reverse reversed newest latest".split())
-_RISING = frozenset("ascending asc increasing rising oldest earliest".split())
-_SMALL = ARTICLES | AUXILIARIES | PRONOUNS | PREPOSITIONS | frozenset(["that", "order", "first"])
+_RISING = frozenset("ascending asc increasing rising".split())
+_FALLING = frozenset("descending desc decreasing falling".split())
+# Before "first": what stands first.
+_SMALL_FIRST = frozenset("lowest smallest least oldest earliest cheapest shortest".split())
+_GREAT_FIRST = frozenset("highest largest biggest greatest newest latest longest most".split())
+# The rows themselves, and words that only lead over to a condition.
+_ROWS = frozenset(
+    "entries entry it item items of one ones record records result results row rows the them "
+    "these those".split()
+)
+_LEADING = frozenset("are have having is that where which whose with".split())
+_COPULAS = frozenset(["is", "are", "of"])
+_PER = frozenset(["by", "per"])
+_FIRST = frozenset(["first", "only", "just", "to"])
+_VALUE = "\ufffc"
+_WORD = re.compile(rf"{_VALUE}+|[^\W_][\w'-]*|[^\w\s]")
 
 
 class BuiltinResolver:
@@ -63,20 +79,50 @@ class _Rows:
     """Field → its schema; empty if unknown."""
     nouns: frozenset[str]
     """Singular words of what the rows are."""
+    falling: bool
+    """Whether they stand in a falling order, so that the first are the top ones."""
 
     def field(self, said: Sequence[str]) -> str | None:
         """Return the field that words name: as the rows spell it, or as said if that is unknown.
 
-        None if the fields are known and none, or more than one, is named so.
+        None if the fields are known and none, or more than one, is named so; or if the words are
+        grammar, which names no field.
         """
         phrase = "_".join(said)
-        if not self.fields:
-            return phrase
-        for key in (name_key, words, bare, head):
-            found = [name for name in self.fields if key(name) == key(phrase)]
+        for found in likely(self.fields, phrase):
             if found:
                 return found[0] if len(found) == 1 else None
-        return None
+        if self.fields or not said or len(said) > 3 or not CLOSED_CLASS.isdisjoint(said):
+            return None
+        return phrase
+
+    def is_noun(self, word: str) -> bool:
+        """Return whether a word only says what the rows are."""
+        return word in _ROWS or singular(word) in self.nouns
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A word, a sign or a value of what a transform is by."""
+
+    text: str
+    """As it stands there."""
+    value: Parameter | None = None
+
+    @property
+    def word(self) -> str:
+        return self.text.lower()
+
+
+def _terms(intent: SubIntent) -> list[_Term]:
+    text, held = intent.topic, dict[int, Parameter]()
+    for param in sorted(intent.params, key=lambda one: -len(one.mention or "")):
+        at = text.find(param.mention) if param.mention else -1
+        if param.mention and at >= 0:
+            held[at] = param
+            text = text[:at] + _VALUE * len(param.mention) + text[at + len(param.mention) :]
+    found = (_Term(m[0], held.get(m.start())) for m in _WORD.finditer(text))
+    return [one for one in found if one.value is not None or one.word not in ARTICLES]
 
 
 def _transformed(intent: SubIntent, asked: Asked) -> Resolved:
@@ -100,18 +146,17 @@ def _transformed(intent: SubIntent, asked: Asked) -> Resolved:
 
 def _rows(before: Resolution, asked: Asked) -> _Rows:
     """Return what the step before gives; a transform gives rows like those it took."""
-    source, seen = before, {before.intent}
-    while source.operation in {FILTER, SORT, LIMIT} and source.wires:
-        step = source.wires[0].step
-        if step not in asked.before or step in seen:
-            break
-        source = asked.before[step]
-        seen.add(step)
-    if source.operation not in asked.catalog or source.operation == ASK_USER:
-        return _Rows(before.intent, (), {}, frozenset())
+    if before.operation == ASK_USER or before.operation not in asked.catalog:
+        return _Rows(before.intent, (), {}, frozenset(), falling=False)
+    source = given_by(before, asked)
     operation = asked.catalog.get(source.operation)
-    path = list_path(operation) if source is before else ()
-    return _Rows(before.intent, path, item_fields(operation), frozenset(known_as(operation).nouns))
+    return _Rows(
+        before.intent,
+        list_path(operation.output_schema) if source is before else (),
+        item_fields(operation.output_schema),
+        frozenset(known_as(operation).nouns),
+        falling=before.operation == SORT and before.input.get("order") == "desc",
+    )
 
 
 def _built_in(
@@ -141,15 +186,26 @@ def _unclear(intent: SubIntent, why: str) -> Referral:
     return Referral(intent=intent.id, kind="none", question=why)
 
 
-def _no_field(intent: SubIntent, said: Sequence[str], rows: _Rows) -> Referral:
+def _lost(intent: SubIntent, left: Sequence[_Term]) -> Referral:
+    told = ", ".join(repr(one.value.mention if one.value else one.text) for one in left)
+    return _unclear(intent, f"nothing built in accounts for {told} in {intent.goal!r}")
+
+
+def _no_field(intent: SubIntent, said: Sequence[_Term], rows: _Rows) -> Referral:
+    if not said:
+        return _unclear(intent, f"{intent.goal!r} does not say by what")
     names = tuple(rows.fields)
-    told = ", ".join(map(repr, names[:20]))
-    question = f"Which field is meant by {' '.join(said)!r} in {intent.goal!r}: {told}?"
+    told = f": {', '.join(map(repr, names[:20]))}" if names else ""
+    spelled = " ".join(one.value.mention or "" if one.value else one.text for one in said)
+    question = f"Which field is meant by {spelled!r} in {intent.goal!r}{told}?"
     return Referral(intent=intent.id, kind="which", question=question, options=names)
 
 
-def _content(text: str) -> list[str]:
-    return [word for word in tokens(text) if word not in _SMALL]
+def _named(terms: Sequence[_Term], rows: _Rows) -> str | None:
+    """Return the field that all of the terms name."""
+    if any(one.value is not None for one in terms):
+        return None
+    return rows.field([one.word for one in terms])
 
 
 # ── filter ───────────────────────────────────────────────────────────────────────────────────────
@@ -157,8 +213,7 @@ def _content(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    field: str | None
-    """None: whichever field has the value."""
+    field: str
     operator: str
     said: str
     """The value in the words of the prompt."""
@@ -169,145 +224,192 @@ def _filter(intent: SubIntent, rows: _Rows) -> Resolved:
     found = _condition(intent, rows)
     if isinstance(found, Referral):
         return found
-    name = name_key(found.field) if found.field is not None else "value"
-    schema = rows.fields.get(found.field) if found.field is not None else None
-    value = found.value
+    if found.operator not in TESTS:
+        return _unclear(intent, f"{intent.goal!r} compares by {found.operator!r}: not built in")
+    name, value = name_key(found.field), found.value
+    schema = rows.fields.get(found.field)
     if isinstance(schema, dict) and found.operator in {"=", "!="}:
         try:
             value = coerced(value, schema, name=name)
-        except InvalidParameter:
-            value = found.value  # rows compare text and numbers as they are
+        except InvalidParameter as why:
+            return _unclear(intent, str(why))
+    given: JsonObject = {
+        "field": found.field,
+        "operator": found.operator,
+        "value": f"{{{{params.{name}}}}}",
+    }
     param = Parameter(name, value, found.said)
-    given: JsonObject = {"operator": found.operator, "value": f"{{{{params.{name}}}}}"}
-    if found.field is not None:
-        given = {"field": found.field, **given}
     return _built_in(intent, FILTER, given, wires=_on(rows), params=(param,))
 
 
 def _condition(intent: SubIntent, rows: _Rows) -> _Condition | Referral:
-    """Return what "label bug", "amount over 500" or "open" asks of the rows."""
-    said = [one for one in intent.params if one.mention]
-    if len(said) > 1:
-        return _unclear(intent, f"{intent.goal!r} has {len(said)} values; expected one condition")
-    if said:
-        return _compared(intent, rows, said[0])
-    return _named(intent, rows)
+    """Return what "label bug", "amount over 500", "more than 3 points" or "open" asks of rows."""
+    terms = _terms(intent)
+    while terms and (terms[0].word in _LEADING or rows.is_noun(terms[0].word)):
+        terms = terms[1:]
+    while len(terms) > 1 and terms[-1].value is None and rows.is_noun(terms[-1].word):
+        terms = terms[:-1]
+    values = [i for i, one in enumerate(terms) if one.value is not None]
+    if len(values) > 1:
+        return _unclear(intent, f"{intent.goal!r} has {len(values)} values; expected one condition")
+    if values:
+        return _compared(intent, rows, terms, values[0])
+    return _said(intent, rows, terms)
 
 
-def _named(intent: SubIntent, rows: _Rows) -> _Condition | Referral:
-    """Return the condition that words alone ask for: a field and its value, or a value."""
-    said = [word for word in _words_of(intent.topic) if word.lower() not in _SMALL]
-    found = [word for word in said if not set(words(word)) <= rows.nouns]
-    for size in range(len(found) - 1, 0, -1):
-        field = rows.field(found[:size]) if rows.fields or size == 1 else None
-        if field is not None:
-            value = " ".join(found[size:])
-            return _Condition(field, "=", value, value)
-    whole = " ".join(found)
-    if found and rows.fields and rows.field(found) is not None:
-        question = f"What must {whole!r} be in {intent.goal!r}?"
-        return Referral(intent=intent.id, kind="missing", question=question, missing=(whole,))
-    if len(found) == 1:
-        return _Condition(None, "=", whole, whole)
-    if not found:
-        return _unclear(intent, f"{intent.goal!r} does not say by what")
-    return _no_field(intent, found, rows)
-
-
-def _words_of(text: str) -> list[str]:
-    """Return the words of a text as they are spelled."""
-    return [word.strip(".,;:!?\"'") for word in text.split()]
-
-
-def _compared(intent: SubIntent, rows: _Rows, value: Parameter) -> _Condition | Referral:
-    """Return the condition that has a value of the prompt: field, comparison, value."""
-    mention = value.mention or ""
-    before = intent.topic.partition(mention)[0]
-    named = [word for word in tokens(before) if word not in ARTICLES]
-    operator, rest = _operator(named)
-    field_words = [word for word in rest if word not in _SMALL and word != "with"]
-    if operator not in TESTS:
-        return _unclear(intent, f"{intent.goal!r} compares by {operator!r}, which is not built in")
-    if not field_words:
-        return _Condition(None, operator, mention, value.value)
-    field = rows.field(field_words)
+def _compared(
+    intent: SubIntent, rows: _Rows, terms: Sequence[_Term], at: int
+) -> _Condition | Referral:
+    """Return the condition that has a value: "amount over 500", "more than 3 points"."""
+    value = terms[at].value
+    before, after = terms[:at], terms[at + 1 :]
+    operator, left = _operator(before)
+    named = left or after
+    if value is None or (left and after) or value.name.startswith(("percent", "ordinal")):
+        return _lost(intent, terms)
+    field = _named(named, rows)
     if field is None:
-        return _no_field(intent, field_words, rows)
-    return _Condition(field, operator, mention, value.value)
+        return _no_field(intent, named or terms, rows)
+    return _Condition(field, operator, value.mention or "", value.value)
 
 
-def _operator(named: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the comparison that words end in, and the words before it."""
-    plain = [word for word in named if word not in {"is", "are"}]
+def _operator(terms: Sequence[_Term]) -> tuple[str, list[_Term]]:
+    """Return the comparison that terms end in, and the terms before it."""
+    plain = [one for one in terms if one.word not in _COPULAS]
     for size in (4, 3, 2, 1):
-        tail = plain[-size:]
+        tail = [one.word for one in plain[-size:]]
         found = operator_name("_".join(tail)) if len(tail) == size else None
         if found is not None:
             return found, plain[:-size]
+    if plain and plain[-1].word == "not":
+        return "!=", plain[:-1]
     return "=", plain
+
+
+def _said(intent: SubIntent, rows: _Rows, terms: Sequence[_Term]) -> _Condition | Referral:
+    """Return the condition that words alone ask for: a field and its value, or a listed value."""
+    for size in range(len(terms) - 1, 0, -1):
+        field = _named(terms[:size], rows) if rows.fields or size == 1 else None
+        if field is None:
+            continue
+        rest = list(terms[size:])
+        while rest and rest[0].word in _COPULAS:
+            rest = rest[1:]
+        negated = bool(rest) and rest[0].word == "not"
+        value = " ".join(one.text for one in (rest[1:] if negated else rest))
+        if not rest or not CLOSED_CLASS.isdisjoint(one.word for one in rest[int(negated) :]):
+            return _lost(intent, rest or terms)
+        return _Condition(field, "!=" if negated else "=", value, value)
+    whole = " ".join(one.text for one in terms)
+    if terms and rows.fields and _named(terms, rows) is not None:
+        question = f"What must {whole!r} be in {intent.goal!r}?"
+        return Referral(intent=intent.id, kind="missing", question=question, missing=(whole,))
+    listed = [name for name, schema in rows.fields.items() if _lists(schema, whole)]
+    if len(listed) == 1:
+        return _Condition(listed[0], "=", whole, whole)
+    return _no_field(intent, terms, rows)
+
+
+def _lists(schema: Json, value: str) -> bool:
+    return isinstance(schema, dict) and "enum" in schema and fits(value, schema)
 
 
 # ── the others ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _sort(intent: SubIntent, rows: _Rows) -> Resolved:
-    said = tokens(intent.topic)
-    order = "desc" if _FALLING.intersection(said) else "asc"
-    named = [w for w in said if w not in _SMALL | _FALLING | _RISING]
-    if not named:
-        return _unclear(intent, f"{intent.goal!r} does not say by what")
-    field = rows.field(named)
+    terms = [one for one in _terms(intent) if one.word not in _PER]
+    order, left = _direction(terms)
+    field = _named(left, rows)
     if field is None:
-        return _no_field(intent, named, rows)
+        return _no_field(intent, left, rows)
     return _built_in(intent, SORT, {"by": field, "order": order}, wires=_on(rows))
 
 
+def _direction(terms: Sequence[_Term]) -> tuple[str, Sequence[_Term]]:
+    """Return the direction that terms end in, and the terms before it."""
+    said = [one.word for one in terms]
+    if said[-1:] == ["order"] and said[-2:-1] != []:
+        terms, said = terms[:-1], said[:-1]
+    if said[-1:] == ["first"] and {*said[-2:-1]} <= _SMALL_FIRST | _GREAT_FIRST and said[-2:-1]:
+        return ("desc" if said[-2] in _GREAT_FIRST else "asc"), terms[:-2]
+    if said[-1:] and said[-1] in _RISING | _FALLING:
+        end = -2 if said[-2:-1] == ["in"] else -1
+        return ("desc" if said[-1] in _FALLING else "asc"), terms[:end]
+    return "asc", terms
+
+
 def _group(intent: SubIntent, rows: _Rows) -> Resolved:
-    named = _content(intent.topic)
-    field = rows.field(named) if named else None
+    terms = [one for one in _terms(intent) if one.word not in _PER]
+    field = _named(terms, rows)
     if field is None:
-        return _no_field(intent, named, rows)
+        return _no_field(intent, terms, rows)
     return _built_in(intent, GROUP, {"by": field}, wires=_on(rows))
 
 
+def _parted(terms: Sequence[_Term]) -> tuple[Sequence[_Term], Sequence[_Term] | None]:
+    """Return what stands before "by" or "per", and after it; None if there is neither."""
+    at = next((i for i, one in enumerate(terms) if one.word in _PER), None)
+    return (terms, None) if at is None else (terms[:at], terms[at + 1 :])
+
+
 def _count(intent: SubIntent, rows: _Rows) -> Resolved:
-    named = [word for word in _content(intent.topic) if not set(words(word)) <= rows.nouns]
-    if not named:
+    counted, by = _parted(_terms(intent))
+    left = [one for one in counted if one.value is not None or not rows.is_noun(one.word)]
+    if left:
+        return _lost(intent, left)
+    if by is None:
         return _built_in(intent, COUNT, {}, wires=_on(rows))
-    field = rows.field(named)
+    field = _named(by, rows)
     if field is None:
-        return _no_field(intent, named, rows)
+        return _no_field(intent, by, rows)
     return _built_in(intent, COUNT, {"by": field}, wires=_on(rows))
 
 
 def _aggregate(intent: SubIntent, rows: _Rows) -> Resolved:
-    what, _, by = intent.topic.partition(" by ")
-    said = [intent.verb, *tokens(what)]
-    functions = [found for word in said if (found := aggregate_name(word)) in FUNCTIONS]
-    named = [word for word in _content(what) if aggregate_name(word) not in FUNCTIONS]
-    field = rows.field(named) if named else None
-    if not functions:
+    terms, by = _parted(_terms(intent))
+    said = [_Term(intent.verb), *terms]
+    functions = [found for one in said if (found := aggregate_name(one.word)) in FUNCTIONS]
+    named = [
+        one
+        for one in terms
+        if aggregate_name(one.word) not in FUNCTIONS and (one.value or one.word not in _ROWS)
+    ]
+    if len(functions) != 1:
         told = ", ".join(FUNCTIONS)
         question = f"How are the numbers to be put together in {intent.goal!r}: {told}?"
         return Referral(intent=intent.id, kind="which", question=question, options=FUNCTIONS)
+    field = _named(named, rows)
     if field is None:
         return _no_field(intent, named, rows)
-    given: JsonObject = {"field": field, "function": functions[-1]}
-    if by:
-        group = rows.field(_content(by))
+    given: JsonObject = {"field": field, "function": functions[0]}
+    if by is not None:
+        group = _named(by, rows)
         if group is None:
-            return _no_field(intent, _content(by), rows)
+            return _no_field(intent, by, rows)
         given["by"] = group
     return _built_in(intent, AGGREGATE, given, wires=_on(rows))
 
 
 def _limit(intent: SubIntent, rows: _Rows) -> Resolved:
-    counts = [one for one in intent.params if isinstance(one.value, int)]
-    if len(counts) != 1:
+    terms = _terms(intent)
+    counts = [one.value for one in terms if one.value is not None and _is_count(one.value)]
+    first = _FIRST | {"top"} if rows.falling else _FIRST
+    left = [
+        one
+        for one in terms
+        if one.value not in counts and not (one.word in first or rows.is_noun(one.word))
+    ]
+    if len(counts) != 1 or counts[0] is None:
         return _unclear(intent, f"{intent.goal!r} has {len(counts)} numbers; expected how many")
-    if content(intent.topic) and "last" in tokens(intent.topic):
-        return _unclear(intent, f"{intent.goal!r} asks for the last ones; only the first are kept")
+    if left:
+        return _lost(intent, left)
     name = counts[0].name if counts[0].name != "number" else "count"
     param = Parameter(name, counts[0].value, counts[0].mention)
     given: JsonObject = {"count": f"{{{{params.{name}}}}}"}
     return _built_in(intent, LIMIT, given, wires=_on(rows), params=(param,))
+
+
+def _is_count(param: Parameter) -> bool:
+    whole = isinstance(param.value, int) and not isinstance(param.value, bool)
+    return whole and not param.name.startswith(("percent", "ordinal"))

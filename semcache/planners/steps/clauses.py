@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from semcache.catalog.catalog import Catalog
+from semcache.planners.arguments.accounting import COURTESIES, MARKS, THANKS
 from semcache.planners.arguments.domains import domains_of
 from semcache.planners.steps.intents import ACTIONS, SubIntent, Transform
 from semcache.ports import PlanRequest
@@ -30,13 +31,6 @@ from semcache.prompts.words import (
 MASK = "\ufffc"
 """Stands for every character of a value in a masked prompt."""
 
-_POLITE = re.compile(
-    r"(?:(?:please|kindly|hi|hello|hey)\b[,!]?\s*|(?:can|could|would|will) you\s+"
-    r"|i(?:'d| would) like (?:you )?to\s+|i (?:want|need)(?: you)? to\s+|let'?s\s+)+",
-    re.IGNORECASE,
-)
-_THANKS = re.compile(r"[\s,;.!?]\s*(?:please|thanks|thank you)\Z", re.IGNORECASE)
-_MARKS = " \t\r\n.!?,;"
 _WORD = re.compile(rf"[^\W_][\w'-]*|{MASK}+")
 _BEFORE_NOUNS = ARTICLES | PRONOUNS | QUANTIFIERS | SCOPE
 _AFTER_NOUNS = ROLES | PREPOSITIONS | COMPARISON | QUESTIONS | AUXILIARIES | DIRECTION
@@ -70,7 +64,7 @@ _THEM = (
     r"(?:(?:only|just|all|of|them|it|those|these|that|this|ones|the|results?|lists?|output)\b\s*)*"
 )
 _TRANSFORM = re.compile(
-    rf"(?P<verb>{'|'.join(TRANSFORMS)})\b\s*{_THEM}(?:(?:by|for|on|to|with)\s+)?(?P<target>.*)\Z",
+    rf"(?P<verb>{'|'.join(TRANSFORMS)})\b\s*{_THEM}(?P<by>(?:by|for|on|to)\s+)?(?P<target>.*)\Z",
     re.IGNORECASE | re.DOTALL,
 )
 _END = re.compile(r"(?:(?:first|last|top|bottom)\s+)?", re.IGNORECASE)
@@ -115,8 +109,13 @@ class Prompt:
         known = {one.name: one for one in request.params}
         masked, said, names = list(text), [], dict[str, int]()
         for one in mentions:
+            # A listed value of one word is as often a noun, or the verb, of what is asked.
+            if one.source == "closed" and " " not in one.text:
+                continue
             masked[one.start : one.end] = MASK * (one.end - one.start)
             own = known.get(one.name) if one.source == "given" else None
+            if one.source == "closed":
+                continue
             name = own.name if own else _numbered(one.name or one.kind, names)
             value = own.value if own else one.value
             said.append((one.start, one.end, Parameter(name, value, one.text)))
@@ -138,11 +137,11 @@ class Prompt:
     def trimmed(self, clause: Clause) -> Clause:
         """Return `clause` without courtesies at its beginning and marks at its end."""
         start = clause.start + _spaces(self.masked[clause.start : clause.end])
-        polite = _POLITE.match(self.masked, start, clause.end)
+        polite = COURTESIES.match(self.masked, start, clause.end)
         start = polite.end() if polite else start
-        left = self.masked[start : clause.end].rstrip(_MARKS)
-        while (thanks := _THANKS.search(left)) is not None:
-            left = left[: thanks.start()].rstrip(_MARKS)
+        left = self.masked[start : clause.end].rstrip(MARKS)
+        while (thanks := THANKS.search(left)) is not None:
+            left = left[: thanks.start()].rstrip(MARKS)
         return Clause(start, start + len(left))
 
     def words(self, clause: Clause) -> str:
@@ -157,14 +156,14 @@ class Prompt:
         """Return the API call that a clause asks for.
 
         Raises:
-            Unclear: it does not begin with a verb, or asks for more than one thing.
+            Unclear: it asks for more than one thing.
         """
         clause = self.trimmed(clause)
         masked = self.masked[clause.start : clause.end]
         first = _FIRST.match(masked)
         verb = first[1].lower() if first else ""
-        if verb not in self.verbs:
-            raise Unclear(f"{self.words(clause)[:60]!r} begins with no verb of the catalog")
+        first = first if verb in self.verbs else None
+        verb = verb if first else ""
         self.check_plain(clause)
         words = self.words(clause)
         return SubIntent(
@@ -194,7 +193,9 @@ class Prompt:
         kind = TRANSFORMS[found["verb"].lower()]
         if kind == "filter" and self.counts(found.start("target")):
             kind = "limit"
-        topic = self.text[found.start("target") : clause.end].strip()
+        # "count by state" and "count state" are two things; for the others "by" says nothing.
+        start = found.start("by") if kind == "count" and found["by"] else found.start("target")
+        topic = self.text[start : clause.end].strip()
         if not topic and kind != "count":
             raise Unclear(f"{self.words(clause)!r} does not say by what")
         return SubIntent(

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from semcache.errors import NotActionable, PlanningError, Referred
+from semcache.planners.parting import joined
 from semcache.planners.steps.assemble import Assembled, assemble
 from semcache.planners.steps.decompose import MAX_INTENTS, Decomposer
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import Decomposition, Deferred, SubIntent
-from semcache.planners.steps.parting import joined
 from semcache.planners.steps.resolution import (
     Asked,
     NoTool,
@@ -118,7 +118,6 @@ class ModularPlanner:
                 draft.resolved,
                 request.catalog,
                 params=_given(request),
-                may_write=True,
             ),
             rounds=self._rounds,
         )
@@ -194,6 +193,7 @@ class ModularPlanner:
                 params=given,
                 before=before,
                 tenant=request.tenant,
+                alone=len(goal.intents) == 1,
             )
             one = self._resolver.resolve(step, asked)
             resolved[step.id] = one

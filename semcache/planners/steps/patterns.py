@@ -171,6 +171,8 @@ def _single(prompt: Prompt, match: re.Match[str]) -> list[SubIntent]:
     return [prompt.call("step1", Clause(*match.span()))]
 
 
+SINGLE = Pattern("simple_api", _named(".+"), _single, confidence=0.7)
+"""One step that one operation does."""
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "action_with_user_input",
@@ -187,6 +189,6 @@ PATTERNS: tuple[Pattern, ...] = (
         "action_with_transform", _named(".+"), partial(_chain, kinds=frozenset({"data_transform"}))
     ),
     Pattern("action_with_output", _named(".+"), partial(_chain, kinds=frozenset({"output"}))),
-    Pattern("simple_api", _named(".+"), _single, confidence=0.7),
+    SINGLE,
 )
 """The patterns that ship, in the order in which they are tried."""

@@ -97,6 +97,8 @@ class Asked:
     """Step → its operation, for the steps that were resolved before."""
     tenant: str = "default"
     """Whose prompt it is."""
+    alone: bool = False
+    """Whether the step is all that the prompt asks for, so that every value is for it."""
 
 
 class Resolver(Protocol):

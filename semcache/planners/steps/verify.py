@@ -5,21 +5,22 @@ value and every word of the goal somewhere, may it write what it writes. What is
 whoever took the goal apart, for a bounded number of rounds.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidSettings
-from semcache.planners.arguments.operation_index import VERBS, content, known_as
+from semcache.planners.arguments.operation_index import content, known_as
+from semcache.planners.arguments.phrasing import VERBS, same_verb
 from semcache.planners.arguments.placing import is_guess
 from semcache.planners.steps.intents import Decomposition, SubIntent
 from semcache.planners.steps.resolution import NoTool, Referral, Resolution, Resolved
 from semcache.prompts.mentions import find_mentions
-from semcache.prompts.parameter import Parameter
+from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.tokens import tokens
-from semcache.prompts.words import REQUESTS
+from semcache.prompts.words import NEGATION, REQUESTS, singular
 
 Severity = Literal["critical", "error", "warning"]
 """`critical`: it must not run. `error`: a person should look at it first. `warning`: it may run."""
@@ -85,22 +86,23 @@ def verify(
     catalog: Catalog,
     *,
     params: Sequence[Parameter] = (),
-    may_write: bool | Collection[str] = False,
 ) -> Verdict:
     """Return what is to be said of a plan before it runs.
 
-    `params`: the values that the caller gave; beside them, what was only found in the words need
-    not be used. `may_write`: whether operations that write may be called, or the names of those
-    that may.
+    The goal is held against what the operations do, never against the words of the steps, which
+    whoever took it apart may have put into them. `params`: the values that the caller gave; each
+    must go somewhere, and what was only found in the words need not.
     """
-    named = catalog.fingerprints if may_write is True else may_write
-    leave = frozenset(named) if named else frozenset[str]()
+    # What a step that does nothing yet leaves out says nothing of the plan.
+    if open_ := tuple(_unresolved(goal, resolved)):
+        return Verdict(open_)
     found = [
-        *_unresolved(goal, resolved),
         *_data_flow(goal, resolved),
         *_values(goal, resolved, params),
+        *_given(goal, resolved, params),
         *_coverage(goal, resolved, catalog),
-        *_effects(goal, resolved, catalog, leave),
+        *_negation(goal, resolved, catalog),
+        *_effects(goal, resolved, catalog),
     ]
     order = list(_STATUS)
     return Verdict(tuple(sorted(found, key=lambda one: order.index(one.severity))))
@@ -176,7 +178,7 @@ def _data_flow(goal: Decomposition, resolved: Mapping[str, Resolved]) -> Iterato
 def _values(
     goal: Decomposition, resolved: Mapping[str, Resolved], held: Sequence[Parameter]
 ) -> Iterator[Concern]:
-    """Yield the values said for a step that its operation is not given."""
+    """Yield the values said for a step that its operation is not given, and those nobody said."""
     for intent, one in _found(goal, resolved):
         if intent.kind in {"user_input", "output"}:
             continue
@@ -188,52 +190,128 @@ def _values(
             if said and not any(said in text or (text and text in said) for text in given):
                 what = f"{param.mention!r} was said and {one.operation!r} is not given it"
                 yield Concern("value", "error", intent.id, what)
+        for param in one.params:
+            if not _was_said(param, goal.goal, held):
+                what = f"{param.name!r} is {param.value!r}, which nobody said"
+                yield Concern("value", "error", intent.id, what)
+
+
+def _given(
+    goal: Decomposition, resolved: Mapping[str, Resolved], held: Sequence[Parameter]
+) -> Iterator[Concern]:
+    """Yield the values that the caller gave and that no operation takes."""
+    used = [param for _, one in _found(goal, resolved) for param in one.params]
+    for param in held:
+        if not any(_is_held(one, param) for one in used):
+            yield Concern(
+                "value", "critical", "", f"{param.name!r} was given, and nothing takes it"
+            )
+
+
+def _is_held(used: Parameter, held: Parameter) -> bool:
+    return name_key(used.name) == name_key(held.name) or str(used.value) == str(held.value)
+
+
+def _was_said(param: Parameter, goal: str, held: Sequence[Parameter]) -> bool:
+    """Return whether a value stands in the goal or was given; a word may stand for another."""
+    if not any(map(str.isdigit, str(param.value))):
+        return True
+    if any(_is_held(param, one) for one in held):
+        return True
+    said = param.mention if param.mention is not None else str(param.value)
+    return said.casefold() in goal.casefold()
 
 
 def _coverage(
     goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalog
 ) -> Iterator[Concern]:
-    """Yield the values and words of the goal that no step has."""
-    texts = [text.casefold() for one in goal.intents for text in (one.goal, one.topic)]
-    texts += [(param.mention or "").casefold() for one in goal.intents for param in one.params]
-    for mention in find_mentions(goal.goal, closed=catalog.closed):
-        if not any(mention.text.casefold() in text for text in texts):
+    """Yield the values and words of the goal that no operation has."""
+    texts = [text.casefold() for text in _taken(goal, resolved)]
+    for mention in find_mentions(goal.goal):
+        said = mention.text.strip("\"'").casefold()
+        if not any(said in text or (text and text in said) for text in texts):
             what = f"{mention.text!r} was said, and no step has it"
             yield Concern("coverage", "error", "", what)
-    said = [word for word in content(goal.goal) if word not in VERBS and word not in REQUESTS]
+    said_words = [w for w in content(goal.goal) if w not in VERBS and w not in REQUESTS]
     known = {word for text in texts for word in content(text)} | _told(goal, resolved, catalog)
-    lost = list(dict.fromkeys(word for word in said if word not in known))
+    lost = list(dict.fromkeys(word for word in said_words if word not in known))
     if lost:
-        grave = len(lost) > LOST * len(set(said))
+        grave = len(lost) > LOST * len(set(said_words))
         what = f"no step speaks of {', '.join(map(repr, lost[:10]))}"
         yield Concern("coverage", "error" if grave else "warning", "", what)
 
 
+def _taken(goal: Decomposition, resolved: Mapping[str, Resolved]) -> Iterator[str]:
+    """Yield the texts that operations take, and those of what is built in."""
+    for intent, one in _found(goal, resolved):
+        yield from (param.mention or str(param.value) for param in one.params)
+        yield from (text for text in one.input.values() if isinstance(text, str))
+        if one.source == "builtin":
+            yield f"{intent.goal} {intent.topic}"
+
+
 def _told(goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalog) -> set[str]:
-    """Return the words of the operations that were found."""
-    words: set[str] = set()
+    """Return the words of the operations that were found, and what a catalog calls them beside."""
+    said: set[str] = set()
     for _, one in _found(goal, resolved):
         if one.operation in catalog:
             known = known_as(catalog.get(one.operation))
-            words |= {known.verb, *known.nouns} | known.told | known.inputs
-    return words | _JOINTS
+            said |= {known.verb, *known.nouns} | known.told | known.inputs
+    for word, meant in catalog.synonyms.items():
+        if {*content(meant)} <= said:
+            said |= {*content(word)}
+    return said | _JOINTS | _EACH
+
+
+_TURNED = ("!=", "not")
+
+
+def _negation(
+    goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalog
+) -> Iterator[Concern]:
+    """Yield that the goal turns something round, and that no operation does so."""
+    known_words = {
+        word
+        for _, one in _found(goal, resolved)
+        if one.operation in catalog
+        for word in tokens(catalog.get(one.operation).summary)
+    }
+    turned = [w for w in tokens(goal.goal) if w in NEGATION and w not in known_words]
+    if not turned:
+        return
+    values = (value for _, one in _found(goal, resolved) for value in one.input.values())
+    params = (param.value for _, one in _found(goal, resolved) for param in one.params)
+    kept = any(value is False for value in (*values, *params)) or any(
+        str(value).casefold().startswith(_TURNED)
+        for _, one in _found(goal, resolved)
+        for value in one.input.values()
+    )
+    # "unless they are closed" may be said as "keep the open ones"; a value that is said where it
+    # is turned round may not.
+    said = goal.goal.casefold().partition(turned[0])[2]
+    straight = any(
+        param.mention and param.mention.casefold() in said
+        for _, one in _found(goal, resolved)
+        for param in one.params
+    )
+    if straight and not kept:
+        yield Concern("coverage", "critical", "", f"{turned[0]!r} was said, and no step heeds it")
 
 
 def _effects(
-    goal: Decomposition,
-    resolved: Mapping[str, Resolved],
-    catalog: Catalog,
-    leave: frozenset[str],
+    goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalog
 ) -> Iterator[Concern]:
-    """Yield the operations that write without leave, or that are not sure to be meant."""
+    """Yield the operations that write and were not asked for, or are not sure to be meant."""
+    said = [singular(word) for word in tokens(goal.goal)]
+    said += [
+        w for word, meant in catalog.synonyms.items() if word.lower() in said for w in tokens(meant)
+    ]
     for intent, one in _found(goal, resolved):
         if one.operation not in catalog or catalog.get(one.operation).effect != "write":
             continue
-        if one.operation not in leave:
-            what = (
-                f"{one.operation!r} writes, and nobody has allowed it; "
-                "allow it by name, or declare its effect `read` if it only reads"
-            )
+        known = known_as(catalog.get(one.operation))
+        if not any(same_verb(word, own.verb) for own in known.phrasings for word in said):
+            what = f"{one.operation!r} writes, and no word of the goal asks for that"
             yield Concern("effect", "critical", intent.id, what)
         elif any(wire.each for wire in one.wires) and _EACH.isdisjoint(tokens(intent.goal)):
             what = (

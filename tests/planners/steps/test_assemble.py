@@ -20,8 +20,8 @@ from semcache.planners.steps.builtin_resolver import BuiltinResolver
 from semcache.planners.steps.intents import Decomposition, Deferred, SubIntent, serves
 from semcache.planners.steps.patterns import Patterns
 from semcache.planners.steps.resolution import Asked, Referral, Resolution
-from semcache.planners.steps.resolve import Composite, RulesResolver, WordResolver
-from semcache.planners.steps.transforms import TRANSFORMS
+from semcache.planners.steps.resolver import Composite, RulesResolver, WordResolver
+from semcache.planners.transforms import TRANSFORMS
 from semcache.plans.checks import check
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.routes.document import RoutePlan

@@ -10,7 +10,7 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.errors import OperationFailed, OperationRefused
 from semcache.execution.call import call
-from semcache.planners.steps.transforms import FUNCTIONS, TRANSFORMS
+from semcache.planners.transforms import FUNCTIONS, TRANSFORMS
 from semcache.ports import Limits
 
 CATALOG = Catalog(TRANSFORMS)

@@ -14,7 +14,7 @@ from semcache.canonical import Json, JsonObject, as_object, dumps
 from semcache.catalog.operation import Operation
 from semcache.errors import OperationRefused
 from semcache.planners.arguments.coercion import coerced
-from semcache.planners.steps.rows import (
+from semcache.planners.rows import (
     as_number,
     compared,
     equal,

@@ -4,7 +4,7 @@ A result may be a list, or an object that has one (`{"items": [...], "total": 3}
 object or a plain value. Fields are found by their name, spelled in any way, singular or plural.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from semcache.binding.codecs import number
 from semcache.canonical import Json, same
@@ -53,8 +53,7 @@ def field_in(rows: list[Json], wanted: str) -> str:
     names = list(dict.fromkeys(name for row in rows for name in fields_of(row)))
     if wanted in names:
         return wanted
-    for key in (str.casefold, words, bare, head):
-        found = [name for name in names if key(name) == key(wanted)]
+    for found in likely(names, wanted):
         if len(found) == 1:
             return found[0]
         if found:
@@ -62,6 +61,18 @@ def field_in(rows: list[Json], wanted: str) -> str:
             raise OperationRefused(f"{wanted!r} could be any of {told}; name one of them")
     has = ", ".join(map(repr, names[:20])) or "none"
     raise OperationRefused(f"the rows have no field {wanted!r}; they have {has}")
+
+
+def likely(names: Iterable[str], wanted: str) -> Iterator[list[str]]:
+    """Yield the names that `wanted` may mean: by spelling, by words, without an `id`, by the head.
+
+    All of its own words count: "new price" is no `price`, though "price" may be the `unit_price`.
+    """
+    known = list(names)
+    yield [name for name in known if name.casefold() == wanted.casefold()]
+    yield [name for name in known if words(name) == words(wanted)]
+    yield [name for name in known if bare(name) == bare(wanted)]
+    yield [name for name in known if head(name) == words(wanted)]
 
 
 def bare(name: str) -> tuple[str, ...]:

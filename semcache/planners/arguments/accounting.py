@@ -1,0 +1,392 @@
+"""Accounting: each word and sign of a step is its verb, a noun, a value, its role or a courtesy.
+
+What is none of these would be lost in the plan, so that the plan is refused. The words come from
+the operation (its name, summary, the properties that were filled) and from the tables below.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from semcache.canonical import same
+from semcache.catalog.catalog import Catalog
+from semcache.planners.arguments.operation_index import Known
+from semcache.planners.arguments.phrasing import LOOSE, READING, VERBS, Phrasing, same_verb, spaces
+from semcache.planners.arguments.placing import Placed
+from semcache.planners.arguments.synonyms import GENERAL, words
+from semcache.planners.rules.frame import role
+from semcache.prompts.mentions import find_mentions
+from semcache.prompts.parameter import name_key
+from semcache.prompts.tokens import tokens
+from semcache.prompts.words import ARTICLES, singular
+
+COURTESIES = re.compile(
+    r"(?:(?:please|kindly|hi|hello|hey)\b[,!]?\s*|(?:can|could|would|will) you\s+"
+    r"|i(?:'d| would) like (?:you )?to\s+|i (?:want|need)(?: you)? to\s+|let'?s\s+)+",
+    re.IGNORECASE,
+)
+THANKS = re.compile(r"[\s,;.!?]+(?:please|thanks|thank you|for me)\Z", re.IGNORECASE)
+MARKS = " \t\r\n.!?,;"
+# Ways of asking to be shown something, each by one verb.
+_REQUESTS = re.compile(
+    r"(?:what(?:'s| is| are| was| were)|which are|(?:show|give|tell|get|find|fetch|list)"
+    r" (?:me|us)|look up|search for|look for)\b",
+    re.IGNORECASE,
+)
+_VALUE = "\ufffc"
+_UNIT = re.compile(rf"{_VALUE}+|['\u2019]s\b|[^\W_]+(?:[-'\u2019][^\W_]+)*|_|[^\w\s]")
+# Prepositions that say no more than that a value or a noun belongs to what was said before.
+_NEUTRAL = frozenset("of for in on at with within".split())
+# Those that say which part a value plays → last words of the names of properties that are so.
+_ROLES: dict[str, frozenset[str]] = {
+    "from": frozenset("from origin source departure start sender since begin".split()),
+    "to": frozenset("to destination target arrival end recipient receiver until".split()),
+    "by": frozenset("by author creator artist director owner user assignee".split()),
+    "about": frozenset("about topic subject query q search keyword term".split()),
+    "as": frozenset("as role status format type state kind".split()),
+}
+# What these verbs do ends at somebody or something, which "to" tells.
+_GIVING = frozenset(
+    "add assign attach forward give invite mail move notify pay reply sell send share "
+    "transfer write".split()
+)
+_BACK = frozenset(
+    "it its them their that those these this her his him she he they ones each every all".split()
+)
+"""Words that speak of what a step before gave."""
+_ONE = frozenset("it its this that her his him she he".split())
+_NAMED = frozenset("named called titled".split())
+_NAMES = frozenset("name title subject label key".split())
+_NUMBERED = frozenset(["number", "no", "id", "#"])
+_OWN = frozenset(["my", "our"])
+_POSSESSIVES = frozenset(["'s", "\u2019s"])
+_EQUALS = frozenset(["is", "are", "=", ":"])
+# Whom "my" would be, if a property took a person.
+_PEOPLE = frozenset("user owner customer client person employee assignee author account".split())
+_LISTS = frozenset("limit top_k n".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How a step is accounted for by one phrasing of an operation."""
+
+    odd: tuple[str, ...]
+    """Words and signs of the step that nothing accounts for."""
+    unsaid: tuple[str, ...]
+    """Words of the phrasing that the step should have said."""
+    rank: tuple[int, int, int]
+    """The lower, the nearer: another verb, words left out, another number."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing would be lost, and nothing added."""
+        return not self.odd and not self.unsaid
+
+
+def trimmed(text: str) -> str:
+    """Return a text without courtesies at its beginning and its end, and without its last mark."""
+    begun = COURTESIES.match(text.strip())
+    left = text.strip()[begun.end() if begun else 0 :].rstrip(MARKS)
+    while (thanks := THANKS.search(left)) is not None:
+        left = left[: thanks.start()].rstrip(MARKS)
+    return left
+
+
+def accounts(
+    goal: str,
+    known: Known,
+    placed: Sequence[Placed],
+    catalog: Catalog,
+    *,
+    wired: Collection[str] = (),
+) -> list[Account]:
+    """Return how each phrasing of an operation accounts for `goal`, best first.
+
+    `placed`: the values that the operation takes of it. `wired`: properties that take what steps
+    before give.
+    """
+    units = _units(trimmed(goal), placed)
+    readers = (
+        _Reader(units, known, one, placed, catalog=catalog, wired=wired) for one in known.phrasings
+    )
+    found = [reader.account() for reader in readers]
+    return sorted(found, key=lambda one: (not one.whole, one.rank, len(one.odd)))
+
+
+def speaks_of_one(goal: str) -> bool:
+    """Return whether a step speaks of one thing that a step before gave: "close it"."""
+    return not _ONE.isdisjoint(tokens(goal))
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    text: str
+    value: Placed | None = None
+
+    @property
+    def word(self) -> str:
+        return self.text.lower()
+
+    @property
+    def singular(self) -> str:
+        return singular(self.word)
+
+
+def _units(goal: str, placed: Sequence[Placed]) -> list[_Unit]:
+    """Return the words, signs and values of a text in order."""
+    masked, held = goal, dict[int, Placed]()
+    for one in sorted(placed, key=lambda one: -len(one.param.mention or "")):
+        for start, end in _spans(masked, one):
+            held[start] = one
+            masked = masked[:start] + _VALUE * (end - start) + masked[end:]
+    request = _REQUESTS.match(masked)
+    at = 0
+    units = []
+    if request is not None:
+        verb = "search" if request[0].lower() in {"look up", "search for", "look for"} else "get"
+        units.append(_Unit(verb))
+        at = request.end()
+    for found in _UNIT.finditer(masked, at):
+        if found[0][0] != _VALUE:
+            units.append(_Unit(found[0]))
+            continue
+        starts = [one for one in held if found.start() <= one < found.end()]
+        units += [_Unit(_VALUE, held[one]) for one in sorted(starts)]
+    return units
+
+
+def _spans(text: str, one: Placed) -> Iterator[tuple[int, int]]:
+    """Yield where a value stands: by its words, else as the value itself, spelled in any way."""
+    param = one.param
+    said = param.mention if param.mention is not None else str(param.value)
+    whole = rf"(?<![\w-])[\"'\u201c\u2018]?{re.escape(said)}[\"'\u201d\u2019]?(?![\w-])"
+    match = re.search(whole, text, re.IGNORECASE) if said else None
+    if match is not None:
+        yield match.span()
+    elif param.mention is None:
+        yield from (
+            (found.start, found.end)
+            for found in find_mentions(text)
+            if not found.relative and same(found.value, param.value)
+        )
+
+
+class _Reader:
+    """Reads the units of a step by one phrasing of an operation."""
+
+    def __init__(
+        self,
+        units: Sequence[_Unit],
+        known: Known,
+        phrasing: Phrasing,
+        placed: Sequence[Placed],
+        *,
+        catalog: Catalog,
+        wired: Collection[str],
+    ) -> None:
+        self.units = units
+        self.placed = placed
+        self.known = known
+        self.phrasing = phrasing
+        self.wired = wired
+        self.own = {singular(word) for word in phrasing.words} | {*phrasing.words}
+        self.spaces = spaces(known.operation.name)
+        self.meant = {
+            tuple(tokens(word)): [singular(one) for one in tokens(meant.replace("_", " "))]
+            for word, meant in catalog.synonyms.items()
+        }
+        self.said: set[str] = set()
+        self.odd: list[str] = []
+
+    def account(self) -> Account:
+        exact, start = self._verb()
+        at = start
+        while at < len(self.units):
+            at += self._taken(at)
+        self.said |= {word for one in self.placed for word in words(one.place.name)}
+        self.said |= {word for name in self.wired for word in words(name)}
+        unsaid = tuple(sorted(self.phrasing.nouns - self.said))
+        left_out = sum(singular(word) not in self.said for word in self.phrasing.words)
+        if self._disordered(start):
+            self.odd.append("the order of its words")
+        one_of_many, differs = self._numbers(start)
+        if one_of_many and not self.placed:
+            self.odd.append(one_of_many)
+        return Account(tuple(self.odd), unsaid, (int(not exact), left_out, int(differs)))
+
+    def _values(self) -> list[Placed]:
+        return [one.value for one in self.units if one.value is not None]
+
+    # The verb ------------------------------------------------------------------------------------
+
+    def _verb(self) -> tuple[bool, int]:
+        """Return whether the verb is the operation's own word, and where the step goes on."""
+        own = self.phrasing.verb
+        first = self.units[0].word if self.units and self.units[0].value is None else ""
+        said = next(
+            (meant[0] for word, meant in self.meant.items() if word == (first,) and meant), first
+        )
+        if own in {first, said}:
+            return True, 1
+        if same_verb(said, own):
+            return False, 1
+        reads = self.known.operation.effect == "read" and VERBS.get(own) in READING
+        if first and first not in VERBS and reads:  # "weather in Oslo" asks to be shown it
+            return False, 0
+        self.odd.append(first or "a verb")
+        return False, 1
+
+    # The others ----------------------------------------------------------------------------------
+
+    def _taken(self, at: int) -> int:
+        """Account for what stands at a place, or note it as odd; return how many units it is."""
+        unit = self.units[at]
+        if unit.value is not None or unit.word == "please":
+            return 1
+        if size := self._synonym(at):
+            return size
+        if unit.singular in self.own or unit.word in self.own:
+            self.said.add(unit.singular)
+            return 1
+        if unit.word in ARTICLES - _BACK or unit.word in self.spaces:
+            return 1
+        parts = [singular(one) for one in tokens(unit.text)]
+        if len(parts) > 1 and {*parts} <= self.own:
+            self.said |= {*parts}
+            return 1
+        if not (self._of_a_value(at) or self._small(at)):
+            self.odd.append(unit.text)
+        return 1
+
+    def _synonym(self, at: int) -> int:
+        """Return how many units here are another word of the catalog for what is accounted for."""
+        for size in (3, 2, 1):
+            said = tuple(one.word for one in self.units[at : at + size] if one.value is None)
+            for word, meant in self.meant.items():
+                alike = len(said) == size and tuple(map(singular, said)) == tuple(
+                    map(singular, word)
+                )
+                if alike and {*meant} <= self.own | self._properties():
+                    self.said |= {*meant}
+                    return size
+        return 0
+
+    def _properties(self) -> set[str]:
+        return {word for one in self._values() for word in words(one.place.name)}
+
+    def _of_a_value(self, at: int) -> bool:
+        """Return whether a word names the property of a value that stands near: "page 3"."""
+        near = [one.value for one in self.units[max(at - 1, 0) : at + 5] if one.value is not None]
+        word = self.units[at].singular
+        for one in near:
+            named = {*words(one.place.name)}
+            beside = {*words(one.beside)}
+            if word in named | beside and word not in LOOSE:
+                return True
+            if any(GENERAL.same(phrase, one.place.name) for phrase in self._phrases(at)):
+                return True
+        return False
+
+    def _phrases(self, at: int) -> Iterator[str]:
+        """Yield the runs of words that the word at a place is part of, up to three words."""
+        for size in (1, 2, 3):
+            for start in range(at - size + 1, at + 1):
+                run = self.units[max(start, 0) : start + size]
+                if start >= 0 and len(run) == size and not any(one.value for one in run):
+                    yield " ".join(one.word for one in run)
+
+    def _next(self, at: int) -> Placed | None:
+        """Return the value that follows, with nothing but its property's name before it."""
+        for place in range(at + 1, min(at + 5, len(self.units))):
+            unit = self.units[place]
+            if unit.value is not None:
+                return unit.value
+            if unit.word not in ARTICLES | _NAMED | _NUMBERED and not self._of_a_value(place):
+                return None
+        return None
+
+    def _small(self, at: int) -> bool:
+        """Return whether a small word or a sign does no more than hold the others together."""
+        ways = (self._preposition, self._pronoun, self._possessive, self._before_a_value)
+        return any(way(at) for way in ways)
+
+    def _at(self, place: int) -> _Unit | None:
+        return self.units[place] if 0 <= place < len(self.units) else None
+
+    def _value_at(self, place: int) -> Placed | None:
+        unit = self._at(place)
+        return None if unit is None else unit.value
+
+    def _preposition(self, at: int) -> bool:
+        word = self.units[at].word
+        if word in _NEUTRAL:
+            return self._at(at + 1) is not None
+        return word in _ROLES and self._plays(word, at)
+
+    def _pronoun(self, at: int) -> bool:
+        """Return whether it speaks of whoever asks, or of what a step before gives."""
+        word = self.units[at].word
+        if word in _OWN:
+            return not self._takes_people()
+        if word in {"me", "us"}:
+            return at == 1
+        if word == "all":
+            return self.known.reads or bool(self.wired)
+        return word in _BACK and bool(self.wired)
+
+    def _possessive(self, at: int) -> bool:
+        return self.units[at].word in _POSSESSIVES and self._value_at(at - 1) is not None
+
+    def _before_a_value(self, at: int) -> bool:
+        """Return whether it leads over to the value that follows."""
+        word, value = self.units[at].word, self._value_at(at + 1)
+        if word == ",":
+            return self._at(at + 1) is not None
+        if value is None:
+            return False
+        if word in _NAMED:
+            return not _NAMES.isdisjoint(words(value.place.name))
+        if word == "first":
+            return any(GENERAL.same(value.place.name, one) for one in _LISTS)
+        if word in _EQUALS:
+            return at > 0 and self._of_a_value(at - 1)
+        # The halves of `owner/name`, and the members of a list.
+        return word in _NUMBERED or (word in {"/", "and"} and self._value_at(at - 1) is not None)
+
+    def _plays(self, word: str, at: int) -> bool:
+        """Return whether the value after a preposition goes where that says."""
+        value = self._next(at)
+        if value is None:
+            return False
+        direct = self.units[at + 1].value is not None
+        if not direct and role(name_key(value.place.name)) in {"", word}:
+            return True  # "from repository acme/web": the property is named
+        if not _ROLES[word].isdisjoint(words(value.place.name)):
+            return True
+        return word == "to" and self.known.verb in _GIVING and not role(name_key(value.place.name))
+
+    def _takes_people(self) -> bool:
+        filled = {word for one in self.placed for word in words(one.place.name)}
+        return not _PEOPLE.isdisjoint(self.known.inputs - filled)
+
+    def _disordered(self, start: int) -> bool:
+        """Return whether the words stand around "from" or "to" in another order than there."""
+        own = [singular(word) for word in self.phrasing.words]
+        if _ROLES.keys().isdisjoint(own):
+            return False
+        units = self.units[start:]
+        said = [one.singular for one in units if one.value is None and one.singular in own]
+        rest = iter(own)
+        return not all(any(word == other for other in rest) for word in said)
+
+    def _numbers(self, start: int) -> tuple[str, bool]:
+        """Return the noun said of one thing where many are given, and whether any number differs.
+
+        "get the customer" is no list of all of them; "list customer" may be.
+        """
+        said = {one.word for one in self.units[start:] if one.value is None}
+        listed = bool(self.units) and VERBS.get(self.units[0].word) == "list"
+        own = [raw for raw in self.phrasing.words if raw not in said]
+        other = [raw for raw in own if any(singular(word) == singular(raw) for word in said)]
+        one = next((singular(raw) for raw in other if singular(raw) != raw and not listed), "")
+        return one, bool(other)

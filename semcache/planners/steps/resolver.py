@@ -1,0 +1,342 @@
+"""Resolving: the operation that does a step, or the question which one, or what it lacks.
+
+An operation does a step if it accounts for every word and every value of it, and takes nothing that
+was not said (`arguments.accounting`). Of several the nearest is taken: its own verb before another
+of the same meaning. Where two are as near the answer is the question which one.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from semcache.canonical import as_object
+from semcache.catalog.builtin import ASK_USER
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
+from semcache.errors import InvalidOperation, NormalizationError, PlanningError
+from semcache.planners.arguments.accounting import Account, accounts, speaks_of_one
+from semcache.planners.arguments.fitting import Fit, Unfit, breaches, fitted
+from semcache.planners.arguments.operation_index import Indexes, Known, content, known_as
+from semcache.planners.arguments.placing import is_guess
+from semcache.planners.arguments.synonyms import GENERAL, Synonyms, words
+from semcache.planners.rules.catalog_planner import CatalogPlanner
+from semcache.planners.rules.normalizer import RuleNormalizer
+from semcache.planners.steps.intents import SubIntent
+from semcache.planners.steps.resolution import (
+    Asked,
+    NoTool,
+    Referral,
+    Resolution,
+    Resolved,
+    Resolver,
+    Source,
+)
+from semcache.planners.transforms import LIMIT
+from semcache.ports import Normalizer, Planner, PlanRequest
+from semcache.prompts.tokens import tokens
+from semcache.prompts.words import singular
+
+CANDIDATES = 60
+"""Operations that are looked at for one step, those with the likeliest words, of however many."""
+SURE = 0.95
+"""How sure a resolution is that accounts for everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An operation that accounts for a step."""
+
+    fit: Fit
+    account: Account
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.fit.known.operation.name
+
+
+class WordResolver:
+    """Resolves by the words of names, summaries and inputs. Satisfies `Resolver`."""
+
+    def __init__(
+        self,
+        *,
+        synonyms: Synonyms = GENERAL,
+        indexes: Indexes | None = None,
+        among: Callable[[Operation], bool] | None = None,
+    ) -> None:
+        """Keep what is asked for.
+
+        Args:
+            synonyms: Names of inputs that mean the same.
+            indexes: Shared by resolvers of one planner; None: own ones.
+            among: Which operations to look at, such as those of one MCP server; None: all.
+        """
+        self._synonyms = synonyms
+        self._indexes = indexes or Indexes()
+        self._among = among
+
+    def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
+        """Return the one operation that accounts for the step, or the question; see `Resolver`."""
+        found: list[Candidate] = []
+        lacking: list[tuple[Account, Unfit]] = []
+        odd: list[str] = []
+        for known in self._near(intent, asked):
+            made = checked(fitted(intent, known, asked, synonyms=self._synonyms), asked)
+            if isinstance(made, Fit):
+                made = linked(made, intent, asked)
+            account = self._account(intent, known, made, asked)
+            if isinstance(made, Unfit) and not (made.missing or made.options):
+                odd.append(f"{known.operation.name!r}: {made.why}")
+            elif not account.whole:
+                odd.append(f"{known.operation.name!r}: {_told(account)}")
+            elif isinstance(made, Unfit):
+                lacking.append((account, made))
+            else:
+                found.append(Candidate(made, account))
+        return _chosen(intent, found, lacking, odd)
+
+    def _near(self, intent: SubIntent, asked: Asked) -> Iterator[Known]:
+        """Yield the operations that have the likeliest words of a step."""
+        said = [*content(intent.goal), *(word for one in intent.params for word in words(one.name))]
+        known = {*said, *(singular(word) for word in tokens(intent.goal))}
+        for word, meant in asked.catalog.synonyms.items():
+            if {singular(one) for one in tokens(word)} <= known:
+                said += content(meant)
+        for one in self._indexes.of(asked.catalog).near(said, CANDIDATES):
+            builtin = one.operation.name == ASK_USER or one.operation.name.startswith("data.")
+            if not builtin and (self._among is None or self._among(one.operation)):
+                yield one
+
+    def _account(self, intent: SubIntent, known: Known, made: Fit | Unfit, asked: Asked) -> Account:
+        wired = [wire.property for wire in made.wires] if isinstance(made, Fit) else []
+        return accounts(intent.goal, known, made.placed, asked.catalog, wired=wired)[0]
+
+
+def _told(account: Account) -> str:
+    if account.odd:
+        return f"it does not account for {', '.join(map(repr, account.odd))}"
+    return f"it is about {', '.join(map(repr, account.unsaid))} too, which was not said"
+
+
+def _chosen(
+    intent: SubIntent,
+    found: Sequence[Candidate],
+    lacking: Sequence[tuple[Account, Unfit]],
+    odd: Sequence[str],
+) -> Resolved:
+    """Return the nearest candidate if it is alone, else the question to ask."""
+    if not found:
+        if not lacking:
+            reasons = f" ({'; '.join(odd[:3])})" if odd else ""
+            return none(intent, f"no operation clearly does {intent.goal!r}{reasons}")
+        nearest = min(lacking, key=lambda pair: (pair[0].rank, pair[1].known.operation.name))
+        return missing(intent, nearest[1])
+    rank = min(one.account.rank for one in found)
+    best = sorted((one for one in found if one.account.rank == rank), key=lambda one: one.name)
+    if len(best) > 1:
+        names = tuple(one.name for one in best)
+        told = ", ".join(map(repr, names))
+        question = f"Which of {told} is meant by {intent.goal!r}?"
+        return Referral(intent=intent.id, kind="which", question=question, options=names)
+    return resolution(
+        intent, best[0].fit, score=SURE, source="catalog", why="every word is accounted for"
+    )
+
+
+def checked(made: Fit | Unfit, asked: Asked) -> Fit | Unfit:
+    """Return a fit whose values the operation's schema takes; else why it does not."""
+    if isinstance(made, Unfit):
+        return made
+    try:
+        broken = breaches(made, asked)
+    except InvalidOperation as error:  # one broken schema keeps no other operation from its work
+        return Unfit(made.known, str(error))
+    return Unfit(made.known, f"its input would be refused: {broken[0]}") if broken else made
+
+
+def linked(made: Fit, intent: SubIntent, asked: Asked) -> Fit | Unfit:
+    """Return a fit that takes what the steps before it were to give; else what it lacks."""
+    wired = {wire.step for wire in made.wires}
+    filled = {*made.input, *(wire.property for wire in made.wires)}
+    for step in intent.depends_on:
+        before = asked.before.get(step)
+        if before is None or step in wired or before.operation not in asked.catalog:
+            continue
+        nouns = set(known_as(asked.catalog.get(before.operation)).nouns)
+        properties = as_object(made.known.operation.input_schema.get("properties"))
+        open_ = [name for name in properties if name not in filled]
+        meant = tuple(name for name in open_ if nouns.intersection(words(name)))
+        if meant:
+            return Unfit(made.known, f"nothing gives {meant[0]!r}", meant[:1], placed=made.placed)
+    each = next((wire for wire in made.wires if wire.each), None)
+    if each is not None and speaks_of_one(intent.goal) and not _is_one(asked.before[each.step]):
+        return Unfit(made.known, f"{intent.goal!r} speaks of one thing, and there may be many")
+    return made
+
+
+def _is_one(before: Resolution) -> bool:
+    """Return whether a step gives one thing at most."""
+    return before.operation == LIMIT and any(one.value == 1 for one in before.params)
+
+
+def resolution(
+    intent: SubIntent, fit: Fit, *, score: float, source: Source, why: str
+) -> Resolution:
+    """Return a fit as the resolution of a step."""
+    return Resolution(
+        intent=intent.id,
+        operation=fit.known.operation.name,
+        input=fit.input,
+        params=fit.params,
+        wires=fit.wires,
+        score=score,
+        source=source,
+        why=why,
+    )
+
+
+def missing(intent: SubIntent, unfit: Unfit) -> Referral:
+    """Return the question for the value that an operation lacks, or for where one goes."""
+    name = unfit.known.operation.name
+    if unfit.options:
+        told = ", ".join(map(repr, unfit.options))
+        return Referral(
+            intent=intent.id,
+            kind="which",
+            question=f"Which of {told} of {name!r} is {unfit.value!r}?",
+            options=unfit.options,
+            operation=name,
+        )
+    told = " and ".join(map(repr, unfit.missing))
+    return Referral(
+        intent=intent.id,
+        kind="missing",
+        question=f"What is {told} for {intent.goal!r}?",
+        operation=name,
+        missing=unfit.missing,
+    )
+
+
+def none(intent: SubIntent, question: str) -> Referral:
+    """Return that nothing does a step."""
+    return Referral(intent=intent.id, kind="none", question=question)
+
+
+class SuggestedResolver:
+    """Resolves to the operation that the decomposition names, if it exists and takes the values.
+
+    A name may lack the part before its last dot where only one operation ends so. Satisfies
+    `Resolver`.
+    """
+
+    def __init__(self, *, synonyms: Synonyms = GENERAL) -> None:
+        """Keep the names of inputs that mean the same."""
+        self._synonyms = synonyms
+
+    def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
+        """Return the suggested operation, what it lacks, or that there is none; see `Resolver`."""
+        name = intent.suggested or ""
+        names = _spelled(name, asked.catalog) if name else ()
+        if len(names) > 1:
+            told = ", ".join(map(repr, names))
+            question = f"Which of {told} is meant by {name!r}?"
+            return Referral(intent=intent.id, kind="which", question=question, options=names)
+        if not names:
+            why = asked.catalog.unknown(name) if name else "nothing is suggested"
+            return none(intent, f"{why}; for {intent.goal!r}")
+        known = known_as(asked.catalog.get(names[0]))
+        made = checked(fitted(intent, known, asked, synonyms=self._synonyms), asked)
+        if isinstance(made, Fit):
+            why = f"suggested by the decomposition as {name!r}"
+            return resolution(intent, made, score=0.95, source="suggested", why=why)
+        if made.missing or made.options:
+            return missing(intent, made)
+        return none(intent, f"{names[0]!r} cannot do {intent.goal!r}: {made.why}")
+
+
+def _spelled(name: str, catalog: Catalog) -> tuple[str, ...]:
+    """Return the operations that a suggested name can mean."""
+    if name in catalog:
+        return (name,)
+    folded = [one for one in catalog.names if one.casefold() == name.casefold()]
+    ending = [one for one in catalog.names if one.rpartition(".")[2] == name.rpartition(".")[2]]
+    return tuple(folded or ending)
+
+
+class RulesResolver:
+    """Resolves a step that the catalog's own words account for in full. Satisfies `Resolver`.
+
+    The step is read as a prompt of its own by rules and planned as one call: that knows filters,
+    ranges, orders and limits, which no mapping of names does.
+    """
+
+    def __init__(
+        self,
+        normalizer: Normalizer | None = None,
+        planner: Planner | None = None,
+        *,
+        most: int = 300,
+    ) -> None:
+        """Keep what is asked for.
+
+        Args:
+            normalizer: Reads the step; None: rules over the catalog.
+            planner: Plans it as one call; None: the catalog planner.
+            most: Operations of a catalog that rules read, since each is a frame of its own.
+        """
+        self._normalizer = normalizer or RuleNormalizer()
+        self._planner = planner or CatalogPlanner()
+        self._most = most
+
+    def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
+        """Return the one call that the step is, or why rules cannot tell; see `Resolver`."""
+        if intent.depends_on or len(asked.catalog) > self._most:
+            return none(intent, f"rules do not read {intent.goal!r}: it needs more than its words")
+        # A name that only says of what kind a value is would be a field that there is not.
+        named = tuple(one for one in intent.params if not is_guess(one.name))
+        try:
+            schema = self._normalizer.normalize(intent.goal, catalog=asked.catalog, params=named)
+            made = self._planner.plan(PlanRequest(intent.goal, schema, asked.catalog, named))
+        except (NormalizationError, PlanningError) as why:
+            return none(intent, str(why))
+        body = made.plan.to_dict()
+        call = next(node for node in body.values() if isinstance(node, dict) and "input" in node)
+        given = call["input"]
+        return Resolution(
+            intent=intent.id,
+            operation=str(call["operation"]),
+            input=as_object(given),
+            params=made.params,
+            score=0.95,
+            source="rules",
+            why=f"every word is accounted for: {schema.key}",
+        )
+
+
+class Composite:
+    """Asks resolvers in order and takes the first resolution. Satisfies `Resolver`.
+
+    Where the decomposition says that no operation does a step, none is looked for. If nobody
+    resolves it, the answer is the most useful question: what is missing, then which one, then that
+    there is none.
+    """
+
+    def __init__(self, resolvers: Sequence[Resolver]) -> None:
+        """Keep the resolvers, asked in this order."""
+        self._resolvers = tuple(resolvers)
+
+    def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
+        """Return the first resolution, else the most useful question; see `Resolver`."""
+        if intent.no_tool:
+            return NoTool(intent.id, intent.why or "the decomposition found no operation for it")
+        questions: list[Referral] = []
+        for resolver in self._resolvers:
+            found = resolver.resolve(intent, asked)
+            if not isinstance(found, Referral):
+                return found
+            questions.append(found)
+        for kind in ("missing", "which"):
+            for question in questions:
+                if question.kind == kind:
+                    return question
+        return questions[-1] if questions else none(intent, "there is no resolver")
