@@ -41,7 +41,7 @@ class Office:
 
         @operation(effect="read")
         def count_visits(town: str) -> int:
-            """Count the visits to a town."""
+            """Visits to a town."""
             return called(town)
 
         @operation(effect="read")

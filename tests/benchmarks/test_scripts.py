@@ -80,13 +80,19 @@ def test_public_calls_are_planned_and_scored_without_a_model(
         for i, (scope, text, template, name, value) in enumerate(
             (
                 ("Travel", "find museums in Oslo", "Travel.FindMuseums(city)", "city", "Oslo"),
-                ("Mail", "forward it to Ann", "Mail/Forward the mail to {name}", "name", "Ann"),
+                (
+                    "Mail",
+                    "forward the mail to Ann",
+                    "Mail/Forward the mail to {name}",
+                    "name",
+                    "Ann",
+                ),
             )
         )
     ]
     stream, out = tmp_path / "stream.jsonl", tmp_path / "planner.json"
     stream.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert run("planner", monkeypatch, str(stream), "--words", "--json", str(out)) == 0
+    assert run("planner", monkeypatch, str(stream), "--json", str(out)) == 0
     given, foreign, text = json.loads(out.read_text(encoding="utf-8"))
     assert (given["rows"], given["right"], given["wrong"]) == (2, 2, 0)
     assert (foreign["catalog"], foreign["right"]) == ("foreign", 0)

@@ -6,6 +6,7 @@ from itertools import islice
 
 from semcache.binding.types import choices
 from semcache.canonical import Json, JsonObject, same
+from semcache.catalog.catalog import Catalog
 from semcache.catalog.labels import Value, labeled
 from semcache.planners.arguments.operation_index import Known
 from semcache.planners.arguments.places import Place, places
@@ -102,9 +103,7 @@ def _values(
     # What the caller holds already stands in the words once more: "the 1st of March" is the date.
     found = [one for one in said if one.name in held or not _repeats(one, asked.params)]
     values = [*found, *unsaid]
-    spelled = [*values, *said]
-    values += proper_names(intent.goal, spelled) + coded_names(intent.goal, spelled)
-    closed = _closed(into, known.operation.input_schema)
+    closed = _closed(into, known.operation.input_schema, asked.catalog)
     if closed:
         texts = [one.mention or str(one.value) for one in values]
         for mention in find_mentions(intent.goal, given=found, closed=closed):
@@ -112,6 +111,8 @@ def _values(
             noun = about.issuperset(words(mention.text))
             if mention.source == "closed" and mention.name and not said_already and not noun:
                 values.append(Parameter(mention.name, mention.value, mention.text))
+    spelled = [*values, *said]
+    values += proper_names(intent.goal, spelled) + coded_names(intent.goal, spelled)
     return values, set() if asked.alone else {one.name for one in unsaid}
 
 
@@ -126,12 +127,15 @@ def _is_relative(param: Parameter) -> bool:
     return any(one.relative and one.value == param.value for one in DEFAULT.find(said))
 
 
-def _closed(into: Sequence[Place], root: JsonObject) -> ClosedValues:
+def _closed(into: Sequence[Place], root: JsonObject, catalog: Catalog) -> ClosedValues:
+    """Return the values that the schema of an operation, or its catalog, lists for its places."""
+    listed = {name_key(name): values for name, values in catalog.closed.items()}
     found: dict[str, list[str]] = {}
     labels: dict[str, dict[str, Value]] = {}
     left = MAX_CLOSED
     for place in into:
-        texts = list(_texts(place.schema, root))[:left]
+        own = [*_texts(place.schema, root), *listed.get(name_key(place.name), ())]
+        texts = list(dict.fromkeys(own))[:left]
         if texts:
             found[place.name] = texts
             left -= len(texts)
@@ -139,7 +143,7 @@ def _closed(into: Sequence[Place], root: JsonObject) -> ClosedValues:
         if called:
             labels[place.name] = called
             left -= len(called)
-    return ClosedValues(found, labels=labels)
+    return ClosedValues(found, synonyms=catalog.synonyms, labels=labels)
 
 
 def _parts(schema: JsonObject, root: JsonObject) -> Iterator[JsonObject]:
