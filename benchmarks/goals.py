@@ -36,11 +36,11 @@ from typing import Any, Self
 
 sys.path.insert(0, str(Path(__file__).parent))
 from planner import catalogs, filled
-from semcache.explore.scoring import wilson_upper
 
 from semcache import SemCache
 from semcache.catalog.catalog import Catalog
 from semcache.errors import PlanningError, SemCacheError
+from semcache.explore.score import wilson_upper
 from semcache.explore.streams import read_stream
 from semcache.ports import Planned
 from semcache.sources.mcp import McpServer, McpServers

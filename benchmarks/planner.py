@@ -45,11 +45,6 @@ from semcache.catalog.shape import verb_and_noun
 from semcache.errors import InvalidStream, PlanningError
 from semcache.explore.score import plan_text, wilson_upper
 from semcache.explore.streams import Row, read_stream
-<<<<<<< HEAD
-from semcache.models.minilm import MiniLMEmbedder
-from semcache.planners.arguments.operation_index import Indexes
-=======
->>>>>>> 9f1ccf6 (Account for every word and given value of what is planned without a model, or refuse it)
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
 from semcache.planners.steps.modular import ModularPlanner
 from semcache.planners.steps.patterns import Patterns
@@ -132,21 +127,8 @@ def operation(calls: Sequence[Target]) -> Operation:
 
 def planner() -> ModularPlanner:
     """Return the modular planner with no language model, as `wiring` makes it."""
-<<<<<<< HEAD
-    indexes = Indexes()
-    resolvers: list[Resolver] = [
-        BuiltinResolver(),
-        SuggestedResolver(),
-        RulesResolver(),
-        WordResolver(indexes=indexes),
-    ]
-    if not words:
-        resolvers.append(SemanticResolver(MiniLMEmbedder(), indexes=indexes))
-    return ModularPlanner(Hybrid([Patterns(), Whole()]), Composite(resolvers), rounds=0)
-=======
     resolvers: list[Resolver] = [BuiltinResolver(), RulesResolver(), WordResolver()]
     return ModularPlanner(Patterns(), Composite(resolvers), rounds=0)
->>>>>>> 9f1ccf6 (Account for every word and given value of what is planned without a model, or refuse it)
 
 
 @dataclass

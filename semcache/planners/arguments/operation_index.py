@@ -16,14 +16,9 @@ from semcache.catalog.operation import Operation
 from semcache.catalog.shape import verb_and_noun
 from semcache.planners.arguments.phrasing import READING, VERBS, Phrasing, phrasings
 from semcache.planners.arguments.synonyms import words
-<<<<<<< HEAD
-from semcache.planners.steps.intents import ACTIONS, KEYWORDS, Action
+from semcache.planners.steps.intents import Action
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import FUNCTION_WORDS, POLITENESS, singular
-=======
-from semcache.planners.steps.intents import Action
-from semcache.prompts.words import FUNCTION_WORDS, POLITENESS, singular, tokens
->>>>>>> 9f1ccf6 (Account for every word and given value of what is planned without a model, or refuse it)
 
 MAX_INDEXES = 8
 """Catalogs whose index is kept."""
