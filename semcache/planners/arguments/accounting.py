@@ -67,7 +67,7 @@ _LISTS = frozenset("limit top_k n".split())
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class StepAccount:
     """How a step is accounted for by one phrasing of an operation."""
 
     odd: tuple[str, ...]
@@ -99,7 +99,7 @@ def accounts(
     catalog: Catalog,
     *,
     wired: Collection[str] = (),
-) -> list[Account]:
+) -> list[StepAccount]:
     """Return how each phrasing of an operation accounts for `goal`, best first.
 
     `placed`: the values that the operation takes of it. `wired`: properties that take what steps
@@ -198,7 +198,7 @@ class _Reader:
         self.said: set[str] = set()
         self.odd: list[str] = []
 
-    def account(self) -> Account:
+    def account(self) -> StepAccount:
         exact, start = self._verb()
         at = start
         while at < len(self.units):
@@ -212,7 +212,7 @@ class _Reader:
         one_of_many, differs = self._numbers(start)
         if one_of_many and not self.placed:
             self.odd.append(one_of_many)
-        return Account(tuple(self.odd), unsaid, (int(not exact), left_out, int(differs)))
+        return StepAccount(tuple(self.odd), unsaid, (int(not exact), left_out, int(differs)))
 
     def _values(self) -> list[Placed]:
         return [one.value for one in self.units if one.value is not None]
@@ -239,7 +239,7 @@ class _Reader:
     # The others ----------------------------------------------------------------------------------
 
     def _taken(self, at: int) -> int:
-        """Account for what stands at a place, or note it as odd; return how many units it is."""
+        """StepAccount for what stands at a place, or note it as odd; return how many units it is."""
         unit = self.units[at]
         if unit.value is not None or unit.word == "please":
             return 1

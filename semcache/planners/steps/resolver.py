@@ -13,7 +13,7 @@ from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidOperation, NormalizationError, PlanningError
-from semcache.planners.arguments.accounting import Account, accounts, speaks_of_one
+from semcache.planners.arguments.accounting import StepAccount, accounts, speaks_of_one
 from semcache.planners.arguments.fitting import Fit, Unfit, breaches, fitted
 from semcache.planners.arguments.operation_index import Indexes, Known, content, known_as
 from semcache.planners.arguments.placing import is_guess
@@ -46,7 +46,7 @@ class Candidate:
     """An operation that accounts for a step."""
 
     fit: Fit
-    account: Account
+    account: StepAccount
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class WordResolver:
     def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
         """Return the one operation that accounts for the step, or the question; see `Resolver`."""
         found: list[Candidate] = []
-        lacking: list[tuple[Account, Unfit]] = []
+        lacking: list[tuple[StepAccount, Unfit]] = []
         odd: list[str] = []
         for known in self._near(intent, asked):
             made = checked(fitted(intent, known, asked, synonyms=self._synonyms), asked)
@@ -107,12 +107,14 @@ class WordResolver:
             if not builtin and (self._among is None or self._among(one.operation)):
                 yield one
 
-    def _account(self, intent: SubIntent, known: Known, made: Fit | Unfit, asked: Asked) -> Account:
+    def _account(
+        self, intent: SubIntent, known: Known, made: Fit | Unfit, asked: Asked
+    ) -> StepAccount:
         wired = [wire.property for wire in made.wires] if isinstance(made, Fit) else []
         return accounts(intent.goal, known, made.placed, asked.catalog, wired=wired)[0]
 
 
-def _told(account: Account) -> str:
+def _told(account: StepAccount) -> str:
     if account.odd:
         return f"it does not account for {', '.join(map(repr, account.odd))}"
     return f"it is about {', '.join(map(repr, account.unsaid))} too, which was not said"
@@ -121,7 +123,7 @@ def _told(account: Account) -> str:
 def _chosen(
     intent: SubIntent,
     found: Sequence[Candidate],
-    lacking: Sequence[tuple[Account, Unfit]],
+    lacking: Sequence[tuple[StepAccount, Unfit]],
     odd: Sequence[str],
 ) -> Resolved:
     """Return the nearest candidate if it is alone, else the question to ask."""

@@ -12,15 +12,16 @@ from typing import Literal, TypeVar
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidSettings
+from semcache.planners.arguments.effects import says_write
 from semcache.planners.arguments.operation_index import content, known_as
-from semcache.planners.arguments.phrasing import VERBS, same_verb
+from semcache.planners.arguments.phrasing import VERBS
 from semcache.planners.arguments.placing import is_guess
 from semcache.planners.steps.intents import Decomposition, SubIntent
 from semcache.planners.steps.resolution import NoTool, Referral, Resolution, Resolved
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.tokens import tokens
-from semcache.prompts.words import NEGATION, REQUESTS, singular
+from semcache.prompts.words import NEGATION, REQUESTS
 
 Severity = Literal["critical", "error", "warning"]
 """`critical`: it must not run. `error`: a person should look at it first. `warning`: it may run."""
@@ -302,15 +303,10 @@ def _effects(
     goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalog
 ) -> Iterator[Concern]:
     """Yield the operations that write and were not asked for, or are not sure to be meant."""
-    said = [singular(word) for word in tokens(goal.goal)]
-    said += [
-        w for word, meant in catalog.synonyms.items() if word.lower() in said for w in tokens(meant)
-    ]
     for intent, one in _found(goal, resolved):
         if one.operation not in catalog or catalog.get(one.operation).effect != "write":
             continue
-        known = known_as(catalog.get(one.operation))
-        if not any(same_verb(word, own.verb) for own in known.phrasings for word in said):
+        if not says_write(goal.goal, catalog.get(one.operation), catalog):
             what = f"{one.operation!r} writes, and no word of the goal asks for that"
             yield Concern("effect", "critical", intent.id, what)
         elif any(wire.each for wire in one.wires) and _EACH.isdisjoint(tokens(intent.goal)):

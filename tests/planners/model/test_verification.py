@@ -90,7 +90,7 @@ def test_a_write_that_the_prompt_does_not_say_is_never_run(
 ) -> None:
     told = steps(call_step("delete_issue", "delete issue 1", number=1))
     wrong = json.dumps(routes("delete_issue", number=1))
-    replies = [UNKNOWN, *([told] if by_steps else []), *[wrong] * 3]
+    replies = [UNKNOWN, *([told] * 2 if by_steps else []), *[wrong] * 3]
     semcache, _ = opened(catalog, *replies, steps_by_model=by_steps)
     with semcache:
         with pytest.raises(PlanningError, match="does not ask for that change"):
