@@ -239,7 +239,7 @@ class _Reader:
     # The others ----------------------------------------------------------------------------------
 
     def _taken(self, at: int) -> int:
-        """StepAccount for what stands at a place, or note it as odd; return how many units it is."""
+        """Take what stands at a place, or note it as odd; return how many units it is."""
         unit = self.units[at]
         if unit.value is not None or unit.word == "please":
             return 1

@@ -42,7 +42,7 @@ SURE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateOperation:
     """An operation that accounts for a step."""
 
     fit: Fit
@@ -77,7 +77,7 @@ class WordResolver:
 
     def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
         """Return the one operation that accounts for the step, or the question; see `Resolver`."""
-        found: list[Candidate] = []
+        found: list[CandidateOperation] = []
         lacking: list[tuple[StepAccount, Unfit]] = []
         odd: list[str] = []
         for known in self._near(intent, asked):
@@ -92,7 +92,7 @@ class WordResolver:
             elif isinstance(made, Unfit):
                 lacking.append((account, made))
             else:
-                found.append(Candidate(made, account))
+                found.append(CandidateOperation(made, account))
         return _chosen(intent, found, lacking, odd)
 
     def _near(self, intent: SubIntent, asked: Asked) -> Iterator[Known]:
@@ -122,7 +122,7 @@ def _told(account: StepAccount) -> str:
 
 def _chosen(
     intent: SubIntent,
-    found: Sequence[Candidate],
+    found: Sequence[CandidateOperation],
     lacking: Sequence[tuple[StepAccount, Unfit]],
     odd: Sequence[str],
 ) -> Resolved:
