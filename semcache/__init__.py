@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from semcache.errors import SemCacheError
     from semcache.orchestrator.answer import Answer
     from semcache.prompts.parameter import Parameter
-    from semcache.prompts.schema import PromptSchema
+    from semcache.prompts.schema.schema import PromptSchema
     from semcache.semcache import SemCache
     from semcache.settings import Settings
     from semcache.sources.functions import catalog_from, operation
@@ -56,7 +56,7 @@ _HOMES = {
     "Operation": "semcache.catalog.operation",
     "Parameter": "semcache.prompts.parameter",
     "PlanCache": "semcache.cache.plan_cache",
-    "PromptSchema": "semcache.prompts.schema",
+    "PromptSchema": "semcache.prompts.schema.schema",
     "Question": "semcache.catalog.builtin",
     "SemCache": "semcache.semcache",
     "SemCacheError": "semcache.errors",

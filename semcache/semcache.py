@@ -44,7 +44,7 @@ from semcache.ports import (
     Verifier,
 )
 from semcache.prompts.redaction import Redact
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 from semcache.responses.cache import Responses
 from semcache.runs.creation import workflow
 from semcache.runs.here import Here, Open, OpenRun

@@ -16,11 +16,11 @@ from semcache.plans.checks import check
 from semcache.plans.codec import PlanSource, decode, not_actionable, spelled
 from semcache.plans.document import enclosed
 from semcache.plans.plan import ExecutionPlan
-from semcache.prompts.key import identity, psk
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers.ambiguity import possible_values
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.key import identity, psk
+from semcache.prompts.schema.schema import PromptSchema
 
 QUARTER_S = 900.0
 """Midnights of all time zones fall on quarters of an hour (UTC)."""

@@ -10,9 +10,9 @@ from semcache.cache.looking import Lookup, Passed
 from semcache.cache.trying import judge
 from semcache.matching.content import is_telling
 from semcache.matching.pair import Pair
-from semcache.prompts.alignment import align
 from semcache.prompts.mentions import Mention
 from semcache.prompts.template import TemplateText
+from semcache.prompts.unseen.alignment import align
 
 TRIED = 8
 """Templates that a prompt is aligned with: the ones with most words in common come first."""

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 
 from semcache.matching.pair import Side, words_and_value
-from semcache.prompts.given import given_template
+from semcache.prompts.given_template import given_template
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.redaction import Redact, Secrets, hide
-from semcache.prompts.schema import PromptSchema
-from semcache.prompts.supposing import Reading, Supposed
+from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.template import TemplateText, mask
+from semcache.prompts.unseen.supposition import Supposed, Supposition
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Asked:
         """Its template text with no other mentions than those known to be values."""
         return self.template if self.known is None else self.known
 
-    def supposing(self, reading: Reading) -> "Asked":
+    def supposing(self, reading: Supposition) -> "Asked":
         """Return the same prompt with what was supposed."""
         return replace(self.aligned(reading.mentions), supposed=reading.supposed)
 

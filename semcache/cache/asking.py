@@ -15,7 +15,7 @@ from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.recognizers.closed_values import ClosedValues
 from semcache.prompts.redaction import Redact, hide
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.text import check_prompt
 from semcache.settings import Settings
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from semcache.cache.found import Hit, Miss
 from semcache.errors import InvalidInput
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 
 
 def check_tenant(tenant: object) -> None:

@@ -12,7 +12,7 @@ from semcache.events import Tier
 from semcache.matching.content import unexplained_signs
 from semcache.matching.gates import compare_signs
 from semcache.matching.pair import Pair
-from semcache.prompts.key import identity, psk
+from semcache.prompts.schema.key import identity, psk
 
 
 def by_template(lookup: Lookup) -> Hit | None:

@@ -12,7 +12,7 @@ from semcache.cache.entry import Entry
 from semcache.cache.reading import SlotReading
 from semcache.cache.serving import Refused, Served, bound, value_of
 from semcache.matching.roles import match_slots
-from semcache.prompts.given import given_template
+from semcache.prompts.given_template import given_template
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.template import Slot

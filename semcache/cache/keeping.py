@@ -24,7 +24,7 @@ from semcache.errors import InvalidInput, StoreError
 from semcache.plans.codec import PlanSource, decode
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 
 FROZEN = "the cache is frozen: it serves and keeps nothing"
 """Why nothing is kept where `settings.frozen` is set."""

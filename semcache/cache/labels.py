@@ -18,8 +18,8 @@ from semcache.matching.gates import Gates
 from semcache.matching.risk import Prior, score_key
 from semcache.ports import Neighbor, PlanStore
 from semcache.prompts.mentions import Mention
-from semcache.prompts.supposing import Supposed
 from semcache.prompts.template import slot_name
+from semcache.prompts.unseen.supposition import Supposed
 
 REMEMBERED = 512
 """Lookups whose neighbors are remembered until their prompts are planned."""

@@ -19,8 +19,8 @@ from semcache.events import Phase, Tier
 from semcache.matching.gates import Gates
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Embedder, Neighbor, PlanStore, Record
-from semcache.prompts.key import psk
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.key import psk
+from semcache.prompts.schema.schema import PromptSchema
 
 KEPT = 8
 """Candidates that a trace keeps."""

@@ -13,7 +13,7 @@ from semcache.cache.tiers import find
 from semcache.cache.verifying import Grey, Verifying, said_now
 from semcache.errors import InvalidSettings, StoreError
 from semcache.events import Tier
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 
 
 class Lookups:

@@ -57,7 +57,7 @@ from semcache.ports import (
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.redaction import Redact
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 from semcache.settings import Settings, directory_of
 
 TIDIED = 500

@@ -19,7 +19,7 @@ from semcache.errors import StoreError
 from semcache.events import Tier
 from semcache.matching.pair import Pair
 from semcache.ports import PlanOption
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 
 OPTIONS = 5
 """Plans that are offered at most: the right one is among the five nearest distinct ones for .85 of

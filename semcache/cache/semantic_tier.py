@@ -16,7 +16,7 @@ from semcache.matching.gates import threshold
 from semcache.matching.pair import Pair, Verdict
 from semcache.matching.risk import probability_wrong
 from semcache.ports import Neighbor
-from semcache.prompts.supposing import suppose
+from semcache.prompts.unseen.supposition import suppose
 
 MEMBERS = 3
 """Further members of a family that are tried while those before cannot be bound."""

@@ -18,8 +18,8 @@ from semcache.cache.view import Place, View
 from semcache.canonical import Json, JsonObject
 from semcache.errors import StoreCorrupt
 from semcache.ports import VectorIndex
-from semcache.prompts.alignment import Skeletons
 from semcache.prompts.recognizers.learned_values import LearnedValues
+from semcache.prompts.unseen.alignment import Skeletons
 
 FORMAT = 7
 """Raised with every change to what a view derives; a snapshot of another format is not read."""

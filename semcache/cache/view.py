@@ -15,11 +15,11 @@ from semcache.matching.content import content
 from semcache.matching.families import Families
 from semcache.matching.pair import Side
 from semcache.ports import Record, VectorIndex
-from semcache.prompts.alignment import Skeletons
-from semcache.prompts.habits import MAX_TEMPLATES, Habits
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import TemplateText
 from semcache.prompts.tokens import is_slot, tokens
+from semcache.prompts.unseen.alignment import Skeletons
+from semcache.prompts.unseen.habits import MAX_TEMPLATES, Habits
 
 log = logging.getLogger(__name__)
 

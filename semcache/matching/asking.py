@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from semcache.matching.beliefs import Beliefs
 from semcache.matching.evidence import Evidence
 from semcache.matching.families import Families
-from semcache.prompts.supposing import Supposed
 from semcache.prompts.template import Slot
+from semcache.prompts.unseen.supposition import Supposed
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from semcache.canonical import Json, JsonObject
 from semcache.matching.alike import Difference
 from semcache.matching.word_class import word_class
-from semcache.prompts.supposing import Supposed
+from semcache.prompts.unseen.supposition import Supposed
 from semcache.prompts.words import (
     AGGREGATION,
     COMPARISON,

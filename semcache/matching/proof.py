@@ -20,8 +20,8 @@ from semcache.matching.evidence import MOVED, TURNED, Evidence, kind, order
 from semcache.matching.families import Families
 from semcache.matching.forms import stem
 from semcache.matching.word_class import word_class
-from semcache.prompts.supposing import Supposed
 from semcache.prompts.template import slot_name
+from semcache.prompts.unseen.supposition import Supposed
 from semcache.prompts.words import PRONOUNS
 
 PROVEN = 0.45

@@ -17,7 +17,7 @@ from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Planned
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 from semcache.runs.here import here
 from semcache.runs.here import node as open_node
 

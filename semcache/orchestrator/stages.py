@@ -23,7 +23,7 @@ from semcache.planners.model.plan_files import PlanFiles
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Normalizer, Planned, Planner, PlanRequest, Selector
 from semcache.prompts.parameter import by_name
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.text import check_prompt
 
 log = logging.getLogger(__name__)

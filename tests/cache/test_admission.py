@@ -11,7 +11,7 @@ from semcache.catalog.operation import Operation
 from semcache.errors import InvalidPlan
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling
 

@@ -2,7 +2,7 @@ import pytest
 
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 from semcache.testing import HashEmbedder
 from tests.cache.sales import YEAR, plan, schema
 from tests.calling import given_input, missed

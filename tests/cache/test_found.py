@@ -5,7 +5,7 @@ import pytest
 from semcache.cache.found import Hit, Miss, Trace
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import JsonObject
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 
 PLAN: JsonObject = {"steps": [{"year": "2024"}]}
 

@@ -8,7 +8,7 @@ from semcache.matching.families import Families
 from semcache.matching.proof import doubts as doubts_of
 from semcache.matching.proof import misplaced_values, unproven
 from semcache.prompts.mentions import Mention
-from semcache.prompts.supposing import Supposed
+from semcache.prompts.unseen.supposition import Supposed
 
 
 def doubts(

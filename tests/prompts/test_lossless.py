@@ -9,7 +9,7 @@ from semcache.cache.found import Miss
 from semcache.cache.plan_cache import PlanCache
 from semcache.ports import Vectors
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 from tests.calling import calling, given_input, missed
 
 

@@ -20,7 +20,7 @@ from semcache.plans.codec import decode
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from semcache.planners.arguments.effects import says_write
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Planned, Planner, PlanRequest
 from semcache.prompts.mentions import Mention, find_mentions
-from semcache.prompts.operators import operator_name
 from semcache.prompts.parameter import Parameter
+from semcache.prompts.schema.operators import operator_name
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import FUNCTION_WORDS, NEGATION
 

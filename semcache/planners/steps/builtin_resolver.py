@@ -27,8 +27,8 @@ from semcache.planners.transforms import (
     SORT,
     TESTS,
 )
-from semcache.prompts.operators import aggregate_name, operator_name
 from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.schema.operators import aggregate_name, operator_name
 from semcache.prompts.words import ARTICLES, CLOSED_CLASS, singular
 
 _RISING = frozenset("ascending asc increasing rising".split())

@@ -10,8 +10,8 @@ from semcache.errors import InvalidPrompt, ModelUnavailable, NormalizationError
 from semcache.models.openai import OpenAIModel
 from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema import PromptSchema
-from semcache.prompts.vocabulary import Vocabulary
+from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema.vocabulary import Vocabulary
 from semcache.testing import ScriptedModel
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from semcache.models.openai import OpenAIModel
 from semcache.planners.model.planner import ModelPlanner
 from semcache.ports import PlanRequest
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 from semcache.testing import ScriptedModel
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from semcache.plans.checks import check
 from semcache.plans.routes.document import RoutePlan
 from semcache.ports import Limits, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 from semcache.testing import FakeClock
 
 Plan = Callable[[str], Planned]

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from semcache.canonical import Json
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 
 Ask = Callable[[str], PromptSchema]
 

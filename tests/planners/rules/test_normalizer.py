@@ -11,8 +11,8 @@ from semcache.catalog.operation import Operation
 from semcache.errors import InvalidPrompt, NormalizationError
 from semcache.planners.rules.normalizer import MAX_CATALOGS, MAX_TOKENS, RuleNormalizer
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema import PromptSchema
-from semcache.prompts.vocabulary import Vocabulary
+from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema.vocabulary import Vocabulary
 from semcache.sources.functions import catalog_from
 
 Ask = Callable[[str], PromptSchema]

@@ -6,9 +6,9 @@ from typing import Self
 
 from semcache.canonical import Json, JsonObject, loads, plain
 from semcache.errors import InvalidJson, InvalidParameter
-from semcache.prompts.key import identity, psk
-from semcache.prompts.operators import operator_name
 from semcache.prompts.parameter import Parameter
+from semcache.prompts.schema.key import identity, psk
+from semcache.prompts.schema.operators import operator_name
 
 STRUCTURE = frozenset({"operator", "aggregate"})
 """Members of a parameter that shape a plan instead of being bound in it."""

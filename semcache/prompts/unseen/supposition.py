@@ -1,4 +1,4 @@
-"""Supposing: words that nobody used before are read as values, where a tenant's habits say so.
+"""Supposition: words that nobody used before are read as values, where a tenant's habits say so.
 
 A prompt is taken for a chain of words and slots, each behind the one before it, and a slot for a
 chain of words that look as values of its type do: a hidden semi-Markov model (Rabiner 1989, section
@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from semcache.prompts.habits import END, START, Habits, Kind
 from semcache.prompts.mentions import Mention
 from semcache.prompts.recognizers.registry import OPEN_KINDS
-from semcache.prompts.shapes import Shape, Token, token_list
 from semcache.prompts.template import slot_name
+from semcache.prompts.unseen.habits import END, START, Habits, Kind
+from semcache.prompts.unseen.word_shapes import Shape, ShapedWord, token_list
 
 MAX_TOKENS = 120
 """Words and signs of the longest prompt in which anything is supposed."""
@@ -31,7 +31,7 @@ _SIGN = math.log(1 / 5)
 _HEARD = 0.15
 """Share of the words of new values that templates use too."""
 _NEVER = 1e-9
-_NEW = "?"
+_NEW = "??"
 """Stands for a word that no template has."""
 _ENDS = frozenset(".?!")
 _CLOSING = frozenset(".?!,;:")
@@ -49,7 +49,7 @@ class Supposed(NamedTuple):
     """Log odds that these words, no more and no less, are a value of that type."""
 
 
-class Reading(NamedTuple):
+class Supposition(NamedTuple):
     """A prompt read with what was supposed."""
 
     mentions: tuple[Mention, ...]
@@ -57,7 +57,7 @@ class Reading(NamedTuple):
     supposed: tuple[Supposed, ...]
 
 
-def suppose(text: str, mentions: Sequence[Mention], habits: Habits) -> Reading | None:
+def suppose(text: str, mentions: Sequence[Mention], habits: Habits) -> Supposition | None:
     """Return the likeliest reading of `text`; None if it is the one there is.
 
     `mentions` are what is known to be values. What recognizers and closed sets found stays what it
@@ -83,7 +83,7 @@ def _open_kinds(habits: Habits) -> dict[str, Kind]:
 class _Piece(NamedTuple):
     """A token of the prompt, and the mention that it is part of."""
 
-    token: Token
+    token: ShapedWord
     opens: bool
     """Whether it begins a sentence, so that its capital says nothing."""
     mention: Mention | None
@@ -275,7 +275,7 @@ class _Lattice:
 
     # Readings ------------------------------------------------------------------------------
 
-    def read(self) -> Reading | None:
+    def read(self) -> Supposition | None:
         """Return the likeliest reading, if it supposes anything."""
         sums, best = self._forward()
         rests = self._backward(sums)
@@ -292,7 +292,7 @@ class _Lattice:
                 before = self.pieces[at - 1].token.word if left == _NEW else left
                 found.append(mention)
                 supposed.append(Supposed(mention, "" if left == START else before, _odds(share)))
-        return Reading(tuple(found), tuple(supposed)) if supposed else None
+        return Supposition(tuple(found), tuple(supposed)) if supposed else None
 
     def _mention(self, at: int, step: _Step) -> Mention:
         start, end = self.pieces[at].token.start, self.pieces[step.to - 1].token.end

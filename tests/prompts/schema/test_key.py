@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.canonical import Json, JsonObject
-from semcache.prompts.key import identity, psk
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.key import identity, psk
+from semcache.prompts.schema.schema import PromptSchema
 
 SUMMED: JsonObject = {"aggregate": "sum"}
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.prompts.shapes import look, token_list
+from semcache.prompts.unseen.word_shapes import look, token_list
 
 
 @pytest.mark.parametrize(

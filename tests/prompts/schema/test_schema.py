@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from semcache.canonical import Json
 from semcache.errors import InvalidJson, InvalidParameter
 from semcache.prompts.parameter import Parameter, type_key
-from semcache.prompts.schema import PromptSchema
+from semcache.prompts.schema.schema import PromptSchema
 
 
 def test_the_wire_form_is_snake_case_and_has_the_key() -> None:

@@ -12,7 +12,7 @@ Shape: TypeAlias = Literal["capital", "upper", "lower", "digit", "sign", "closed
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-class Token(NamedTuple):
+class ShapedWord(NamedTuple):
     """A word or sign of a prompt."""
 
     start: int
@@ -22,11 +22,12 @@ class Token(NamedTuple):
     shape: Shape
 
 
-def token_list(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+def token_list(text: str, start: int = 0, end: int | None = None) -> list[ShapedWord]:
     """Return the words and signs of a part of `text`."""
     stop = len(text) if end is None else end
     return [
-        Token(*m.span(), folded(m[0]), shape_of(m[0])) for m in _TOKEN.finditer(text, start, stop)
+        ShapedWord(*m.span(), folded(m[0]), shape_of(m[0]))
+        for m in _TOKEN.finditer(text, start, stop)
     ]
 
 

@@ -5,8 +5,8 @@ import pytest
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
-from semcache.prompts.schema import PromptSchema
-from semcache.prompts.vocabulary import Vocabulary
+from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema.vocabulary import Vocabulary
 from semcache.sources.functions import catalog_from
 
 WORDS = Vocabulary(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from semcache.canonical import Json, JsonObject, digest
-from semcache.prompts.operators import aggregate_name, operator_name
+from semcache.prompts.schema.operators import aggregate_name, operator_name
 
 
 class Shaped(Protocol):

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.prompts.alignment import Skeletons, align
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import TemplateText, mask
+from semcache.prompts.unseen.alignment import Skeletons, align
 
 USED = frozenset(["flights", "from", "to", "on", "mail", "about", "songs", "by", "in", "show"])
 

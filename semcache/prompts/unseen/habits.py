@@ -14,13 +14,13 @@ from typing import NamedTuple, TypeVar
 
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, type_key
-from semcache.prompts.shapes import Shape, Token, token_list
 from semcache.prompts.template import TemplateText, slot_name
+from semcache.prompts.unseen.word_shapes import Shape, ShapedWord, token_list
 
 T = TypeVar("T")
 
-START, END = "^", "$"
-"""Stand for the edges of a text among the tokens beside a slot."""
+START, END = "^^", "$$"
+"""Stand for the edges of a text among the tokens beside a slot; no token has two signs."""
 
 _IN_TEMPLATE = re.compile(r"<[\w.]+>|\w+|[^\w\s]")
 _USUAL: dict[Shape, float] = {
@@ -133,7 +133,7 @@ class Habits:
         self._total += by
         self._once += (before + by == 1) - (before == 1)
 
-    def _count_value(self, kind: str, tokens: Sequence[Token], by: int) -> None:
+    def _count_value(self, kind: str, tokens: Sequence[ShapedWord], by: int) -> None:
         known = self.kinds.get(kind)
         if known is None:
             known = self.kinds[kind] = Kind(Counter(), Counter(), Counter())
@@ -148,7 +148,7 @@ class Habits:
         if not known.values:
             del self.kinds[kind]
 
-    def _count_look(self, kind: str, tokens: Sequence[Token], by: int) -> None:
+    def _count_look(self, kind: str, tokens: Sequence[ShapedWord], by: int) -> None:
         patterns = self._patterns.setdefault(kind, {})
         alike = patterns.setdefault(pattern(tokens), Counter())
         _add(alike, " ".join(token.word for token in tokens), by)
@@ -218,7 +218,7 @@ class Habits:
         return (behind[shape] + _BACKOFF * own) / (behind.total() + _BACKOFF)
 
 
-def pattern(tokens: Sequence[Token]) -> tuple[Shape, ...]:
+def pattern(tokens: Sequence[ShapedWord]) -> tuple[Shape, ...]:
     """Return the shapes of the words among `tokens`."""
     return tuple(token.shape for token in tokens if token.shape != "sign")
 

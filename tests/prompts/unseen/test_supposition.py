@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.prompts.habits import Habits
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.recognizers.learned_values import LearnedValues
-from semcache.prompts.supposing import MAX_TOKENS, Reading, suppose
 from semcache.prompts.template import mask
+from semcache.prompts.unseen.habits import Habits
+from semcache.prompts.unseen.supposition import MAX_TOKENS, Supposition, suppose
 
 PLANTS = ["Aloe", "Begonia", "Blue Fescue", "Cranesbill", "Daphne", "Edelweiss", "Foxglove"]
 GROWERS = ["Ruth Ames", "Ned Bell", "Ida Cole", "Max Dorn", "Ann Ells", "Tom Fry", "Sue Gray"]
@@ -41,7 +41,7 @@ NURSERY = nursery()
 LOWER = nursery(cased=False)
 
 
-def read(text: str, known: tuple[Habits, LearnedValues] = NURSERY) -> Reading | None:
+def read(text: str, known: tuple[Habits, LearnedValues] = NURSERY) -> Supposition | None:
     habits, learned = known
     return suppose(text, find_mentions(text, learned=learned), habits)
 
@@ -135,7 +135,7 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES, max_size=40).map(" ".join) | st.text(max_size=80)
 
 
-def check(text: str, reading: Reading, before: Sequence[object]) -> None:
+def check(text: str, reading: Supposition, before: Sequence[object]) -> None:
     ends = 0
     for mention in reading.mentions:
         assert ends <= mention.start < mention.end <= len(text)
