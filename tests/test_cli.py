@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from semcache import PlanCache
+from semcache.__main__ import run as run_semcache
 from semcache.cli import main
 from semcache.demo import operations, sales
 from semcache.demo.prompts import CASES, Case
@@ -21,6 +23,7 @@ from tests.listening import listening
 SALES_2024 = "Show me total sales in 2024 by category"
 SALES_2023 = "Show me total sales in 2023 by category"
 
+SOURCES = {"--functions", "--openapi", "--mcp", "--demo"}
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -39,6 +42,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def run(*arguments: str) -> tuple[int, str, str]:
+        asks = arguments[:1] in {("ask",), ("explain",), ("answer",)}
+        if (asks or arguments[:2] == ("plan", "run")) and SOURCES.isdisjoint(arguments):
+            arguments = (*arguments, "--demo")
         try:
             status = main(arguments)
         except SystemExit as stopped:
@@ -400,7 +406,7 @@ def test_clear_forgets_what_models_answered_too(run: Run, openai_server: Any) ->
         (("ask", SALES_2024, "--mcp", "a=cat", "--mcp", "a=cat"), "NAME="),
         (("plan", "check", "absent.json"), "absent.json"),
         (("plan",), "semcache plan --help"),
-        (("ask",), "semcache ask --help"),
+        (("explain",), "semcache explain --help"),
         (("ask", SALES_2024, "--api-key", "x"), "--api-key"),
         (("demo", "--functions", "own:catalog"), "--functions"),
         (("remove", "nothing"), "no cache at 'indexes/default'"),
@@ -730,3 +736,82 @@ def test_plans_move_to_an_encrypted_directory_and_need_its_key_there(
     assert (status, "give its key" in err) == (2, True)
     monkeypatch.setenv("SEMCACHE_ENCRYPTION_KEY", "k" * 43)
     assert len(_json(run, "list", "--directory", "safe")) == 1
+
+
+# Where operations come from ──────────────────────────────────────────────────────────────────────
+
+
+def test_the_demo_is_used_only_where_it_is_asked_for(
+    run: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for command in (["ask", SALES_2024], ["mcp"]):
+        assert main(command) == 2
+        assert "--functions, --openapi or --mcp" in capsys.readouterr().err
+    assert not (tmp_path / "indexes").exists()
+
+
+def test_explain_without_operations_looks_into_a_cache_as_it_is(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with PlanCache.open(tmp_path / "indexes" / "default", embedder=HashEmbedder()) as cache:
+        cache.store("sales in 2024", {"call": {"year": "2024"}}, params={"year": "2024"})
+    assert main(["explain", "sales in 2023"]) == 0
+    assert capsys.readouterr().out.startswith("HIT template ")
+
+
+# Standard input ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_each_line_of_stdin_is_asked_where_no_prompt_is_given(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = f"{SALES_2024}\n\nSail around Cape Horn\n{SALES_2023}\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    status, out, err = run("ask")
+    assert (status, err.count("semcache: ")) == (2, 1)
+    assert [line.partition(" ")[0] for line in out.splitlines()[1::2]] == ["planned", "template"]
+
+
+def test_all_of_stdin_is_one_prompt_for_a_dash(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{SALES_2024}\n"))
+    assert _json(run, "ask", "-")["tier"] == "planned"
+
+
+# Ctrl-C ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_ctrl_c_while_the_program_loads_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted:
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "semcache.cli", Interrupted())
+    assert run_semcache() == 130
+    assert capsys.readouterr().err == "semcache: interrupted\n"
+
+
+# What messages name ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--threshold", "7"), "--threshold"),
+        (("--openapi", "shop.json", "--server-url", "host"), "--server-url"),
+        (("--model", "m", "--base-url", "host"), "--base-url"),
+    ],
+)
+def test_a_message_names_the_flag(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], named: str
+) -> None:
+    document = {"openapi": "3.1.0", "info": {}, "paths": {"/": {"get": {"responses": {}}}}}
+    (tmp_path / "shop.json").write_text(json.dumps(document), encoding="utf-8")
+    status, _, err = run("ask", SALES_2024, *arguments)
+    assert (status, err.startswith(f"semcache: {named} ")) == (2, True), err
+
+
+def test_completion_for_a_shell_is_printed(run: Run) -> None:
+    status, out, _ = run("--print-completion", "bash")
+    assert (status, "--server-url" in out) == (0, True)

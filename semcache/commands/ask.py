@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from semcache.cache.found import Hit
-from semcache.commands.opening import semcache_of
+from semcache.commands.opening import existing_cache_of, names_a_source, semcache_of
 from semcache.commands.options import add_command, add_common, add_planning
-from semcache.commands.output import WAITING, print_json, print_run
+from semcache.commands.output import ERROR, WAITING, print_json, print_run, say_error
 from semcache.errors import InvalidInput, SemCacheError
 from semcache.orchestrator.answer import Answer
+from semcache.semcache import SemCache
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands
@@ -23,8 +24,12 @@ def add(commands: "Commands") -> None:
         ("explain", _explain, "Show why a prompt hits or misses."),
     ):
         options = add_command(commands, name, run, says)
-        options.add_argument("text", help="the prompt, in one argument")
         if name == "ask":
+            options.add_argument(
+                "text",
+                nargs="?",
+                help="the prompt, in one argument; `-`: all of stdin; left out: each line of it",
+            )
             options.add_argument(
                 "--answer",
                 action="append",
@@ -35,6 +40,8 @@ def add(commands: "Commands") -> None:
             options.add_argument(
                 "--tree", action="store_true", help="show what the run did, even if it failed"
             )
+        else:
+            options.add_argument("text", help="the prompt, in one argument")
         add_common(options)
         add_planning(options)
     options = add_command(commands, "answer", _answer, "Answer what `ask` came back with.")
@@ -47,18 +54,41 @@ def add(commands: "Commands") -> None:
 
 def _ask(options: argparse.Namespace) -> int:
     with semcache_of(options) as semcache:
-        said = _said(options.answer)
+        if options.text is None:
+            return _ask_each(options, semcache)
+        text = sys.stdin.read().strip() if options.text == "-" else options.text
+        return _asked(options, semcache, text)
+
+
+def _ask_each(options: argparse.Namespace, semcache: SemCache) -> int:
+    """Ask each line of stdin; an error is told, and the next one asked."""
+    status, terminal = 0, sys.stdin.isatty()
+    while True:
+        if terminal:
+            print("> ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            return status
         try:
-            answer = semcache.run(options.text, tenant=options.tenant, answers=said)
-        except SemCacheError:
-            run = semcache.runs.latest(tenant=options.tenant)
-            if options.tree and run is not None:
-                print_run(run, to=sys.stderr)
-            raise
-        status = _shown(options, answer)
-        if options.tree and not options.json:
-            print_run(answer.run, to=sys.stdout)
-        return status
+            if line.strip():
+                status = max(status, _asked(options, semcache, line.strip()))
+        except SemCacheError as error:
+            say_error(str(error))
+            status = ERROR
+
+
+def _asked(options: argparse.Namespace, semcache: SemCache, text: str) -> int:
+    try:
+        answer = semcache.run(text, tenant=options.tenant, answers=_said(options.answer))
+    except SemCacheError:
+        run = semcache.runs.latest(tenant=options.tenant)
+        if options.tree and run is not None:
+            print_run(run, to=sys.stderr)
+        raise
+    status = _shown(options, answer)
+    if options.tree and not options.json:
+        print_run(answer.run, to=sys.stdout)
+    return status
 
 
 def _answer(options: argparse.Namespace) -> int:
@@ -100,8 +130,12 @@ def _shown(options: argparse.Namespace, answer: Answer) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    with semcache_of(options) as semcache:
-        found = semcache.lookup(options.text, tenant=options.tenant, what_if=True)
+    if names_a_source(options):
+        with semcache_of(options) as semcache:
+            found = semcache.lookup(options.text, tenant=options.tenant, what_if=True)
+    else:  # plans that were stored without operations are not judged by any
+        with existing_cache_of(options) as cache:
+            found = cache.lookup(options.text, tenant=options.tenant, what_if=True)
     if options.json:
         print_json(found.to_dict())
     else:

@@ -25,13 +25,21 @@ from semcache.wiring import open_plan_cache
 
 @contextmanager
 def semcache_of(options: argparse.Namespace) -> Iterator[SemCache]:
-    """Give the cache over the caller's own operations, else over those of the demo."""
+    """Give the cache over the operations that the caller named.
+
+    Raises:
+        InvalidInput: none are named.
+    """
     with ExitStack() as stack:
         yield stack.enter_context(opened(options, catalog_of(options, stack)))
 
 
 def catalog_of(options: argparse.Namespace, stack: ExitStack) -> Catalog:
-    """Return the operations of all sources that were named, else the demo's."""
+    """Return the operations of all sources that were named.
+
+    Raises:
+        InvalidInput: none are named.
+    """
     catalogs: list[Catalog] = []
     if options.functions:
         # The console script, unlike `python -m`, does not look where the caller is.
@@ -47,8 +55,14 @@ def catalog_of(options: argparse.Namespace, stack: ExitStack) -> Catalog:
         catalogs.append(stack.enter_context(service).catalog)
     if options.mcp:
         catalogs.append(stack.enter_context(McpServers.open(_named_servers(options))).catalog())
+    if options.demo:
+        catalogs.append(operations.catalog(stack.enter_context(closing(sales.memory()))))
     if not catalogs:
-        return operations.catalog(stack.enter_context(closing(sales.memory())))
+        # The demo's must be asked for: its plans would be stored beside those of the caller.
+        raise InvalidInput(
+            "no operations are named; name them by --functions, --openapi or --mcp, or take the "
+            "demo's by --demo"
+        )
     synonyms = {word: meant for catalog in catalogs for word, meant in catalog.synonyms.items()}
     closed: dict[str, list[str]] = {}
     for catalog in catalogs:
@@ -70,7 +84,7 @@ def _named_servers(options: argparse.Namespace) -> dict[str, McpServer | str]:
 
 def names_a_source(options: argparse.Namespace) -> bool:
     """Return whether the caller said where operations come from."""
-    return bool(options.functions or options.openapi or options.mcp)
+    return bool(options.functions or options.openapi or options.mcp or options.demo)
 
 
 def opened(options: argparse.Namespace, catalog: Catalog) -> SemCache:

@@ -75,7 +75,10 @@ def add_sources(options: argparse.ArgumentParser) -> None:
     options.add_argument(
         "--functions",
         metavar="MODULE:NAME",
-        help="your own operations: a catalog, functions, or one (default: the demo's)",
+        help="your own operations: a catalog, functions, or one",
+    )
+    options.add_argument(
+        "--demo", action="store_true", help="the operations of the demo, over made-up sales"
     )
     options.add_argument(
         "--openapi",

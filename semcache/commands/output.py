@@ -1,6 +1,7 @@
 """What commands print, and the statuses they exit with."""
 
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TextIO
 
@@ -36,6 +37,20 @@ def print_run(run: Run, *, to: TextIO) -> None:
         Console(file=to).print(rich_tree(run))
     else:
         print(run, file=to)
+
+
+def progress(what: str) -> Callable[[int, int], None] | None:
+    """Return what tells how far long work is, for those who sit before a terminal; else None."""
+    if not sys.stderr.isatty():
+        return None
+
+    def told(done: int, total: int) -> None:
+        over = done >= total
+        if over or done % max(1, total // 100) == 0:
+            shown = "" if over else f"{what}: {done:,} of {total:,}"
+            print(f"\r{shown:60}", end="\r" if over else "", file=sys.stderr, flush=True)
+
+    return told
 
 
 def say_error(message: str) -> None:

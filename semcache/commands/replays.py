@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.commands.options import add_command
-from semcache.commands.output import WRONG, print_json
+from semcache.commands.output import WRONG, print_json, progress
 from semcache.explore.checks import check_count, check_share
 from semcache.explore.evaluate import evaluate, rows_of
 from semcache.explore.report import Report, check_once, pooled
@@ -63,6 +63,7 @@ def _evaluate(options: argparse.Namespace) -> int:
                 max_wrong=options.max_wrong,
                 embedder=cache.embedder if cache else None,
                 name=name,
+                progress=progress(name),
             )
         )
         if not options.json:
@@ -91,6 +92,7 @@ def _tune(options: argparse.Namespace) -> int:
         given=options.given,
         log=options.log,
         limit=options.rows,
+        progress=progress(options.stream.stem),
     )
     if options.json:
         print_json(found.to_dict())

@@ -1,9 +1,9 @@
 """Evaluate: replay a stream, or one's own log, against a cold cache and report on every lookup."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from semcache.cache.found import Found, Hit
 from semcache.cache.plan_cache import PlanCache
@@ -40,6 +40,10 @@ class OpenCache(Protocol):
         """Return a cache without entries."""
 
 
+Progress: TypeAlias = Callable[[int, int], object]
+"""Told how many rows were replayed, and of how many."""
+
+
 def evaluate(
     rows: str | Path | Iterable[Row],
     *,
@@ -51,6 +55,7 @@ def evaluate(
     open_cache: OpenCache = PlanCache.open,
     limit: int | None = None,
     name: str = "",
+    progress: Progress | None = None,
 ) -> Report:
     """Return how well a cold cache serves `rows`, looked up in order and stored after each miss.
 
@@ -79,7 +84,11 @@ def evaluate(
             f"the cache has entries of {cache.tenants()[0]!r}; a replay needs a cold one"
         )
     replay = _Replay(cache, given=given)
-    lookups = tuple(replay.run(_without_ignored(read, cache)))
+    lookups: list[ReplayedLookup] = []
+    for lookup in replay.run(_without_ignored(read, cache)):
+        lookups.append(lookup)
+        if progress is not None:
+            progress(len(lookups), len(read))
     return Report(
         name=name or called,
         given=given,
@@ -88,7 +97,7 @@ def evaluate(
             "max_wrong": max_wrong,
             "embedder": cache.embedder.fingerprint,
         },
-        lookups=lookups,
+        lookups=tuple(lookups),
         unstored=tuple(replay.unstored),
         cache=cache,
     )

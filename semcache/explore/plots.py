@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 RIGHT, WRONG, QUIET = "#0072B2", "#D55E00", "#B5B5B5"
-_PLANS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99",
-    "#999933", "#332288",
+_SERIES = (
+    "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#44AA99", "#999933", "#332288",
 )  # fmt: skip
+"""Colors of plans and reports: neither of the two that mean right and wrong."""
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "star", "x")
 _STEPS = tuple(round(0.5 + 0.01 * i, 2) for i in range(50))
 """Thresholds that the explorer has."""
@@ -163,8 +163,8 @@ def template_map(cache: PlanCache, *, tenant: str = "default") -> "Figure":
         groups.setdefault(family(entry.plan, given=True), []).append(i)
     ordered = sorted(groups.values(), key=len, reverse=True)
     for number, (group, color) in enumerate(zip(ordered, _cycled(len(ordered)), strict=True)):
-        # Colors come round again after ten plans; the symbol then changes.
-        symbol = _SYMBOLS[number // len(_PLANS) % len(_SYMBOLS)]
+        # Colors come round again after eight plans; the symbol then changes.
+        symbol = _SYMBOLS[number // len(_SERIES) % len(_SYMBOLS)]
         figure.add_scatter(
             x=points[group, 0],
             y=points[group, 1],
@@ -181,7 +181,7 @@ def template_map(cache: PlanCache, *, tenant: str = "default") -> "Figure":
             name=_shortened(entries[group[0]].label),
         )
     figure.update_layout(
-        showlegend=len(ordered) <= len(_PLANS),
+        showlegend=len(ordered) <= len(_SERIES),
         legend={"orientation": "v", "x": 1.01, "y": 1, "yanchor": "top"},
     )
     figure.update_xaxes(showticklabels=False, zeroline=False)
@@ -330,7 +330,7 @@ def _said(figure: "Figure", text: str) -> "Figure":
 
 
 def _cycled(count: int) -> list[str]:
-    return [_PLANS[i % len(_PLANS)] for i in range(count)]
+    return [_SERIES[i % len(_SERIES)] for i in range(count)]
 
 
 def _named(report: Report) -> str:

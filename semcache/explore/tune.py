@@ -20,11 +20,12 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidSettings
 from semcache.explore.checks import check_count, check_share, settings_in
-from semcache.explore.evaluate import OpenCache, evaluate, rows_of
+from semcache.explore.evaluate import OpenCache, Progress, evaluate, rows_of
 from semcache.explore.report import Report
 from semcache.explore.score import exact_upper
 from semcache.explore.streams import Row
 from semcache.ports import Embedder
+from semcache.settings import PREFIX
 
 Knob: TypeAlias = Literal["threshold", "max_wrong"]
 """What is turned: the cosine that a semantic candidate must exceed, or the bound on the risk."""
@@ -128,7 +129,16 @@ class Recommendation:
             f"{'  passes' if t.passed else ''}"
             for t in self.trials
         ]
-        return [head, *rows, f"recommended: {self.reason}"]
+        return [head, *rows, f"recommended: {self.reason}", *self._where()]
+
+    def _where(self) -> list[str]:
+        """Return where the number that is recommended goes."""
+        if self.chosen is None:
+            return []
+        value = f"{self.chosen.value:g}"
+        place = f"PlanCache.open({self.knob}={value})"
+        variable = f"{PREFIX}{self.knob.upper()}={value}"
+        return [f"set it by {place}, or for the command `semcache` by {variable}"]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -161,6 +171,7 @@ def recommend(
     embedder: Embedder | None = None,
     open_cache: OpenCache = PlanCache.open,
     limit: int | None = None,
+    progress: Progress | None = None,
 ) -> Recommendation:
     """Return the setting of `knob` that serves most with at most `target` of its hits wrong.
 
@@ -189,6 +200,7 @@ def recommend(
             embedder=embedder,
             open_cache=open_cache,
             name=f"{name}, {knob} {value:g}",
+            progress=progress,
         )
         # The first cache's embedder serves the rest: it remembers what it has embedded.
         embedder = embedder or _embedder(report)
