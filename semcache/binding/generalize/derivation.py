@@ -141,7 +141,7 @@ def _in_time(value: str, constant: str) -> bool:
 
 def _is_short_year(year: int, constant: str) -> bool:
     """Return whether a name such as `FY24` or `2023/24` has a year, or one beside it, in short."""
-    if not any(c.isalpha() or c in "'/" for c in constant):
+    if not (1900 <= year < 2100 and any(c.isalpha() or c in "'/" for c in constant)):
         return False
     near = {(year + step) % 100 for step in (-1, 0, 1)}
     return any(int(digits) in near for digits in _SHORT_YEARS.findall(_DAYS.sub(" ", constant)))
