@@ -192,3 +192,12 @@ def test_any_text_bound_into_an_address_is_one_segment_and_one_value(value: str)
         "orders",
     ]
     assert parse_qs(served.query) == {"name": [value], "page": ["2"]}
+
+
+def test_equal_values_of_a_query_go_to_the_columns_of_their_names() -> None:
+    query = "SELECT * FROM legs WHERE origin = 'Rome' AND \"destination\" = 'Rome'"
+    same: dict[str, Json] = {"origin": "Rome", "destination": "Rome"}
+    apart: dict[str, Json] = {"origin": "Oslo", "destination": "Bari"}
+    assert bound(query, same, apart) == (
+        "SELECT * FROM legs WHERE origin = 'Oslo' AND \"destination\" = 'Bari'"
+    )
