@@ -253,9 +253,11 @@ def test_strategies_name_their_model_and_the_version_of_their_text() -> None:
 
 
 # specs: E-3
-def test_patterns_that_are_sure_cost_no_model() -> None:
-    found = apart(Hybrid([Patterns(), Grounded(ScriptedModel())]).decompose(request("list issues")))
+def test_a_model_that_decomposes_is_not_asked_where_patterns_before_it_are_sure() -> None:
+    model = ScriptedModel([answer(LIST)])
+    found = apart(Hybrid([Patterns(), Grounded(model)]).decompose(request("list issues")))
     assert (found.strategy, found.reasons) == ("pattern:simple_api", ())
+    assert model.calls == []
 
 
 # specs: E-3
