@@ -154,10 +154,12 @@ class PlanFinder:
                 found = self._look(job)
                 if isinstance(found, Hit):
                     return Chosen.of(found)
-            if isinstance(found, Miss) and (hit := self._selected(job, found)) is not None:
-                return Chosen.of(hit)
             failure = self._failure(job.tenant, failing_key(found), check=True)
             said = failure.last_error if failure is not None else ""
+            if (by_rules := self._by_rules(job, found, said)) is not None:
+                return by_rules
+            if isinstance(found, Miss) and (hit := self._selected(job, found)) is not None:
+                return Chosen.of(hit)
             with self._spending(job, "plan"):
                 schema = self._normalized(job)
                 if isinstance(found, Miss) and schema is not None and _is_news(schema, found):
@@ -165,6 +167,16 @@ class PlanFinder:
                     if isinstance(by_schema, Hit) and by_schema.tier == "schema":
                         return Chosen.of(by_schema)
                 return self._make(job, found, schema, said)
+
+    def _by_rules(self, job: Job, found: Found, failure: str) -> Chosen | None:
+        """Return a plan that rules account for, before a model is asked anything; None if none."""
+        if failure or not self._stages.asks_a_model:
+            return None
+        schema = self._stages.normalize(job.prompt, params=job.params, by_rules=True)
+        try:
+            return self._make(job, found, schema, "", by_rules=True)
+        except PlanningError:
+            return None  # what rules refuse is the model's; all planners are told of in the end
 
     def again(self, job: Job, found: Found, failure: str) -> Chosen:
         """Return a new plan in the place of one that failed; `failure`: what went wrong."""
@@ -174,7 +186,15 @@ class PlanFinder:
         with self._events.timed("normalize", job):
             return self._stages.normalize(job.prompt, params=job.params)
 
-    def _make(self, job: Job, found: Found, schema: PromptSchema | None, failure: str) -> Chosen:
+    def _make(
+        self,
+        job: Job,
+        found: Found,
+        schema: PromptSchema | None,
+        failure: str,
+        *,
+        by_rules: bool = False,
+    ) -> Chosen:
         """Plan, store, and bind the prompt's own values, whether storing worked or not."""
         start = self._clock.monotonic()
         with self._events.timed("plan", job):
@@ -185,6 +205,7 @@ class PlanFinder:
                 failure=failure,
                 tenant=job.tenant,
                 missed=found if isinstance(found, Miss) else None,
+                by_rules=by_rules,
             )
         cost_s = self._clock.monotonic() - start
         try:

@@ -19,7 +19,10 @@ from semcache.errors import (
     Referred,
 )
 from semcache.planners.model.grounding import Groundings
+from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.planners.model.plan_files import PlanFiles
+from semcache.planners.model.planner import ModelPlanner
+from semcache.planners.model.verification import VerifiedPlanner
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Normalizer, Planned, Planner, PlanRequest, Selector
 from semcache.prompts.parameter import by_name
@@ -27,6 +30,9 @@ from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.text import check_prompt
 
 log = logging.getLogger(__name__)
+
+
+_NOT_BY_RULES = (ModelPlanner, VerifiedPlanner, PlanFiles)
 
 
 class Stages:
@@ -54,13 +60,19 @@ class Stages:
         self._files = plan_files
 
     def normalize(
-        self, prompt: str, *, params: Mapping[str, object] | None = None
+        self,
+        prompt: str,
+        *,
+        params: Mapping[str, object] | None = None,
+        by_rules: bool = False,
     ) -> PromptSchema | None:
-        """Return the schema of a prompt; see `SemCache.normalize`."""
+        """Return the schema of a prompt; see `SemCache.normalize`. `by_rules`: ask no model."""
         text = check_prompt(prompt, max_chars=self.cache.settings.max_prompt_chars)
         given = by_name(params)
         best: PromptSchema | None = None
         for normalizer in self._normalizers:
+            if by_rules and isinstance(normalizer, ModelNormalizer):
+                continue
             try:
                 schema = normalizer.normalize(text, catalog=self.catalog, params=given)
             except (NormalizationError, InvalidPrompt) as error:  # a normalizer may take less text
@@ -101,6 +113,11 @@ class Stages:
             run=run,
             what_if=what_if,
         )
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether a model is asked what a prompt means, where rules leave words unexplained."""
+        return any(isinstance(one, ModelNormalizer) for one in self._normalizers)
 
     def selects(self, tenant: str) -> bool:
         """Return whether a model may choose among cached plans for the tenant."""
@@ -144,8 +161,12 @@ class Stages:
         params: Mapping[str, object] | None = None,
         failure: str = "",
         missed: Miss | None = None,
+        by_rules: bool = False,
     ) -> Planned:
-        """Return a new plan; see `SemCache.create`. What was near to `missed` is an example."""
+        """Return a new plan; see `SemCache.create`. What was near to `missed` is an example.
+
+        `by_rules`: only the planners before the first that asks a model or needs a schema of one.
+        """
         if not isinstance(prompt, str):
             raise InvalidPrompt(f"a prompt must be text; found {type(prompt).__name__}")
         own = by_name(params)
@@ -163,6 +184,8 @@ class Stages:
         )
         refusals: list[PlanningError] = []
         for planner in self.planners:
+            if by_rules and isinstance(planner, _NOT_BY_RULES):
+                break
             try:
                 return planner.plan(request)
             except PlanningError as error:

@@ -1,0 +1,91 @@
+"""The example of orra's article in production wiring: a model plans it, the cache serves it."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from semcache.canonical import JsonObject
+from semcache.errors import PlanningError
+from semcache.semcache import SemCache
+from semcache.settings import Settings
+from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
+from tests.execution.test_tasks import services
+from tests.orra import two_services
+from tests.planners.github import GitHub
+
+SCHEMA = json.dumps({"action": "local", "unexplained": ["CUST789", "ORD456"]})
+PLAN = json.dumps(two_services(customerId="{{params.customerId}}", orderId="{{params.orderId}}"))
+PROMPT = "Summarize order ORD456 of customer CUST789"
+SAID = {"customerId": "CUST789", "orderId": "ORD456"}
+
+
+def opened(*replies: str) -> tuple[SemCache, ScriptedModel]:
+    model = ScriptedModel(list(replies))
+    semcache = SemCache.open(
+        catalog=services(),
+        model=model,
+        embedder=HashEmbedder(),
+        clock=FakeClock(),
+        settings=Settings(plan_format="tasks"),
+    )
+    return semcache, model
+
+
+# specs: D-2
+def test_the_plan_of_the_model_serves_the_next_customer_with_its_own_values() -> None:
+    semcache, model = opened(SCHEMA, PLAN)
+    with semcache:
+        first = semcache.run(PROMPT, params=SAID)
+        asked = len(model.calls)
+        other = PROMPT.replace("ORD456", "ORD222").replace("CUST789", "CUST111")
+        second = semcache.run(other, params={"customerId": "CUST111", "orderId": "ORD222"})
+    assert [first.planned, second.planned, len(model.calls)] == [True, False, asked]
+    assert json.loads(first.text) == {"task1": {"found": "CUST789"}, "task2": {"found": "ORD456"}}
+    assert json.loads(second.text) == {"task1": {"found": "CUST111"}, "task2": {"found": "ORD222"}}
+    served = second.plan.to_dict()
+    assert served["parallel_groups"] == [["task1", "task2"]]
+
+
+# specs: D-8
+def test_ten_callers_with_their_own_values_make_one_plan() -> None:
+    semcache, model = opened(SCHEMA, PLAN)
+
+    def ask(number: int) -> JsonObject:
+        said: dict[str, object] = {"customerId": f"CUST{number}00", "orderId": f"ORD{number}00"}
+        prompt = f"Summarize order ORD{number}00 of customer CUST{number}00"
+        value = semcache.run(prompt, params=said).value
+        assert isinstance(value, dict)
+        return value
+
+    with semcache:
+        semcache.run(PROMPT, params=SAID)
+        asked = len(model.calls)
+        with ThreadPoolExecutor(10) as pool:
+            values = list(pool.map(ask, range(1, 11)))
+    assert len(model.calls) == asked
+    assert [value["answer"] for value in values] == [
+        {"task1": {"found": f"CUST{n}00"}, "task2": {"found": f"ORD{n}00"}} for n in range(1, 11)
+    ]
+
+
+# specs: D-9
+def test_an_invalid_plan_is_told_three_times_and_leaves_nothing_behind() -> None:
+    wrong = json.dumps(two_services(customerId="{{params.customerId}}"))
+    semcache, model = opened(SCHEMA, *[wrong] * 3)
+    with semcache:
+        with pytest.raises(PlanningError, match="orderId"):
+            semcache.run(PROMPT, params=SAID)
+        assert semcache.cache.stats().entries == 0
+    told = [call[-1].content for call in model.calls if "REJECTED" in call[-1].content]
+    assert len(told) == 2
+    assert "parameter 'orderId' is missing" in told[0]
+
+
+def test_what_rules_account_for_asks_no_model() -> None:
+    model = ScriptedModel()
+    with SemCache.open(
+        catalog=GitHub().catalog, model=model, embedder=HashEmbedder(), clock=FakeClock()
+    ) as semcache:
+        assert semcache.run("list issues in acme/site").planned
+    assert model.calls == []
