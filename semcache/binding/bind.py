@@ -12,6 +12,7 @@ from semcache.binding.template import PlanTemplate
 from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.errors import BindingError, InvalidJson
 from semcache.prompts.parameter import name_key
+from semcache.prompts.tokens import fold_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def _check_pin(pin: Pin, value: Json, echoed: Sequence[Json]) -> None:
 
 
 def _words(value: Json) -> Json:
-    return " ".join(value.casefold().split()) if isinstance(value, str) else value
+    return " ".join(fold_case(value).split()) if isinstance(value, str) else value
 
 
 def _echo(pin: Pin, values: Sequence[Json]) -> str:

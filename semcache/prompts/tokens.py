@@ -70,14 +70,16 @@ def folded(text: str) -> str:
 
     Each `HOLE` stays where it is; a `<word>` is escaped, so that it is never taken for a slot.
     """
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text).translate(_QUOTES)
-    elif "`" in text:
-        text = text.replace("`", "'")
-    text = _lower(" ".join(text.split()))
+    text = fold_case(" ".join(_composed(text).split()))
     text = _SPACE_BEFORE.sub("", text)
     text = _CLOSING.sub("", text)
     return _LOOKS_LIKE_SLOT.sub(r"<\\", text) if "<" in text else text
+
+
+def _composed(text: str) -> str:
+    if text.isascii():
+        return text.replace("`", "'")
+    return unicodedata.normalize("NFC", text).translate(_QUOTES)
 
 
 _CASED = re.compile(r"\S+")
@@ -89,7 +91,7 @@ _NAMES_IN_CAPITALS = (FUNCTION_WORDS - MEANING | _LOOSE) - {"i", "a"}
 """Words that matching passes over, and that capitals make names of: US, IT, WHO."""
 
 
-def _lower(text: str) -> str:
+def fold_case(text: str) -> str:
     """Return `text` with its ordinary words in lower case."""
     if text == text.lower():
         return text
@@ -180,7 +182,7 @@ def tokens(text: str) -> tuple[str, ...]:
     Hyphens part whole words ("one-way" is two) and stay at bound ones ("in-active" is `in-`,
     `active`).
     """
-    text = _lower(text if text.isascii() else unicodedata.normalize("NFC", text).translate(_QUOTES))
+    text = fold_case(_composed(text))
     if "'" in text:
         text = _SPACED_CLITIC.sub(r"\1", text)
     if "!" in text:

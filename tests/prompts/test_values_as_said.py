@@ -120,3 +120,18 @@ def test_a_name_learned_in_one_case_is_served_in_the_case_that_is_said(cache: Pl
         cache.store(f"reset the key {name}", calling("do", value=name), params=[parameter])
     assert served(cache, "reset the key lark4c") in {"lark4c", MISS}
     assert served(cache, "reset the key Lark4c") == "Lark4c"
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked", "hit"),
+    [
+        ("close account QX-4471 now", "close account qx-4471 now", False),
+        ("mail the file Q1_Plan to ops", "mail the file q1_plan to ops", False),
+        ('say "Hello There" now', 'say "hello there" now', True),
+    ],
+)
+def test_a_plan_for_one_value_serves_it_in_other_case_only_where_its_words_are_ordinary(
+    cache: PlanCache, stored: str, asked: str, hit: bool
+) -> None:
+    cache.store(stored, calling("do", value=77))
+    assert bool(served(cache, asked)) is hit
