@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from _thread import get_ident
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from inspect import CO_GENERATOR
 from types import FrameType, TracebackType
 from typing import Literal, TypeAlias
@@ -112,7 +112,9 @@ class Lock(Forked):
             frame = _blocks(frame)
         mine = frame, get_ident()
         if self._held.setdefault("by", mine) is not mine:
-            self._wait(mine)
+            until_s = time.monotonic() + self._patience_s
+            if not self._wait(mine, lambda: time.monotonic() > until_s):
+                raise TimeoutError("another thread is inside for too long")
 
     def __exit__(
         self,
@@ -129,27 +131,33 @@ class Lock(Forked):
         """Enter for as long as the thread lives, until `free`; for hooks that begin and end."""
         mine: Holder = None, get_ident()
         if self._held.setdefault("by", mine) is not mine:
-            self._wait(mine)
+            self._wait(mine, lambda: False)
+
+    def take(self, late: Callable[[], bool]) -> bool:
+        """Enter for the block of the caller, unless it is `late` first; return if inside."""
+        mine = _blocks(_getframe(1)), get_ident()
+        return self._held.setdefault("by", mine) is mine or self._wait(mine, late)
 
     def free(self) -> None:
-        """Undo `hold`."""
+        """Undo `hold` or `take`."""
         self.__exit__(None, None, None)
 
-    def _wait(self, mine: Holder) -> None:
-        until_s = time.monotonic() + self._patience_s
+    def _wait(self, mine: Holder, late: Callable[[], bool]) -> bool:
+        """Wait for the lock; return whether it is ours, or False as soon as it is `late`."""
         for pause_s in pauses():
             held = self._held.setdefault("by", mine)
             if held is mine:
-                return
+                return True
             if not lives(held):
                 self._take_from(held, mine)
             elif held[1] == mine[1]:
                 self._depth += 1
-                return
-            elif time.monotonic() > until_s:
-                raise TimeoutError("another thread is inside for too long")
+                return True
+            elif late():
+                return False
             else:
                 time.sleep(pause_s)
+        raise AssertionError("unreachable: pauses never end")
 
     def _take_from(self, gone: Holder, mine: Holder) -> None:
         """Free the lock if `gone`, who was interrupted, still has it; one thread at a time."""

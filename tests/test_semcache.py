@@ -539,7 +539,7 @@ def together(bench: Bench, prompts: list[str], **more: Any) -> list[Any]:
         futures = [pool.submit(bench.semcache.run, prompt, **more) for prompt in prompts]
         assert bench.planner.entered.wait(30)
         seats = bench.semcache.cache._planning._flights._seats
-        while sum(seat.users for seat in seats.values()) < len(prompts):
+        while sum(len(seat.users) for seat in seats.values()) < len(prompts):
             threading.Event().wait(0.001)
         gate.set()
         return [future.result(60) for future in futures]

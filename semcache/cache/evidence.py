@@ -11,6 +11,7 @@ from functools import partial
 from semcache.cache.flight import Flights
 from semcache.canonical import dumps, loads
 from semcache.errors import InvalidJson, StoreError
+from semcache.forks import Lock
 from semcache.matching.beliefs import Beliefs
 from semcache.matching.evidence import Evidence
 from semcache.matching.noted import copied, note_text, noted
@@ -45,7 +46,7 @@ class Known:
     """Lowest score that may be served."""
     version: int = field(default_factory=_VERSIONS.__next__)
     """Another number whenever the evidence changed, and of no two tenants the same."""
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: Lock = field(default_factory=Lock)
     """Held while it is read or changed in memory, never while a store is asked."""
 
 
@@ -271,7 +272,7 @@ class _Behind(threading.Thread):
         self.news = news
         self._total = total
         self._write = write
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._wanted = threading.Event()
         self._begun = self._failed = False
 

@@ -1,20 +1,17 @@
 """Single flight: one caller makes what several want, and each binds its own values afterwards."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from semcache.forks import Forked, follow_forks
-
-SLICE_S = 0.05
-"""Seconds after which somebody who waits looks whether it is late; being let in takes no such."""
+from semcache.forks import Forked, Holder, Lock, follow_forks, holder, lives, withdraw
 
 
 @dataclass(slots=True)
 class _Seat:
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    users: int = 0
+    lock: Lock = field(default_factory=Lock)
+    users: list[Holder] = field(default_factory=list)
+    """Who is inside or waits; one that was interrupted may stay until somebody else comes."""
     failures: int = 0
     """Holders that failed; who came before the last of them shares its error."""
     error: Exception | None = None
@@ -29,7 +26,7 @@ class Flights(Forked):
     """One lock a key, kept only while somebody uses it. A forked child begins with none taken."""
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
+        self._guard = Lock()
         self._seats: dict[str, _Seat] = {}
         follow_forks(self)
 
@@ -43,14 +40,15 @@ class Flights(Forked):
         interrupt is the holder's own. As soon as it is `late`, who still waits is let in beside the
         holder.
         """
+        mine, held = holder(), False
         with self._guard:
             seats = self._seats
             seat = seats.setdefault(key, _Seat())
-            seat.users += 1
-            waited, failures = seat.users > 1, seat.failures
-        held = False
+            seat.users = [user for user in seat.users if lives(user)]
+            waited, failures = bool(seat.users), seat.failures
+            seat.users.append(mine)
         try:
-            held = _held(seat.lock, late)
+            held = seat.lock.take(late)
             if held and seat.error is not None and seat.failures > failures:
                 raise seat.error
             try:
@@ -61,11 +59,11 @@ class Flights(Forked):
                 raise
         finally:
             if held:
-                seat.lock.release()
+                seat.lock.free()
             with self._guard:
-                seat.users -= 1
+                withdraw(seat.users, mine)
                 if not seat.users:
-                    del seats[key]
+                    seats.pop(key, None)
 
     def __len__(self) -> int:
         """Return how many keys are in use."""
@@ -73,13 +71,4 @@ class Flights(Forked):
 
     def forked(self) -> None:
         """Begin anew: whoever held a key is a thread of the parent."""
-        self._guard = threading.Lock()
         self._seats = {}
-
-
-def _held(lock: threading.Lock, late: Callable[[], bool]) -> bool:
-    """Wait for `lock`; return whether it is ours, or False when it is late."""
-    while not lock.acquire(timeout=SLICE_S):
-        if late():
-            return False
-    return True

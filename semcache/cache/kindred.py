@@ -1,9 +1,9 @@
 """Kindred: the families of entries whose plans can be compared, unpacked when first asked for."""
 
 import json
-import threading
 from typing import TypeAlias
 
+from semcache.forks import Lock
 from semcache.matching.families import Families, Saying
 
 Kin: TypeAlias = tuple[bool, str, str]
@@ -17,7 +17,7 @@ class Kindred:
         """Begin with what `pack` returned, or empty."""
         self._packed = packed
         self._families: dict[Kin, Families] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def of(self, kin: Kin) -> Families:
         """Return the families of `kin`, none if it is new."""

@@ -1,6 +1,5 @@
 """Labels: what planned prompts and feedback say of neighbors, and how it weighs the next lookup."""
 
-import threading
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -11,7 +10,7 @@ from semcache.cache.evidence import EvidenceNotes, Known
 from semcache.cache.view import View
 from semcache.cache.weighing import Weighed, weigh
 from semcache.cache.weighings import Weighings
-from semcache.forks import Forked, follow_forks
+from semcache.forks import Forked, Lock, follow_forks
 from semcache.matching.cautions import NEARLY, learn
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import Gates
@@ -56,12 +55,11 @@ class Labels(Forked):
         self._asked: _Remembered = OrderedDict()
         self._answered: _Remembered = OrderedDict()
         """Those whose prompts were planned since: a hit among them may still be judged."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
         follow_forks(self)
 
     def forked(self) -> None:
         """Begin anew in a forked child: what is pending is the parent's to write."""
-        self._lock = threading.Lock()
         self._asked, self._answered = OrderedDict(), OrderedDict()
         self._notes.forked()
 

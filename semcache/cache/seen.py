@@ -1,7 +1,6 @@
 """Seen: what the gates need of the entries of a view, unpacked when they first ask for it."""
 
 import json
-import threading
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,6 +8,7 @@ from sys import intern
 from typing import Any, Self
 
 from semcache.canonical import Json
+from semcache.forks import Lock
 from semcache.matching.pair import Held, Side
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import Slot, TemplateText
@@ -130,7 +130,7 @@ class SeenEntries(MutableMapping[str, Seen]):
 
     def __init__(self, packed: dict[str, bytes] | None = None) -> None:
         self._rows: dict[str, Seen | bytes] = {**packed} if packed else {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def __getitem__(self, entry_id: str) -> Seen:
         """Return what is known of an entry."""

@@ -1,7 +1,6 @@
 """Statistics: what a tenant's lookups came to, counted in memory and kept beside the records."""
 
 import contextlib
-import threading
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from functools import partial
 
 from semcache.canonical import dumps, loads
 from semcache.errors import InvalidJson
-from semcache.forks import Forked, follow_forks
+from semcache.forks import Forked, Lock, follow_forks
 from semcache.ports import Clock, PlanStore
 
 NOTE = "statistics"
@@ -88,7 +87,7 @@ class Counters(Forked):
         self._queue: deque[tuple[str, str, str, int]] = deque()
         """Tenant, name, id of the entry that was served, if one was, and how often."""
         self._sums: dict[str, _Sums] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
         follow_forks(self)
 
     def add(self, tenant: str, name: str, *, served: str = "", by: int = 1) -> bool:
@@ -141,7 +140,6 @@ class Counters(Forked):
 
     def forked(self) -> None:
         """Leave what is pending to the parent, which will write it."""
-        self._lock = threading.Lock()
         self._queue = deque()
         self._sums = {}
 

@@ -17,7 +17,7 @@ from semcache.cache.entry import Entry
 from semcache.cache.found import Hit
 from semcache.canonical import Json
 from semcache.errors import SemCacheError
-from semcache.forks import Forked, follow_forks
+from semcache.forks import Forked, Lock, follow_forks
 from semcache.matching.roles import match_slots
 from semcache.ports import Verification, Verifier
 from semcache.prompts.parameter import Parameter
@@ -70,7 +70,7 @@ class Verifying(Forked):
         self._failed = failed
         self._queue: Queue[Grey | None] = Queue(waiting)
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._closed = False
         self._shown: OrderedDict[tuple[str, str], None] = OrderedDict()
         follow_forks(self)
@@ -79,7 +79,7 @@ class Verifying(Forked):
         """Leave what waits to the parent, whose thread goes on."""
         self._queue = Queue(self._queue.maxsize)
         self._thread = None
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def settles(self, grey: Grey) -> bool:
         """Return whether the verifier confirms `grey`, which then joins the plan; ask it now."""

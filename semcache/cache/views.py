@@ -1,7 +1,6 @@
 """The views of all tenants over one store: loaded once, then caught up change by change."""
 
 import logging
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -9,7 +8,7 @@ from semcache.cache.flight import Flights
 from semcache.cache.snapshot import pack_view, unpack_view
 from semcache.cache.view import View
 from semcache.errors import StoreCorrupt, StoreError
-from semcache.forks import Forked, follow_forks
+from semcache.forks import Forked, Lock, follow_forks
 from semcache.ports import Change, PlanStore, Snapshots, VectorIndex
 
 log = logging.getLogger(__name__)
@@ -29,6 +28,9 @@ class _Tenant:
     view: View | None = None
     """None until it is loaded."""
     pending: list[Change] = field(default_factory=list)
+    torn: bool = False
+    """Whether changes are being taken in; found so by the next one, it says that an interrupt ended
+    that, and the view is read anew."""
 
     def is_behind(self) -> bool:
         """Return whether reading the view anew costs no more than taking all that in."""
@@ -66,7 +68,7 @@ class Views(Forked):
         self._saved: dict[str, int] = {}
         """Tenant → number of the change that its snapshot holds."""
         self._change = 0
-        self._lock = threading.Lock()
+        self._lock = Lock()
         """Held while changes are handed out, never while the store is asked."""
         self._loading = Flights()
         """Who loads a tenant's view, or takes changes into it, at the moment."""
@@ -74,7 +76,6 @@ class Views(Forked):
 
     def forked(self) -> None:
         """Begin anew in a forked child: a thread of the parent may be in the middle of a change."""
-        self._lock = threading.Lock()
         self._tenants = {}
         self._saved = {}
         self._change = 0
@@ -100,9 +101,10 @@ class Views(Forked):
             with self._lock:
                 known = self._tenants.setdefault(tenant, _Tenant())
                 change = self._change
-            if known.view is None:
+            if known.view is None or known.torn:
                 # Registered before it is read, so that what changes meanwhile is handed to it.
-                known.view = self._load(tenant, change)
+                known.view = None
+                known.view, known.torn = self._load(tenant, change), False
             self._take_in(known, known.view)
             known.view.change = change
             return known.view
@@ -132,8 +134,10 @@ class Views(Forked):
         """Take pending changes into a view; whoever calls has entered `_loading`."""
         # They stay pending until they are in the view: another thread would pass them over.
         pending = tuple(known.pending)
+        known.torn = bool(pending)
         for change in pending:
             self._apply(change, view)
+        known.torn = False
         with self._lock:
             del known.pending[: len(pending)]
 
@@ -199,7 +203,7 @@ class Views(Forked):
             return
         for tenant, known in [*self._tenants.items()]:
             with self._loading.enter(tenant):
-                if known.view is None:
+                if known.view is None or known.torn:
                     continue
                 self._take_in(known, known.view)
                 with self._lock:

@@ -1,9 +1,10 @@
 """Families: entries whose plans are the same but for prompts' values, and the words they use."""
 
-import threading
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
+
+from semcache.forks import Lock
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
@@ -84,7 +85,7 @@ class Families:
         self.saying: Saying = {} if saying is None else saying
         """What was added; the rest follows from it."""
         self._counted: _Used | None = None
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def _used(self) -> _Used:
         used = self._counted

@@ -1,11 +1,11 @@
 """The vectors of the texts that were embedded last."""
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from semcache.forks import Lock
 from semcache.ports import Vector, Vectors
 
 
@@ -16,7 +16,7 @@ class VectorMemo:
         """Keep at most `size` texts; 0 remembers nothing."""
         self._size = size
         self._rows: OrderedDict[str, Vector] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def embed(self, texts: Sequence[str], encode: Callable[[list[str]], Vectors]) -> Vectors:
         """Return one row a text, in order, asking `encode` once for those not known, each once.

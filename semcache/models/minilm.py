@@ -1,7 +1,6 @@
 """The default embedder: all-MiniLM-L6-v2 in onnxruntime, without torch."""
 
 import logging
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semcache.errors import EmbeddingError, InvalidSettings, WeightsUnavailable
+from semcache.forks import Lock
 from semcache.models.memo import VectorMemo
 from semcache.models.weights import MINILM_NAME, packaged_weights, verify_packaged
 from semcache.ports import Vectors
@@ -64,7 +64,7 @@ class MiniLMEmbedder:
         self._threads = threads
         self._batch_size = batch_size
         self._memo = VectorMemo(memo)
-        self._loading = threading.Lock()
+        self._loading = Lock()
         self._model: _Model | None = None
 
     def __repr__(self) -> str:

@@ -1,7 +1,6 @@
 """Responses: what a model answered, kept by exactly what it was asked."""
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -13,6 +12,7 @@ from semcache.canonical import Json, loads, plain, spelled
 from semcache.contexts import Closeable
 from semcache.errors import InvalidInput, InvalidJson, InvalidSettings, StoreError
 from semcache.events import ResponseLookedUp, TierFailed
+from semcache.forks import Lock
 from semcache.ports import Clock, Observer, ResponseStore, Room
 from semcache.settings import directory_of
 
@@ -110,7 +110,7 @@ class Responses(Closeable):
         self._ttl_s = ttl_s
         self._observer = observer
         self._flights = Flights()
-        self._counting = threading.Lock()
+        self._counting = Lock()
         self._hits = 0
         self._misses = 0
         self._warned = False

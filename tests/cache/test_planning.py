@@ -123,7 +123,7 @@ def test_a_thread_waits_no_longer_either() -> None:
         assert inside.wait(30)
         clock.advance(0.0)
         late = pool.submit(lambda: planning.alone("acme", "t").__enter__())
-        while planning._flights._seats["acme\0t"].users < 2:
+        while len(planning._flights._seats["acme\0t"].users) < 2:
             threading.Event().wait(0.001)
         clock.advance(120.0)
         assert late.result(30) is True

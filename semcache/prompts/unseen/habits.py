@@ -6,12 +6,12 @@ new one comes).
 """
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
+from semcache.forks import Lock
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, type_key
 from semcache.prompts.template import TemplateText, slot_name
@@ -71,7 +71,7 @@ class Habits:
     """Counts over the latest templates. Safe to change from any thread; read under `lock`."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = Lock()
         self._counted: dict[str, tuple[TemplateText, tuple[Parameter, ...]]] = {}
         self.kinds: dict[str, Kind] = {}
         """`<kind>` → what is known of its values."""

@@ -11,14 +11,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TypeVar
 
 import psycopg
 from psycopg import Connection, errors, sql
+from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from semcache.errors import StoreError, StoreUnavailable
-from semcache.forks import Forked, Lock, follow_forks
+from semcache.forks import Forked, Holder, Lock, follow_forks, holder, lives
 from semcache.stores.postgres.dsn import completed, described
 from semcache.stores.postgres.failures import failure, said
 from semcache.stores.postgres.rows import register
@@ -54,6 +56,17 @@ def _ours(told: object) -> bool:
 
 for _name in ("psycopg", "psycopg.pool"):
     logging.getLogger(_name).addFilter(_OneWarning())
+
+
+@dataclass(eq=False, slots=True)
+class _Loan:
+    """A connection that somebody has."""
+
+    holder: Holder
+    connection: Connection | None = None
+    pool: ConnectionPool | None = None
+    whole: bool = False
+    """Whether the work ended as psycopg can follow it, and not by an interrupt in its middle."""
 
 
 class Connections(Forked):
@@ -93,8 +106,8 @@ class Connections(Forked):
         self._down = ""
         """Why the server cannot be reached; empty if it can, as far as is known."""
         self._tried_s = 0.0
-        self._used = 0
-        """Connections that are at work."""
+        self._loans: dict[int, _Loan] = {}
+        """Who has connections of the pool, or is about to have one."""
         follow_forks(self)
 
     def __repr__(self) -> str:
@@ -121,11 +134,9 @@ class Connections(Forked):
         """
 
         def transaction(connection: Connection, committing: Callable[[], None]) -> T:
-            # Statements whose answer nobody waits for travel together.
-            with connection.pipeline(), connection.transaction():
-                done = work(connection)
-                committing()
-            return done
+            # Statements whose answer nobody waits for travel together. On one line: an interrupt
+            # can fall between two, but not between the work and the end of the transaction.
+            with connection.pipeline(), connection.transaction(): return _whole(connection, work, committing)  # fmt: skip # noqa: E501, E701
 
         return self._twice(transaction)
 
@@ -136,6 +147,8 @@ class Connections(Forked):
                 try:
                     done = work(connection, lambda: committing.append(True))
                 except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                    if _interrupt(error) is not None:
+                        raise
                     lost = connection.closed or _standby(connection, error)
                     if last or committing or not lost or isinstance(error, NoAnswer):
                         raise
@@ -152,35 +165,54 @@ class Connections(Forked):
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Connection]:
-        pool = self._opened()
-        if self._down and not self._used and not pool.get_stats()["pool_available"]:
+        pool, loan = self._opened(), _Loan(holder())
+        self._take_back()
+        if self._down and not self._used() and not pool.get_stats()["pool_available"]:
             self._try_again(pool)
             raise self._unreachable()
         try:
-            connection = self._given(pool)
+            self._loans[id(loan)] = loan
+            loan.connection, loan.pool = self._given(pool), pool
+            yield loan.connection
+            loan.whole = True
         except PoolClosed as error:
             raise (self._closed_error() if self._closed else self._unreachable()) from error
-        self._count(pool, 1)
-        try:
-            yield connection
         except NoAnswer as error:
             self._abandon(pool, str(error))
             raise
+        except Exception as error:
+            loan.whole = _interrupt(error) is None
+            raise
         finally:
-            self._count(pool, -1)
-            pool.putconn(connection)
+            self._end(loan)
 
-    def _count(self, pool: ConnectionPool, more: int) -> None:
-        with self._lock:
-            if pool is self._pool:
-                self._used += more
+    def _end(self, loan: "_Loan") -> None:
+        """Give a connection back; nothing, if another thread did."""
+        if loan.pool is None or loan.connection is None:
+            self._loans.pop(id(loan), None)
+            return
+        if not (loan.whole and _at_rest(loan.connection)):
+            loan.connection.close()  # the pool makes another, and the server rolls back
+        with contextlib.suppress(KeyError):
+            # In one line: no interrupt is between taking it off the list and giving it back.
+            loan.pool.putconn(self._loans.pop(id(loan)).connection or loan.connection)
+
+    def _take_back(self) -> None:
+        """Give back what callers had who were interrupted and could not do it any more."""
+        for loan in [*self._loans.values()]:
+            if not lives(loan.holder):
+                self._end(loan)
+
+    def _used(self) -> int:
+        """Return how many connections of the pool are at work."""
+        return sum(1 for loan in [*self._loans.values()] if loan.pool is self._pool is not None)
 
     def _abandon(self, pool: ConnectionPool, why: str) -> None:
         """Leave the connections to a server that hangs: nobody else shall wait for one of them."""
         with self._lock:
             if pool is not self._pool:
                 return
-            self._pool, self._used, self._down = None, 0, why
+            self._pool, self._down = None, why
         # It waits for its workers, who may be waiting for that server.
         threading.Thread(target=pool.close, name="semcache-leaving", daemon=True).start()
 
@@ -191,13 +223,13 @@ class Connections(Forked):
         """
         deadline = time.monotonic() + self._wait_s
         while (left := deadline - time.monotonic()) > 0:
-            alone = not self._used
+            alone = not self._used()
             try:
                 return pool.getconn(timeout=min(_SLICE_S, left) if alone else left)
             except PoolTimeout:
                 if alone and self._down:
                     break
-        if self._used:
+        if self._used():
             raise StoreUnavailable(
                 f"all {self._size} connections to {self.where} were in use for {self._wait_s:g} s; "
                 "allow more of them (`pool_size`), or ask in fewer threads"
@@ -236,7 +268,7 @@ class Connections(Forked):
         """Leave everything to the parent: this is its child, just forked off."""
         if self._pool is not None:
             _inherited.append(self._pool)
-        self._pool, self._used, self._down = None, 0, ""
+        self._pool, self._loans, self._down = None, {}, ""
 
     def _made(self) -> ConnectionPool:
         pool: ConnectionPool = ConnectionPool(
@@ -304,9 +336,36 @@ class Connections(Forked):
         try:
             yield
         except (psycopg.Error, UnicodeEncodeError) as error:
+            if (interrupt := _interrupt(error)) is not None:
+                raise interrupt from error
             if _is_lost(error):
                 self._down = said(error)
             raise failure(error, where=self.where) from error
+
+
+def _whole(
+    connection: Connection, work: Callable[[Connection], T], committing: Callable[[], None]
+) -> T:
+    done = work(connection)
+    committing()
+    return done
+
+
+def _at_rest(connection: Connection) -> bool:
+    """Return whether a connection is between two pieces of work, and not in the middle of one."""
+    status = connection.pgconn
+    return (
+        status.transaction_status == TransactionStatus.IDLE
+        and status.pipeline_status == PipelineStatus.OFF
+    )
+
+
+def _interrupt(error: BaseException) -> BaseException | None:
+    """Return the interrupt that psycopg was cleaning up after when it failed; None if none was."""
+    cause = error.__context__
+    while cause is not None and isinstance(cause, Exception):
+        cause = cause.__context__
+    return cause
 
 
 def _is_lost(error: Exception) -> bool:

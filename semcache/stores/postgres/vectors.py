@@ -119,7 +119,10 @@ class PostgresIndex:
             "SELECT id, -(embedding::vector({dim}) <#> %s::vector) FROM vectors"
             " WHERE tenant = {tenant} AND embedder = {embedder}"
             " ORDER BY embedding::vector({dim}) <#> %s::vector LIMIT %s"
-        ).format(**self._literals())
+        ).format(
+            # What follows a sign of percent would be taken for a parameter.
+            **{name: _doubled(one, connection) for name, one in self._literals().items()}
+        )
         asked = Embedding(query)
         done = connection.execute(statement, (asked, asked, count), prepare=False)
         return _neighbors(done.fetchall())
@@ -192,6 +195,11 @@ class PostgresIndex:
         query = "SELECT id, embedding FROM vectors WHERE tenant = %s AND embedder = %s ORDER BY id"
         with connection.cursor(binary=True) as cursor:
             return cursor.execute(query, self._place).fetchall()
+
+
+def _doubled(literal: sql.Literal, connection: Connection) -> sql.SQL:
+    # No text that is not quoted: it is the literal as psycopg writes it.
+    return sql.SQL(literal.as_string(connection).replace("%", "%%"))
 
 
 def _neighbors(rows: Sequence[tuple[str, float]]) -> list[Neighbor]:

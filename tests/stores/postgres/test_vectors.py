@@ -94,6 +94,20 @@ class TestLarge:
         assert len(found) == len(index) == 20
         assert not {n.id for n in found} & set(near)
 
+    @pytest.mark.parametrize("tenant", ["100%", "%s", "%(x)s; '", "a\\b", "line\nbreak", ""])
+    def test_a_tenant_of_any_name_is_searched_by_its_index(
+        self, store: PostgresStore, tenant: str
+    ) -> None:
+        index = PostgresIndex(
+            store.connections, tenant=tenant, embedder="hash:3", exact_below=10_000
+        )
+        for number in range(12):
+            vector = unit(*np.random.default_rng(number).standard_normal(16))
+            index.add(f"{number}", vector)
+            store.put(make_record(f"{number}", tenant=tenant, vector=vector))
+        assert index.build()
+        assert index.search(vector, 1)[0].id == "11"
+
     def test_a_large_tenant_gets_its_index_by_being_searched(self, store: PostgresStore) -> None:
         index, vectors = filled(store, 40, exact_below=40)
         assert len(index.search(vectors[0], 3)) == 3
