@@ -116,7 +116,7 @@ def test_every_other_way_to_be_stopped_is_as_harmless(
         audit(store)
 
 
-# What psycopg was in the middle of is thrown away with its connection, and complains when collected.
+# What psycopg was in the middle of is thrown away with its connection, and complains about it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("work", WORK)
 def test_an_interrupt_leaves_postgres_whole_and_free(
