@@ -16,9 +16,9 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidSettings, SemCacheError
 from semcache.models.openai import OpenAIEmbedder, OpenAIModel
 from semcache.settings import Settings
-from semcache.sources.auth import Auth
 from semcache.sources.functions import catalog_from, operation
 from semcache.sources.mcp import McpServer
+from semcache.sources.openapi.auth import Auth
 from semcache.testing import HashEmbedder, RecordingObserver
 
 SECRET = "sk-planted-4711"  # noqa: S105 - planted to be looked for

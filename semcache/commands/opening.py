@@ -15,10 +15,10 @@ from semcache.demo import operations, sales
 from semcache.errors import InvalidInput
 from semcache.semcache import SemCache
 from semcache.settings import Settings
-from semcache.sources.auth import Auth
 from semcache.sources.functions import load
 from semcache.sources.mcp import McpServer, McpServers
 from semcache.sources.openapi import OpenApiService
+from semcache.sources.openapi.auth import Auth
 from semcache.stores.disk.directory import existing
 from semcache.wiring import open_plan_cache
 

@@ -21,8 +21,9 @@ from semcache.errors import (
     SourceUnavailable,
 )
 from semcache.semcache import SemCache
-from semcache.sources.connection import Connection
-from semcache.sources.mcp import FIRST_RETRY_S, McpServer, McpServers, server_at
+from semcache.sources.mcp import McpServer, McpServers, server_at
+from semcache.sources.mcp.connection import Connection
+from semcache.sources.mcp.servers import FIRST_RETRY_S
 from semcache.testing import FakeClock, HashEmbedder
 
 PATIENT_S = 3600.0
@@ -41,7 +42,7 @@ def call(servers: McpServers, name: str, **values: Json) -> Any:
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semcache.sources.session.CLOSING_S", PATIENT_S)
+    monkeypatch.setattr("semcache.sources.mcp.session.CLOSING_S", PATIENT_S)
 
 
 @pytest.fixture(scope="module")

@@ -25,8 +25,8 @@ from semcache.errors import (
     SourceUnavailable,
 )
 from semcache.semcache import SemCache
-from semcache.sources.auth import Auth
 from semcache.sources.openapi import OpenApiService
+from semcache.sources.openapi.auth import Auth
 from semcache.testing import FakeClock, HashEmbedder
 
 Echo = Any  # of conftest.py, which no test can import

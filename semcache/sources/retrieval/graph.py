@@ -12,7 +12,7 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidInput
 from semcache.ports import Embedder, VectorIndex
-from semcache.sources.texts import INPUT, top_k
+from semcache.sources.retrieval.texts import INPUT, top_k
 
 MAX_RELATIONSHIPS = 50
 """Relationships of one answer; a thing that everything is related to must not bring everything."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from semcache.errors import SourceUnavailable
-from semcache.sources.session import Ask, Gone, McpServer, Session
+from semcache.sources.mcp.session import Ask, Gone, McpServer, Session
 
 log = logging.getLogger(__name__)
 

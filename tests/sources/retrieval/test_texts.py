@@ -12,7 +12,7 @@ from semcache.execution.program import ProgramEngine
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.plans.program.document import ProgramPlan
 from semcache.ports import Limits, Vectors
-from semcache.sources.texts import Texts, chunks
+from semcache.sources.retrieval.texts import Texts, chunks
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.stores.vectors.matrix import MemoryIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver

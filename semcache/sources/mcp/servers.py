@@ -28,17 +28,15 @@ from semcache.errors import (
     SourceUnavailable,
 )
 from semcache.ports import Clock
-from semcache.sources.connection import Connection
 from semcache.sources.definitions import Definitions, Uses, shortened
 from semcache.sources.documents import Documents
-from semcache.sources.session import McpServer
-from semcache.sources.told import Told
+from semcache.sources.mcp.connection import Connection
+from semcache.sources.mcp.session import McpServer
+from semcache.sources.overrides import Overrides
 
 if TYPE_CHECKING:
     from mcp import Client, Tool
     from mcp_types import CallToolResult
-
-__all__ = ["McpServer", "McpServers", "server_at"]
 
 log = logging.getLogger(__name__)
 
@@ -74,11 +72,11 @@ class McpServers(Closeable):
         stale: set[str],
         *,
         ttl_s: float,
-        told: Told,
+        overrides: Overrides,
         clock: Callable[[], float],
     ) -> None:
         self._connections = dict(connections)
-        self._told = told
+        self._overrides = overrides
         self._ttl_s = ttl_s
         self._clock = clock
         self._lists: dict[str, _Listed] = {}
@@ -129,10 +127,10 @@ class McpServers(Closeable):
             for name, server in servers.items()
         }
         monotonic = clock.monotonic if clock is not None else time.monotonic
-        told = Told(effects or {}, idempotency_keys or {})
-        opened = cls(connections, stale, ttl_s=ttl_s, told=told, clock=monotonic)
+        overrides = Overrides(effects or {}, idempotency_keys or {})
+        opened = cls(connections, stale, ttl_s=ttl_s, overrides=overrides, clock=monotonic)
         try:
-            told.check(opened.catalog().names)
+            overrides.check(opened.catalog().names)
         except BaseException:
             opened.close()
             raise
@@ -208,7 +206,7 @@ class McpServers(Closeable):
         for tool in tools:
             qualified = f"{name}.{tool.name}"
             try:
-                operations.append(_operation(qualified, tool, connection, self._told))
+                operations.append(_operation(qualified, tool, connection, self._overrides))
             except InvalidOperation as error:
                 skipped[qualified] = str(error)
                 log.warning("tool %r is left out: %s", qualified, error)
@@ -279,7 +277,7 @@ async def _tools(client: "Client") -> "list[Tool]":
     raise SourceUnavailable(f"the list of tools has no end: over {len(tools)} tools so far")
 
 
-def _operation(name: str, tool: "Tool", connection: Connection, told: Told) -> Operation:
+def _operation(name: str, tool: "Tool", connection: Connection, overrides: Overrides) -> Operation:
     hints = tool.annotations
     operation = Operation(
         name=name,
@@ -288,7 +286,7 @@ def _operation(name: str, tool: "Tool", connection: Connection, told: Told) -> O
         output_schema=_schema(tool.output_schema, name) if tool.output_schema else {},
         effect="read" if hints is not None and hints.read_only_hint else "write",
     )
-    known = told.applied(operation)
+    known = overrides.applied(operation)
     repeatable = known.effect == "read" or known.idempotency_key is not None
     return replace(known, call=ToolCall(name, tool.name, connection, repeatable=repeatable))
 

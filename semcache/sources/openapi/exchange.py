@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from semcache.canonical import loads
 from semcache.errors import InvalidJson, OutputTooLarge, SourceRejected, SourceUnavailable
 from semcache.secrecy import without
-from semcache.sources.auth import Auth, Credentials, current
 from semcache.sources.documents import missing
+from semcache.sources.openapi.auth import Auth, Credentials, current
 
 if TYPE_CHECKING:
     import httpx

@@ -1,4 +1,4 @@
-"""What a caller knows better than a document or server: effects, and where keys are taken."""
+"""Overrides: effects, and where keys are taken, as a caller knows them better."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,8 +9,8 @@ from semcache.errors import InvalidSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the caller told of operations by name."""
+class Overrides:
+    """What a caller says of operations by name, in the place of a document or server."""
 
     effects: Mapping[str, Effect] = field(default_factory=dict)
     """Operation → its effect."""

@@ -1,25 +1,30 @@
 """One life of a connection to an MCP server: a thread with an event loop, from hello to goodbye."""
 
 import asyncio
+import logging
+import os
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
 from semcache.contexts import ErrorCapture
 from semcache.errors import SourceRejected, SourceUnavailable
-from semcache.sources.stderr import Stderr
 
 if TYPE_CHECKING:
     from mcp import Client, ServerNotification
     from mcp.client._transport import ReadStream, TransportStreams
     from mcp.shared.message import SessionMessage
 
+log = logging.getLogger(__name__)
+
 MAX_GARBAGE = 20  # lines that are no message before a server is given up
 MAX_TOLD = 300  # characters of an error that are told
+MAX_LAST_WORDS = 300  # characters of a dead server's stderr that are told
 CLOSING_S = 10.0  # the SDK takes up to 7 s to stop a process that will not stop
 SESSION_LOST = "Session terminated"  # what the SDK says where an HTTP server forgot the session
 
@@ -71,7 +76,7 @@ class Session:
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
-        self._stderr = Stderr()
+        self._stderr = _Stderr()
         # A daemon, so that a server that does not stop does not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name=f"semcache-mcp-{name}", daemon=True)
 
@@ -296,3 +301,31 @@ class _Watched:
         trace: TracebackType | None,
     ) -> bool | None:
         return await self._inner.__aexit__(kind, error, trace)
+
+
+class _Stderr:
+    """Where a server's stderr goes: logged line by line, the last of it kept for errors."""
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque(maxlen=5)
+        self._reader, writer = os.pipe()
+        self.file: TextIO = os.fdopen(writer, "w", encoding="utf-8")
+        """What the server writes to."""
+        self._thread = threading.Thread(target=self._read, name="semcache-mcp-err", daemon=True)
+        self._thread.start()
+
+    def told(self) -> str:
+        """Return the last words, to be appended to an error; empty if there were none."""
+        words = " ".join(" ".join(self._lines).split())
+        return f"; its last words: {words[-MAX_LAST_WORDS:]!r}" if words else ""
+
+    def close(self) -> None:
+        """Close our end, once the server has closed its own."""
+        self.file.close()
+        self._thread.join(1)
+
+    def _read(self) -> None:
+        with os.fdopen(self._reader, encoding="utf-8", errors="replace") as lines:
+            while line := lines.readline(10_000):
+                self._lines.append(line)
+                log.debug("MCP server: %s", line.rstrip())

@@ -6,8 +6,8 @@ from urllib.parse import quote, urlencode
 
 from semcache.canonical import Json, JsonObject, dumps
 from semcache.errors import OperationRefused
-from semcache.sources.http import Exchange, Request
-from semcache.sources.spelling import Argument, Pairs, pairs, path_part, simple
+from semcache.sources.openapi.exchange import Exchange, Request
+from semcache.sources.openapi.spelling import Argument, Pairs, pairs, path_part, simple
 
 
 @dataclass(frozen=True, slots=True)

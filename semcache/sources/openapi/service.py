@@ -11,12 +11,12 @@ from semcache.canonical import as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect
 from semcache.contexts import Closeable
-from semcache.sources.auth import Auth, Credentials
 from semcache.sources.documents import Documents
-from semcache.sources.endpoints import Endpoints, version
-from semcache.sources.http import Exchange, origin
-from semcache.sources.servers import Servers
-from semcache.sources.told import Told
+from semcache.sources.openapi.auth import Auth, Credentials
+from semcache.sources.openapi.endpoints import Endpoints, version
+from semcache.sources.openapi.exchange import Exchange, origin
+from semcache.sources.openapi.servers import Servers
+from semcache.sources.overrides import Overrides
 
 
 class OpenApiService(Closeable):
@@ -81,9 +81,9 @@ class OpenApiService(Closeable):
         )
         reader = Endpoints(documents, servers, exchange, _secrets(documents, auth))
         operations, skipped = reader.read()
-        told = Told(effects or {}, idempotency_keys or {})
-        told.check({operation.name for operation in operations})
-        return cls(Catalog(map(told.applied, operations)), skipped=skipped, exchange=exchange)
+        overrides = Overrides(effects or {}, idempotency_keys or {})
+        overrides.check({operation.name for operation in operations})
+        return cls(Catalog(map(overrides.applied, operations)), skipped=skipped, exchange=exchange)
 
     def close(self) -> None:
         """Close the connections; calling it twice is fine."""

@@ -11,11 +11,10 @@ from semcache.catalog.operation import Operation
 from semcache.errors import InvalidOperation
 from semcache.sources.definitions import Definitions, Uses, shortened
 from semcache.sources.documents import Documents, Located
-from semcache.sources.http import Exchange
-from semcache.sources.http_call import Body, HttpCall
-from semcache.sources.inputs import Inputs, with_definitions
-from semcache.sources.servers import PLACE, Servers
-from semcache.sources.spelling import Argument, Where
+from semcache.sources.openapi.exchange import Exchange
+from semcache.sources.openapi.http_call import Body, HttpCall
+from semcache.sources.openapi.servers import PLACE, Servers
+from semcache.sources.openapi.spelling import Argument, Where
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +52,44 @@ class _Parameter:
     base: str
     description: str
     required: bool
+
+
+class _Inputs:
+    """Collects the inputs of one operation."""
+
+    def __init__(self) -> None:
+        self._properties: JsonObject = {}
+        self._required: list[Json] = []
+
+    @property
+    def names(self) -> set[str]:
+        """The inputs so far."""
+        return set(self._properties)
+
+    def add(self, name: str, schema: Json, description: str, required: bool) -> None:  # noqa: FBT001 - as the document says
+        """Take one more input."""
+        described = as_object(schema)
+        if description and "description" not in described:
+            described = {**described, "description": description}
+        self._properties[name] = described
+        if required:
+            self._required.append(name)
+
+    def schema(self, definitions: JsonObject) -> JsonObject:
+        """Return the JSON Schema of the input object."""
+        schema: JsonObject = {
+            "type": "object",
+            "properties": self._properties,
+            "additionalProperties": False,
+        }
+        if self._required:
+            schema["required"] = self._required
+        return _with_definitions(schema, definitions)
+
+
+def _with_definitions(schema: JsonObject, definitions: JsonObject) -> JsonObject:
+    """Return a schema with what it refers to."""
+    return {**schema, "$defs": definitions} if definitions else schema
 
 
 class Endpoints:
@@ -117,7 +154,7 @@ class Endpoints:
         described = as_object(node.value)
         parameters = self._parameters(path, item, node)
         uses = Uses()
-        inputs = Inputs()
+        inputs = _Inputs()
         for parameter in parameters:
             schema = self._definitions.schema(parameter.schema, parameter.base, uses)
             inputs.add(parameter.argument.input, schema, parameter.description, parameter.required)
@@ -185,7 +222,7 @@ class Endpoints:
         lower = name.lower()
         return (where, lower) in self._secrets or (where == "header" and lower in _OWN_HEADERS)
 
-    def _body(self, described: JsonObject, base: str, inputs: Inputs, uses: Uses) -> Body | None:
+    def _body(self, described: JsonObject, base: str, inputs: _Inputs, uses: Uses) -> Body | None:
         if "requestBody" not in described:
             return None
         located = self._documents.follow(described["requestBody"], base)
@@ -206,7 +243,7 @@ class Endpoints:
         return Body(kind, whole=whole, required=required)
 
     def _flat(
-        self, members: "_Members", kind: str, inputs: Inputs, uses: Uses, *, required: bool
+        self, members: "_Members", kind: str, inputs: _Inputs, uses: Uses, *, required: bool
     ) -> Body:
         for name, schema in members.properties.items():
             converted = self._definitions.schema(schema, members.base, uses)
@@ -246,7 +283,7 @@ class Endpoints:
                 continue
             uses = Uses()
             schema = self._definitions.schema(media.get("schema", {}), located.base, uses)
-            return with_definitions(as_object(schema), self._definitions.gathered(uses))
+            return _with_definitions(as_object(schema), self._definitions.gathered(uses))
         return {}
 
 
