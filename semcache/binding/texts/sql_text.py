@@ -1,7 +1,7 @@
 """Values inside SQL: numbers and quoted texts that surely are values.
 
-A statement is read only as far as all dialects agree on it. With comments, backslashes or quotes
-that do not close, nothing of it is read, and its values stay what they are.
+A statement is read only as far as all dialects agree on it. With comments, backslashes, quotes
+that do not close, or patterns other than LIKE, nothing of it is read, and its values stay.
 """
 
 import re
@@ -18,7 +18,9 @@ _STATEMENT = re.compile(
     r"|select\s|where\s|having\s)",
     re.IGNORECASE | re.DOTALL,
 )
-_UNCLEAR = re.compile(r"--|/\*|\\|\$\$|#")
+_UNCLEAR = re.compile(
+    r"--|/\*|\\|\$\$|#|~|\|\||\b(?:regexp\w*|rlike|glob|match|similar|escape)\b", re.IGNORECASE
+)
 _TOKEN = re.compile(
     r"(?P<space>\s+)"
     r"|(?P<text>'(?:[^']|'')*')"

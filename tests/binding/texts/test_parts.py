@@ -93,6 +93,9 @@ def test_sql_in_arguments_in_a_message_is_bound_in_all_three_languages() -> None
         ("SELECT a FROM t WHERE b = E'Lovelace'", {"b": "Lovelace"}),
         ("SELECT a FROM t WHERE x-1234 > c", {"b": 1234}),
         ("SELECT a FROM t WHERE b = 'Lovelace", {"b": "Lovelace"}),
+        ("SELECT a FROM t WHERE b ~ 'Lovelace'", {"b": "Lovelace"}),
+        ("SELECT a FROM t WHERE REGEXP_LIKE(b, 'Lovelace')", {"b": "Lovelace"}),
+        ("SELECT a FROM t WHERE b LIKE '%' || 'Lovelace' || '%'", {"b": "Lovelace"}),
     ],
 )
 def test_where_quoting_is_unclear_the_value_is_pinned(sql: str, params: dict[str, Json]) -> None:
