@@ -81,7 +81,7 @@ run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class StateDifference:
     """What changed from one state to another."""
 
     added: Mapping[str, Json]
@@ -96,10 +96,10 @@ class Difference:
     """Whether they belong to different plans."""
 
 
-def difference(earlier: State, later: State) -> Difference:
+def difference(earlier: State, later: State) -> StateDifference:
     """Return what changed from `earlier` to `later`."""
     old, new = earlier.variables, later.variables
-    return Difference(
+    return StateDifference(
         added={name: value for name, value in new.items() if name not in old},
         removed={name: value for name, value in old.items() if name not in new},
         changed={

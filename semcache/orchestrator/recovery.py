@@ -22,7 +22,7 @@ from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Outcome
 from semcache.runs.here import here
 from semcache.runs.redaction import kept, redacted_json
-from semcache.runs.reflection import Attempt, Failed, Reflection, Verdict
+from semcache.runs.reflection import Attempt, Failed, Reflection, RetryVerdict
 
 
 class RunIntents:
@@ -122,9 +122,9 @@ class Recovery:
             finally:
                 self._intents.keep(job, current, progress.graph)
 
-        def judge(failed: Failed) -> Verdict:
+        def judge(failed: Failed) -> RetryVerdict:
             if id(failed.error) in known:
-                return Verdict(retry=False, reason="The plan was made anew, and is the same")
+                return RetryVerdict(retry=False, reason="The plan was made anew, and is the same")
             known.add(id(failed.error))
             return _judged(failed, current.plan, self._given(job, failed), self._shown)
 
@@ -198,18 +198,18 @@ class Recovery:
 
 def _judged(
     failed: Failed, plan: ExecutionPlan, given: Json, shown: Callable[[Json], Json]
-) -> Verdict:
+) -> RetryVerdict:
     """Return what comes of a plan that failed."""
     match blame(failed.error, plan, given, shown=shown):
         case "values":
             reason = f"The values will not do: {failed.error}"
-            return Verdict(retry=False, reason=reason, decision="values")
+            return RetryVerdict(retry=False, reason=reason, decision="values")
         case "passing":
             again = failed.fault != "timeout" or failed.attempt < 2
             reason = "It may pass: tried again" if again else "Too late again"
-            return Verdict(retry=again, reason=reason, decision="passing")
+            return RetryVerdict(retry=again, reason=reason, decision="passing")
         case "plan":
             reason = f"The plan is at fault and is made anew: {failed.error}"
-            return Verdict(retry=True, reason=reason, decision="plan")
+            return RetryVerdict(retry=True, reason=reason, decision="plan")
         case "nobody":
-            return Verdict(retry=False, reason=f"Not for another try: {failed.fault}")
+            return RetryVerdict(retry=False, reason=f"Not for another try: {failed.fault}")

@@ -2,10 +2,10 @@
 
 from semcache.runs.reflection.attempts import (
     Attempt,
-    Entry,
     Failed,
+    ReflectionEntry,
+    RetryVerdict,
     Stop,
-    Verdict,
     stop_after_attempts,
     stop_after_seconds,
     stop_on,
@@ -16,12 +16,12 @@ from semcache.runs.reflection.reflection import Prompt, Reflection
 __all__ = [
     "Attempt",
     "Diagnosis",
-    "Entry",
     "Failed",
     "Prompt",
     "Reflection",
+    "ReflectionEntry",
+    "RetryVerdict",
     "Stop",
-    "Verdict",
     "stop_after_attempts",
     "stop_after_seconds",
     "stop_on",

@@ -26,12 +26,12 @@ class Failed:
     """Operations of the attempt that may have changed the world, and take no idempotency key."""
     sent: Json = None
     """What was sent to a model, for a diagnosis."""
-    history: tuple["Entry", ...] = ()
+    history: tuple["ReflectionEntry", ...] = ()
     """The earlier failures of the same work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RetryVerdict:
     """What comes of a failure."""
 
     retry: bool
@@ -45,7 +45,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ReflectionEntry:
     """One failure that was looked at."""
 
     at_s: float
@@ -67,7 +67,7 @@ class Attempt:
 
     number: int
     """1 for the first."""
-    verdict: Verdict | None = None
+    verdict: RetryVerdict | None = None
     """What came of the last failure; None in the first attempt."""
     error: Exception | None = None
     """The last failure; None in the first attempt."""

@@ -8,7 +8,7 @@ from semcache.ports import Clock, Message, Model, Observer
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.here import told
 from semcache.runs.redaction import kept
-from semcache.runs.reflection.attempts import Failed, Verdict
+from semcache.runs.reflection.attempts import Failed, RetryVerdict
 from semcache.runs.texts import load
 
 MAX_SENT = 20_000  # characters of a prompt that a diagnosis is shown
@@ -27,7 +27,7 @@ class Diagnosis(BaseModel):
 
 def diagnosed(
     failed: Failed, model: Model, *, attempts: int, observer: Observer, clock: Clock
-) -> Verdict:
+) -> RetryVerdict:
     """Return what a model says; one that fails, or says nothing of use, ends it."""
     text = load("reflect", "semcache.runs")
     earlier = [f"{e.attempt}. {e.error}: {e.reason}" for e in failed.history]
@@ -49,13 +49,15 @@ def diagnosed(
             retry=lambda errors: text.fill("retry", errors=errors),
         )
     except SemCacheError as error:
-        return Verdict(retry=False, reason=f"Reflection analysis failed: {told(error)}")
+        return RetryVerdict(retry=False, reason=f"Reflection analysis failed: {told(error)}")
     if isinstance(said, Rejected):
-        return Verdict(retry=False, reason=f"Reflection analysis failed: {'; '.join(said.errors)}")
+        return RetryVerdict(
+            retry=False, reason=f"Reflection analysis failed: {'; '.join(said.errors)}"
+        )
     return said.value
 
 
-def _diagnosis(text: str) -> Accepted[Verdict] | Rejected[Verdict]:
+def _diagnosis(text: str) -> Accepted[RetryVerdict] | Rejected[RetryVerdict]:
     try:
         said = Diagnosis.model_validate(json_object(text))
     except ValidationError as error:
@@ -65,4 +67,6 @@ def _diagnosis(text: str) -> Accepted[Verdict] | Rejected[Verdict]:
         return Rejected((str(error),))
     data = {name: plain(value, what=name) for name, value in (said.data or {}).items()}
     system = said.system or ""
-    return Accepted(Verdict(retry=said.should_retry, reason=said.reason, data=data, system=system))
+    return Accepted(
+        RetryVerdict(retry=said.should_retry, reason=said.reason, data=data, system=system)
+    )

@@ -18,10 +18,10 @@ from semcache.runs.here import node as open_node
 from semcache.runs.redaction import kept
 from semcache.runs.reflection.attempts import (
     Attempt,
-    Entry,
     Failed,
+    ReflectionEntry,
+    RetryVerdict,
     Stop,
-    Verdict,
     stop_after_attempts,
 )
 from semcache.runs.reflection.diagnosis import diagnosed
@@ -48,7 +48,7 @@ class Prompt:
         wrong = (Message("user", complaint),) if complaint else ()
         return (*system, Message("user", user), *wrong)
 
-    def revised(self, verdict: Verdict) -> "Prompt":
+    def revised(self, verdict: RetryVerdict) -> "Prompt":
         """Return it with what a verdict changes."""
         data = {**self.data, **verdict.data}
         return replace(self, data=data, system=verdict.system or self.system)
@@ -56,7 +56,7 @@ class Prompt:
 
 T = TypeVar("T")
 
-Judge: TypeAlias = Callable[[Failed], Verdict | None]
+Judge: TypeAlias = Callable[[Failed], RetryVerdict | None]
 """Says what comes of a failure; None: as usual."""
 
 ATTEMPTS = 3
@@ -112,10 +112,10 @@ class Reflection:
         self._observer = observer
         self._redact = redact
         self._lock = threading.Lock()
-        self._history: deque[Entry] = deque(maxlen=MAX_HISTORY)
+        self._history: deque[ReflectionEntry] = deque(maxlen=MAX_HISTORY)
 
     @property
-    def history(self) -> tuple[Entry, ...]:
+    def history(self) -> tuple[ReflectionEntry, ...]:
         """The latest failures that were looked at, oldest first; at most 1000."""
         with self._lock:
             return tuple(self._history)
@@ -201,7 +201,7 @@ class Reflection:
         if not self._enabled:
             raise InvalidSettings("reflection is not enabled; open it with `enabled=True`")
         self._record(
-            Entry(
+            ReflectionEntry(
                 at_s=self._clock.now(),
                 level="run",
                 name=name,
@@ -263,7 +263,7 @@ class Reflection:
         tries.attempt = Attempt(tries.attempt.number + 1, verdict, error)
         return True
 
-    def _reflected(self, failed: Failed, judge: Judge | None) -> Verdict | None:
+    def _reflected(self, failed: Failed, judge: Judge | None) -> RetryVerdict | None:
         """Return what comes of a failure; None without looking, where nothing may come of it."""
         if self._stop(failed):
             return None
@@ -282,7 +282,7 @@ class Reflection:
             verdict = self._verdict(failed, judge)
             opened.note(decision=verdict.decision or failed.fault, reason=verdict.reason)
         self._record(
-            Entry(
+            ReflectionEntry(
                 at_s=self._clock.now(),
                 level=failed.level,
                 name=failed.name,
@@ -306,14 +306,14 @@ class Reflection:
         )
         return verdict
 
-    def _verdict(self, failed: Failed, judge: Judge | None) -> Verdict:
+    def _verdict(self, failed: Failed, judge: Judge | None) -> RetryVerdict:
         if failed.wrote:
             what = ", ".join(dict.fromkeys(failed.wrote))
             reason = f"{what} may have written already, and takes no idempotency key"
-            return Verdict(retry=False, reason=reason, decision="wrote")
+            return RetryVerdict(retry=False, reason=reason, decision="wrote")
         if failed.fault in HOPELESS:
             reason = f"Non-retryable error: {failed.fault}"
-            return Verdict(retry=False, reason=reason)
+            return RetryVerdict(retry=False, reason=reason)
         found = judge(failed) if judge is not None else None
         if found is not None:
             return found
@@ -361,14 +361,14 @@ class Reflection:
         elif self._observer is not None:
             self._observer(event)
 
-    def _record(self, entry: Entry) -> None:
+    def _record(self, entry: ReflectionEntry) -> None:
         if self._redact is not None:
             error, reason = (checked(self._redact, text) for text in (entry.error, entry.reason))
             entry = replace(entry, error=error, reason=reason)
         with self._lock:
             self._history.append(entry)
 
-    def _succeeded(self, failures: Sequence[Entry]) -> None:
+    def _succeeded(self, failures: Sequence[ReflectionEntry]) -> None:
         if not failures:
             return
         entry = failures[-1]
@@ -390,7 +390,7 @@ class _Tries:
     """What went to a model, for a diagnosis."""
     started_s: float
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
-    failures: list[Entry] = field(default_factory=list)
+    failures: list[ReflectionEntry] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -399,14 +399,18 @@ class _Tries:
         return self.name if number == 1 else f"{self.name} (retry {number - 1})"
 
 
-def _usual(failed: Failed) -> Verdict:
+def _usual(failed: Failed) -> RetryVerdict:
     """Return what the kind of a failure says."""
     if failed.fault == "validation":
-        return Verdict(retry=True, reason="Validation/parsing error: tried again with feedback")
+        return RetryVerdict(
+            retry=True, reason="Validation/parsing error: tried again with feedback"
+        )
     if failed.fault == "timeout":
         again = failed.attempt < 2
-        return Verdict(retry=again, reason="Too late: tried again" if again else "Too late again")
-    return Verdict(retry=True, reason=f"{type(failed.error).__name__}: tried again")
+        return RetryVerdict(
+            retry=again, reason="Too late: tried again" if again else "Too late again"
+        )
+    return RetryVerdict(retry=True, reason=f"{type(failed.error).__name__}: tried again")
 
 
 def _wrote(opened: Open) -> tuple[str, ...]:
