@@ -13,6 +13,7 @@ from semcache.ports import PlanRequest
 from semcache.prompts.parameter import Parameter
 from semcache.runs.dialog import json_object
 from semcache.semcache import SemCache
+from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 
 
@@ -117,17 +118,52 @@ def test_what_is_wrong_is_told_in_the_next_prompt(bad: JsonObject, told: str) ->
     assert told in model.calls[1][-1].content
 
 
+def opened(*replies: str) -> tuple[SemCache, ScriptedModel]:
+    """Return a SemCache as a service opens it, with a model that says no schema and `replies`."""
+    model = ScriptedModel([*["no schema"] * 3, *replies])
+    semcache = SemCache.open(
+        catalog=CATALOG,
+        model=model,
+        embedder=HashEmbedder(),
+        clock=FakeClock(),
+        settings=Settings(plan_format="tasks"),
+    )
+    return semcache, model
+
+
+SAID = {"customerId": "CUST789", "orderId": 456}
+
+
+# specs: D-2, D-12
+def test_two_services_are_called_as_the_model_plans_and_the_next_ids_need_no_model() -> None:
+    semcache, model = opened(json.dumps(plan()))
+    with semcache:
+        first = semcache.run(REQUEST.prompt, params=SAID)
+        asked = len(model.calls)
+        second = semcache.run(REQUEST.prompt, params={"customerId": "CUST111", "orderId": 7})
+    outputs = {node.operation: node.output for node in first.nodes if node.operation}
+    assert outputs == {"customer-service": {"customer": "CUST789"}, "order-system": {"order": 456}}
+    assert (second.tier, second.planned, len(model.calls)) == ("template", False, asked)
+    later = {node.operation: node.output for node in second.nodes if node.operation}
+    assert later == {"customer-service": {"customer": "CUST111"}, "order-system": {"order": 7}}
+
+
+# specs: D-2
+def test_without_a_model_a_prompt_for_two_services_is_refused_and_not_answered_by_one() -> None:
+    with SemCache.open(catalog=CATALOG, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
+        with pytest.raises(PlanningError, match="no property for 'CUST789'"):
+            semcache.run(REQUEST.prompt, params=SAID)
+        assert semcache.cache.stats().entries == 0
+
+
 # specs: D-9
 def test_an_invalid_plan_is_given_up_after_three_attempts_and_leaves_nothing_behind() -> None:
-    planner, model = ask(*[json.dumps(plan(service="nobody"))] * 4)
-    with SemCache.open(catalog=CATALOG, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
-        semcache._stages.planners = (planner,)
-        said = {"customerId": "CUST789", "orderId": 456}
+    semcache, model = opened(*[json.dumps(plan(service="nobody"))] * 3)
+    with semcache:
         with pytest.raises(PlanningError, match=r"3 attempt\(s\).*'nobody'"):
-            semcache.run(REQUEST.prompt, params=said)
+            semcache.run(REQUEST.prompt, params=SAID)
         assert semcache.cache.stats().entries == 0
-    assert len(model.calls) == 3
-    assert "no operation is named 'nobody'" in model.calls[2][-1].content
+    assert "no operation is named 'nobody'" in model.calls[-1][-1].content
 
 
 # specs: D-10

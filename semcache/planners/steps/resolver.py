@@ -5,13 +5,12 @@ was not said (`arguments.accounting`). Of several the nearest is taken: its own 
 of the same meaning. Where two are as near the answer is the question which one.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from semcache.canonical import as_object
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import InvalidOperation, NormalizationError, PlanningError
 from semcache.planners.arguments.accounting import StepAccount, accounts, speaks_of_one
 from semcache.planners.arguments.fitting import Fit, Unfit, breaches, fitted
@@ -62,18 +61,15 @@ class WordResolver:
         *,
         synonyms: Synonyms = GENERAL,
         indexes: Indexes | None = None,
-        among: Callable[[Operation], bool] | None = None,
     ) -> None:
         """Keep what is asked for.
 
         Args:
             synonyms: Names of inputs that mean the same.
             indexes: Shared by resolvers of one planner; None: own ones.
-            among: Which operations to look at, such as those of one MCP server; None: all.
         """
         self._synonyms = synonyms
         self._indexes = indexes or Indexes()
-        self._among = among
 
     def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
         """Return the one operation that accounts for the step, or the question; see `Resolver`."""
@@ -104,13 +100,15 @@ class WordResolver:
                 said += content(meant)
         for one in self._indexes.of(asked.catalog).near(said, CANDIDATES):
             builtin = one.operation.name == ASK_USER or one.operation.name.startswith("data.")
-            if not builtin and (self._among is None or self._among(one.operation)):
+            if not builtin:
                 yield one
 
     def _account(
         self, intent: SubIntent, known: Known, made: Fit | Unfit, asked: Asked
     ) -> StepAccount:
-        wired = [wire.property for wire in made.wires] if isinstance(made, Fit) else []
+        # "her claims" says whose: the value that the step before was to give, and is asked for.
+        lacking = made.missing if isinstance(made, Unfit) and intent.depends_on else ()
+        wired = [wire.property for wire in made.wires] if isinstance(made, Fit) else lacking
         return accounts(intent.goal, known, made.placed, asked.catalog, wired=wired)[0]
 
 
@@ -135,6 +133,8 @@ def _chosen(
         return missing(intent, nearest[1])
     rank = min(one.account.rank for one in found)
     best = sorted((one for one in found if one.account.rank == rank), key=lambda one: one.name)
+    # A name with a dot is a server's: the caller's own operation of that name goes before it.
+    best = [one for one in best if "." not in one.name] or best
     if len(best) > 1:
         names = tuple(one.name for one in best)
         told = ", ".join(map(repr, names))

@@ -223,17 +223,12 @@ def test_an_explicit_no_tool_is_never_overridden() -> None:
     assert isinstance(found, NoTool)
 
 
-def test_resolvers_that_look_at_some_operations_are_asked_in_their_order() -> None:
-    catalog = Catalog([operation("list_issues"), operation("github.list_issues")])
-    own = WordResolver(among=lambda one: "." not in one.name)
-    rest = WordResolver(among=lambda one: one.name.startswith("github."))
-    asked = Asked(prompt="", catalog=catalog)
-    assert operations(Composite([own, rest]).resolve(step("list issues"), asked)) == "list_issues"
-    turned = Composite([rest, own]).resolve(step("list issues"), asked)
-    assert operations(turned) == "github.list_issues"
-    served = Asked(prompt="", catalog=Catalog([operation("github.list_issues")]))
-    found = Composite([own, rest]).resolve(step("list issues"), served)
-    assert operations(found) == "github.list_issues"
+def test_own_operations_go_before_those_of_a_server() -> None:
+    # specs: E-8
+    catalog = Catalog([operation("github.list_issues"), operation("list_issues")])
+    assert operations(resolve("list issues", catalog)) == "list_issues"
+    served = Catalog([operation("github.list_issues")])
+    assert operations(resolve("list issues", served)) == "github.list_issues"
 
 
 def test_the_answers_of_a_person_go_where_their_topics_say() -> None:
