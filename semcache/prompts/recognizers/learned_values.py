@@ -133,7 +133,7 @@ class LearnedValues:
 
     def _count(self, parameter: Parameter, by: int) -> None:
         slot_type, words = type_key(parameter.name), phrase_key(parameter.mention or "")
-        self._values.setdefault((slot_type, words), Counter())[dumps(parameter.value)] += by
+        self._count_value((slot_type, words), dumps(parameter.value), by)
         verbatim, other = self.copied_share(slot_type)
         copied = bool(words) and phrase_key(str(parameter.value)) == words
         self._count_look(slot_type, parameter, words, copied=copied, by=by)
@@ -141,8 +141,19 @@ class LearnedValues:
             self._copied[slot_type] = CopiedShare(verbatim + by, other)
         else:
             self._copied[slot_type] = CopiedShare(verbatim, other + by)
+        if self._copied[slot_type] == CopiedShare(0, 0):
+            del self._copied[slot_type]
         if parameter.mention is not None and _can_be_learned(parameter.mention, words):
             self._retype(slot_type, parameter.mention, words, by)
+
+    def _count_value(self, key: tuple[str, str], value: str, by: int) -> None:
+        # Nothing stays of a value that no entry has any more: it may be gone for good reasons.
+        counts = self._values.setdefault(key, Counter())
+        counts[value] += by
+        if not counts[value]:
+            del counts[value]
+        if not counts:
+            del self._values[key]
 
     def _count_look(
         self, slot_type: str, parameter: Parameter, words: str, *, copied: bool, by: int
@@ -160,11 +171,13 @@ class LearnedValues:
         types = self._types.setdefault(words, Counter())
         types[slot_type] += by
         self._kinds.count(slot_type, types, by)
-        best, count = types.most_common(1)[0]
-        if count <= 0:
+        if types[slot_type] <= 0:
+            del types[slot_type]
+        if not types:
             del self._types[words]
             self._phrases.drop(words)
         else:
+            best, _ = types.most_common(1)[0]
             spelling = mention.strip() if words in CLOSED_CLASS else ""
             self._phrases.put(words, LearnedValue(best, spelling))
 

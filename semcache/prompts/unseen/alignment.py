@@ -253,9 +253,14 @@ class Skeletons:
         words = self._literals.pop(id, None)
         if words is None:
             return False
-        self._uses.subtract(set(words))
         for word in {*words, ""}:
-            self._filed.get(word, {}).pop(id, None)
+            self._uses[word] -= 1
+            if self._uses[word] <= 0:
+                del self._uses[word]
+            filed = self._filed.get(word, {})
+            filed.pop(id, None)
+            if not filed:
+                self._filed.pop(word, None)
         return True
 
     def candidates(self, text: str) -> list[str]:

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache.canonical import dumps
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.recognizers.learned_values import CopiedShare, LearnedValues
 
@@ -128,3 +129,14 @@ def test_new_words_stand_for_themselves_where_words_that_look_so_did() -> None:
     for city in cities:
         known.discard(Parameter("city", city, mention=city))
     assert known.other_share("city", "Oslo") == 1
+
+
+def test_nothing_is_kept_of_a_value_that_nobody_uses_any_more() -> None:
+    known = learned(said("city", "Springfield"))
+    known.add(said("town", "Springfield"))
+    known.add(said("code", "Ogdenville", "OGD"))
+    for gone in (said("city", "Springfield"), said("town", "Springfield")):
+        known.discard(gone)
+    assert "pringfield" not in dumps(known.to_json())
+    known.discard(said("code", "Ogdenville", "OGD"))
+    assert "gdenville" not in dumps(known.to_json())

@@ -134,3 +134,13 @@ def test_a_prompt_looks_at_few_of_ten_thousand_templates() -> None:
     assert skeletons.candidates("show jazz of Nadia") == []
     assert skeletons.candidates("show bead of Nadia") == ["bead"]
     assert max(map(len, skeletons._filed.values())) <= 2
+
+
+def test_no_word_is_kept_of_templates_that_are_gone() -> None:
+    skeletons = Skeletons()
+    skeletons.add("a", template("flights to Rome", city="Rome"))
+    skeletons.add("b", template("flights from Rome", city="Rome"))
+    assert skeletons.remove("a")
+    assert "to" not in str(skeletons.to_json())
+    assert skeletons.remove("b")
+    assert skeletons.to_json() == Skeletons().to_json()
