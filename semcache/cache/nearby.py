@@ -2,9 +2,13 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from semcache.forks import Lock
 from semcache.ports import Neighbor
+
+Searched: TypeAlias = tuple[str, str, str]
+"""Catalog, grounding, and the text that was embedded."""
 
 
 class Nearby:
@@ -17,15 +21,15 @@ class Nearby:
     def __init__(self, keep: int = 512) -> None:
         self._keep = keep
         self._lock = Lock()
-        self._found: OrderedDict[tuple[int, str], Sequence[Neighbor]] = OrderedDict()
+        self._found: OrderedDict[tuple[int, Searched], Sequence[Neighbor]] = OrderedDict()
 
-    def get(self, text: str, version: int) -> Sequence[Neighbor] | None:
-        """Return what was near `text` in that version of a view; None if nobody searched."""
-        return self._found.get((version, text))
+    def get(self, searched: Searched, version: int) -> Sequence[Neighbor] | None:
+        """Return what was found in that version of a view; None if nobody searched."""
+        return self._found.get((version, searched))
 
-    def put(self, text: str, version: int, neighbors: Sequence[Neighbor]) -> None:
-        """Keep what is near `text`; what was searched longest ago makes room."""
+    def put(self, searched: Searched, version: int, neighbors: Sequence[Neighbor]) -> None:
+        """Keep what was found; what was searched longest ago makes room."""
         with self._lock:
-            self._found[version, text] = neighbors
+            self._found[version, searched] = neighbors
             if len(self._found) > self._keep:
                 self._found.popitem(last=False)

@@ -33,6 +33,11 @@ class Seen:
     without_given: TemplateText | None = None
     """Template text without the values that came with the plan; None if none came."""
 
+    @property
+    def prints(self) -> tuple[str, str]:
+        """Catalog and grounding that it was planned with."""
+        return self.side.catalog, self.side.grounding
+
     def family(self, *, given: bool) -> str:
         """Return the family of its plan, for prompts that come with values `given` or without."""
         return self.given if given else self.said

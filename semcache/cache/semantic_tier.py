@@ -15,13 +15,13 @@ from semcache.matching.content import embedded_text
 from semcache.matching.gates import threshold
 from semcache.matching.pair import Pair, Verdict
 from semcache.matching.risk import probability_wrong
-from semcache.ports import Neighbor
+from semcache.ports import Neighbor, Vector
 from semcache.prompts.unseen.supposition import suppose
 
 MEMBERS = 3
 """Further members of a family that are tried while those before cannot be bound."""
 WIDER = 4
-"""Times as many neighbors are looked at where risk decides."""
+"""Times as many neighbors are looked at where risk decides, or where most are foreign."""
 _OF_BINDING = frozenset({"binding", "pinned", "check"})
 """Gates that say of one entry that its plan cannot take the prompt's values."""
 _OF_LIKENESS = frozenset({"threshold", "words", "risk"})
@@ -81,20 +81,38 @@ def neighbors_of(lookup: Lookup, asked: Asked) -> Sequence[Neighbor] | None:
     wanted = lookup.parts.neighbors * WIDER
     text, view = embedded_text(asked.template), lookup.view
     version = view.version  # before the search, which may see what comes with the next one
-    known = lookup.parts.nearby.get(text, version)
+    key = asked.catalog, asked.grounding, text
+    known = lookup.parts.nearby.get(key, version)
     if known is not None:
         return known
     try:
         with lookup.timed("embed"):
             vector = lookup.parts.embedder.embed([text])[0]
         with lookup.timed("search"):
-            found = view.index.search(vector, wanted)
+            found = _of_its_own(lookup, vector, wanted)
     except (EmbeddingError, InvalidVector) as error:
         lookup.parts.failed(asked.tenant, "embedder", error)
         lookup.trouble = "embedder_failed"
         return None
-    lookup.parts.nearby.put(text, version, found)
+    lookup.parts.nearby.put(key, version, found)
     return found
+
+
+def _of_its_own(lookup: Lookup, vector: Vector, wanted: int) -> Sequence[Neighbor]:
+    """Return the nearest with the prompt's catalog and grounding, which alone could be served.
+
+    Others may be nearer, so that the search goes on until enough are found. Where all are foreign
+    they are returned, for a miss to tell so.
+    """
+    index, entries = lookup.view.index, lookup.view.entries
+    its = lookup.asked.catalog, lookup.asked.grounding
+    count = wanted
+    while True:
+        found = index.search(vector, count)
+        own = [n for n in found if (seen := entries.known(n.id)) is None or seen.prints == its]
+        if len(own) >= wanted or len(found) < count:
+            return own[:wanted] or found[:wanted]
+        count *= WIDER
 
 
 def _least_risk(

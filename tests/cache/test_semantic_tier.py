@@ -7,6 +7,9 @@ import pytest
 
 from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import JsonObject
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock
@@ -135,3 +138,23 @@ def test_courtesy_does_not_cost_a_hit_with_the_real_embedder(
         assert given_input(found) == {"year": "2023"}
         assert isinstance(found, Hit)
         assert found.score > 0.95
+
+
+@pytest.mark.parametrize("foreign", ["grounding", "catalog"])
+def test_nearer_entries_that_cannot_be_served_hide_none_that_can(
+    foreign: str, scripted_embedder: Vectors
+) -> None:
+    schema: JsonObject = {"type": "object"}
+    old = Catalog([Operation("sales", "Old sales.", schema, effect="read")])
+    new = Catalog([Operation("sales", "New sales.", schema, effect="read")])
+    near = [(1.0, 0.001 * i) for i in range(300)]
+    embedder = scripted_embedder(*near, (1.0, 0.9), (1.0, 0.0))
+    with PlanCache.open(embedder=embedder, catalog=old, threshold=0.1) as cache:
+        for i in range(300):
+            cache.store(f"old wording {'x' * i}", calling("sales"))
+        grounding = "mine" if foreign == "grounding" else ""
+        cache.catalog = new if foreign == "catalog" else old
+        stored = cache.store("sales by state", calling("sales"), grounding=grounding)
+        found = cache.lookup("states by sale", grounding=grounding)
+        candidates = found.trace.candidates
+        assert [candidate.entry for candidate in candidates] == [stored.id]
