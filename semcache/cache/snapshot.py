@@ -21,7 +21,7 @@ from semcache.ports import VectorIndex
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.unseen.alignment import Skeletons
 
-FORMAT = 7
+FORMAT = 8
 """Raised with every change to what a view derives; a snapshot of another format is not read."""
 
 

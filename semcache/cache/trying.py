@@ -10,6 +10,7 @@ from semcache.cache.looking import Lookup, Passed
 from semcache.cache.serving import Refused, Served, serve_by_schema, serve_by_slots
 from semcache.errors import InvalidPlan
 from semcache.events import Tier
+from semcache.matching.content import is_other_mood, other_numbers
 from semcache.matching.pair import Verdict
 from semcache.matching.roles import match_slots
 from semcache.plans.checks import check_values
@@ -54,6 +55,8 @@ def serve(
     if tier != "template" and lookup.parts.vetoed(asked, entry_id):
         raise Refused("vetoed", "feedback said that this plan is wrong for this prompt")
     _check_contested(lookup, tier, asked, entry_id)
+    if entry.writes:
+        _check_told(entry, asked)
     if tier == "semantic" and not asked.given:
         asked = _in_roles(entry, asked)
     with lookup.timed("bind"):
@@ -72,6 +75,16 @@ def _check_contested(lookup: Lookup, tier: Tier, asked: Asked, entry_id: str) ->
     seen = None if tier == "schema" else lookup.view.entries.known(entry_id)
     if seen is not None and lookup.view.contested(seen, given=bool(asked.given)):
         raise Refused("contested", "as many entries that say the same have another plan")
+
+
+def _check_told(entry: Entry, asked: Asked) -> None:
+    """Refuse to write for a prompt that asks whether to, or that says one thing for several."""
+    text, its = asked.given_template.text, entry.given.text if asked.given else entry.template.text
+    if is_other_mood(text, its):
+        raise Refused("words", "the plan writes, and one of the prompts asks whether, not to")
+    nouns = other_numbers(text, its)
+    if nouns:
+        raise Refused("words", f"the plan writes, and {nouns[0]!r} stands in another number")
 
 
 def _checked(lookup: Lookup, served: Served) -> ExecutionPlan:

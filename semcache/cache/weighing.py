@@ -109,6 +109,7 @@ def _bar(known: Known, view: View, asked: Asked) -> Bar:
     asking = Asking(
         words=content(asked.given_template.text),
         slots=asked.given_template.slots,
+        text=asked.given_template.text,
         given=bool(asked.given),
         evidence=known.evidence,
         families=view.kin(asked.side(), given=bool(asked.given)),
@@ -172,4 +173,5 @@ def _comparable(
 def _near(seen: Seen, neighbor: Neighbor, pair: Pair, *, given: bool) -> Near:
     template = common(pair).candidate.template if given else pair.candidate.template
     words, family = content(template.text), seen.family(given=given)
-    return Near(neighbor.id, neighbor.similarity, words, template.slots, family)
+    text = template.text
+    return Near(neighbor.id, neighbor.similarity, words, template.slots, family, text)

@@ -50,6 +50,12 @@ class Difference(NamedTuple):  # made for every neighbor: a third of the time of
     """Words that steer a plan and stand before one another's words: "the first dose of the last
     visit" for "the last dose of the first visit"."""
 
+    def numbered(self, nouns: Sequence[str]) -> "Difference":
+        """Return it where `nouns`, which both say, differ in their number: meeting and meetings."""
+        if not nouns:
+            return self
+        return self._replace(formed=(*self.formed, *(f"{noun} (number)" for noun in nouns)))
+
     @property
     def words(self) -> tuple[str, ...]:
         """All words of one side only."""

@@ -20,6 +20,8 @@ class Asking:
     """Whether the caller gave the values."""
     evidence: Evidence
     families: Families
+    text: str = ""
+    """Its template text."""
     supposed: tuple[Supposed, ...] = ()
     """Values of the prompt that were supposed."""
     known: Beliefs | None = field(default=None, repr=False, compare=False)

@@ -86,6 +86,11 @@ _ASKING = frozenset(
 _COURTEOUS = frozenset("you i we".split())
 """Subjects of "could you show me", "can I see", "do you have": these are requests."""
 
+_LEAVE = frozenset("can could may might should must am are was were".split())
+"""Verbs that, before "I" or "we", ask whether something may be done, is possible or is so."""
+_HEAD = 6
+"""Words among which a question is told from a request."""
+
 POLAR = "<:polar>"
 """Stands at the head of a question that wants yes or no."""
 PAST = "<:past>"
@@ -101,11 +106,40 @@ def is_polar(words: Sequence[str]) -> bool:
     """Return whether the words ask for yes or no: "are all orders paid", not "list paid orders".
 
     Questions to or of the one who asks ("could you show me", "do you have", "can I see") are
-    requests, but for their form.
+    requests, but for their form; "can I cancel it" asks whether, and does not tell to.
     """
-    first = next((i for i, word in enumerate(words) if word not in POLITENESS), len(words))
-    rest = words[first : first + 2]
-    return len(rest) == 2 and rest[0] in _ASKING and rest[1] not in _COURTEOUS
+    said = [word for word in words[:_HEAD] if word not in POLITENESS]
+    if len(said) < 2 or said[0] not in _ASKING:
+        return False
+    if said[1] not in _COURTEOUS:
+        return True
+    if said[1] == "you" or said[0] not in _LEAVE:
+        return False
+    return len(said) > 2 and said[2] not in REQUESTS and said[2] != "have"
+
+
+@lru_cache(maxsize=50_000)
+def _numbers(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the nouns that a template text has in the singular alone, and in the plural alone."""
+    said = {word: singular(word) for word in tokens(text) if word not in CLOSED_CLASS}
+    plural = {base for word, base in said.items() if word != base}
+    single = {base for word, base in said.items() if word == base}
+    return frozenset(single - plural), frozenset(plural - single)
+
+
+def other_numbers(text: str, other: str) -> tuple[str, ...]:
+    """Return the nouns that one of two template texts has in the singular and one in the plural."""
+    if text == other:
+        return ()
+    (single, plural), (its_single, its_plural) = _numbers(text), _numbers(other)
+    if single.isdisjoint(its_plural) and plural.isdisjoint(its_single):
+        return ()
+    return tuple(sorted((single & its_plural) | (plural & its_single)))
+
+
+def is_other_mood(text: str, other: str) -> bool:
+    """Return whether one of two template texts asks whether, and the other tells to."""
+    return text != other and is_polar(tokens(text)) != is_polar(tokens(other))
 
 
 @lru_cache(maxsize=50_000)

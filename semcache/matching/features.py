@@ -13,6 +13,7 @@ from typing import NamedTuple
 from semcache.matching.alike import Difference, compare
 from semcache.matching.asking import Asking
 from semcache.matching.beliefs import WEIGHTS, Beliefs
+from semcache.matching.content import other_numbers
 from semcache.matching.evidence import leanings, swap
 from semcache.matching.word_class import word_class
 from semcache.prompts.template import Slot
@@ -30,6 +31,8 @@ class Near(NamedTuple):  # made for every neighbor: a third of the time of a fro
     slots: tuple[Slot, ...]
     family: str
     """Names what its plan is but for values."""
+    text: str = ""
+    """Its template text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,10 @@ DESCRIBED = 4
 def featured(asking: Asking, near: Sequence[Near]) -> tuple[Featured, ...]:
     """Return the families among `near` (nearest first) with their features."""
     near = near[:NEIGHBORS]
-    field = _Field(asking, near, [compare(asking.words, n.words) for n in near])
+    differences = [
+        compare(asking.words, n.words).numbered(other_numbers(asking.text, n.text)) for n in near
+    ]
+    field = _Field(asking, near, differences)
     return tuple([field.describe(family) for family in field.likeliest()])
 
 
