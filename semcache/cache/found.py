@@ -168,8 +168,8 @@ class Hit:
     key: str
     """Readable key of the entry: its Prompt Schema Key, else its template text."""
     trace: Trace = field(repr=False)
-    risk: float | None = None
-    """Estimated chance that the plan is wrong, in [0, 1]; None where risk decided nothing."""
+    risk: float = 0.0
+    """Estimated chance that the plan is wrong, in [0, 1]."""
 
     def __bool__(self) -> Literal[True]:  # so that `if found:` tells a type checker which it is
         return True
@@ -177,8 +177,8 @@ class Hit:
     def explain(self) -> str:
         """Return, for a person, each tier and gate with its verdict."""
         head = f"HIT {self.tier} {self.score:.3f} {self.key}"
-        risk = [] if self.risk is None else [f"risk      {self.risk:.2%} that the plan is wrong"]
-        return "\n".join([head, *risk, *self.trace.lines()])
+        risk = f"risk      {self.risk:.2%} that the plan is wrong"
+        return "\n".join([head, risk, *self.trace.lines()])
 
     def to_dict(self) -> JsonObject:
         """Return the hit as JSON, plan included."""
@@ -195,9 +195,7 @@ class Hit:
         }
 
     def _repr_html_(self) -> str:
-        head = f"HIT {self.tier} {self.score:.3f}"
-        if self.risk is not None:
-            head += f", risk {self.risk:.2%}"
+        head = f"HIT {self.tier} {self.score:.3f}, risk {self.risk:.2%}"
         if self.params:
             head += f" ({', '.join(f'{name} = {value!r}' for name, value in self.params.items())})"
         return self.trace.html(head)

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from semcache.cache.asked import Asked
 from semcache.cache.evidence import EvidenceNotes, Known
@@ -15,10 +15,16 @@ from semcache.matching.cautions import NEARLY, learn
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import Gates
 from semcache.matching.risk import Prior, score_key
+from semcache.matching.value_risk import ValueChange, shipped_values
 from semcache.ports import Neighbor, PlanStore
 from semcache.prompts.mentions import Mention
 from semcache.prompts.template import slot_name
 from semcache.prompts.unseen.supposition import Supposed
+
+T = TypeVar("T")
+
+_NAME = "name"
+"""Key of what the tenant's plans said where a prompt had another name than the entry."""
 
 REMEMBERED = 512
 """Lookups whose neighbors are remembered until their prompts are planned."""
@@ -27,6 +33,13 @@ LABELED = 3
 _FIRST, _OTHERS, _TOLD = 1.0, 0.3, 0.1
 """Weight of a label: for the family that would have been served or whose hit was planned all the
 same, for others, and by somebody's word: those who judge hits judge the wrong ones."""
+
+
+class _Changed(NamedTuple):
+    """A plan for the words of a prompt that was made for other values."""
+
+    entry: str
+    family: str
 
 
 class _Read(NamedTuple):
@@ -51,17 +64,43 @@ class Labels(Forked):
     def __init__(self, store: PlanStore, prior: Prior, *, max_wrong: float, gates: Gates) -> None:
         self._notes = EvidenceNotes(store, prior, max_wrong=max_wrong)
         self._gates = gates
+        self._values = shipped_values()
+        self._highest = self._values.bound(max_wrong)
         self._weighings = Weighings()
         self._asked: _Remembered = OrderedDict()
         self._answered: _Remembered = OrderedDict()
         """Those whose prompts were planned since: a hit among them may still be judged."""
+        self._changed: OrderedDict[tuple[str, str], _Changed] = OrderedDict()
+        """Tenant and prompt → the plan that was served or refused with its values."""
         self._lock = Lock()
         follow_forks(self)
 
     def forked(self) -> None:
         """Begin anew in a forked child: what is pending is the parent's to write."""
         self._asked, self._answered = OrderedDict(), OrderedDict()
+        self._changed = OrderedDict()
         self._notes.forked()
+
+    def risk(self, asked: Asked, entry: str, family: str, change: ValueChange) -> float:
+        """Return the probability that the plan of `entry` is wrong for the values of a prompt.
+
+        Where they are names, the prompt's own plan or an audit of its hit will tell.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        if not change.names:
+            return self._values.risk(change)
+        values = self._notes.of(asked.tenant).evidence.values
+        risk = self._values.risk(change, values.of(_NAME))
+        with self._lock:
+            _remember(self._changed, (asked.tenant, asked.shown), _Changed(entry, family))
+        return risk
+
+    @property
+    def highest_risk(self) -> float:
+        """Risk of values up to which plans are served."""
+        return self._highest
 
     def weigh(self, view: View, asked: Asked, neighbors: Sequence[Neighbor]) -> tuple[Weighed, ...]:
         """Return the families among `neighbors`, least risk first; they await the prompt's plan.
@@ -125,10 +164,13 @@ class Labels(Forked):
         """
         with self._lock:
             readings = self._asked.pop((tenant, text), ())
-            if not any(read.weighed or read.supposed for read in readings):
+            changed = self._changed.pop((tenant, text), None)
+            if changed is None and not any(read.weighed or read.supposed for read in readings):
                 return
             _remember(self._answered, (tenant, text), readings)
         news = Evidence()
+        if changed is not None:
+            news.values.add(_NAME, same=changed.family in families)
         spans = {(m.start, m.end, slot_name(m.kind)) for m in mentions}
         right = [read for read in readings if news.read_right(read.supposed, spans)]
         last = right[-1] if right else _Read((), ())
@@ -152,12 +194,18 @@ class Labels(Forked):
         key = (tenant, text)
         with self._lock:
             unplanned = key in self._asked
+            changed = self._changed.pop(key, None)
             readings = self._asked.get(key) or self._answered.get(key, ())
         weighed = (*readings[-1].weighed, *readings[-1].others) if readings else ()
         served = next((one for one in weighed if one.entry == entry), None)
+        news = Evidence()
+        # Who says that a hit was wrong has its entry vetoed or removed: nothing of others is said.
+        if changed is not None and changed.entry == entry and (right or explored):
+            news.values.add(_NAME, same=right)
+            if served is None:
+                self._notes.take(tenant, news)
         if served is None:
             return
-        news = Evidence()
         news.record.add(score_key(served.score), same=right)
         if unplanned:  # else its plan has labeled the pair already
             found = served.featured
@@ -184,7 +232,7 @@ class Labels(Forked):
         self._notes.forget(tenant)
         self._weighings.forget(tenant)
         with self._lock:
-            for remembered in (self._asked, self._answered):
+            for remembered in (self._asked, self._answered, self._changed):
                 for key in [key for key in remembered if tenant in {None, key[0]}]:
                     del remembered[key]
 
@@ -230,8 +278,8 @@ def _learn_doubts(news: Evidence, known: Known, one: Weighed, *, same: bool) -> 
         learn(news, one.doubts, same=same)
 
 
-def _remember(remembered: _Remembered, key: tuple[str, str], readings: tuple[_Read, ...]) -> None:
-    remembered[key] = readings
+def _remember(remembered: OrderedDict[tuple[str, str], T], key: tuple[str, str], what: T) -> None:
+    remembered[key] = what
     remembered.move_to_end(key)
     if len(remembered) > REMEMBERED:
         remembered.popitem(last=False)

@@ -9,6 +9,7 @@ from semcache.cache.asked import Asked
 from semcache.cache.decoded import Decoded
 from semcache.cache.entry import Entry
 from semcache.cache.found import Candidate, Hit, Miss, Reason, Trace
+from semcache.cache.labels import Labels
 from semcache.cache.nearby import Nearby
 from semcache.cache.serving import Served
 from semcache.cache.view import View
@@ -47,6 +48,8 @@ class Parts:
     """What the risk of each family of neighbors is."""
     another: Callable[[View, Asked, Sequence[Neighbor], str, Collection[str]], Weighed | None]
     """What it is of one family without the members that could not be bound."""
+    labels: Labels
+    """What is known of the risk of values, and what becomes of it."""
     vetoed: Callable[[Asked, str], bool]
     """Whether feedback said that an entry is wrong for a prompt."""
     hidden: Callable[[str, str, Entry, int], bool]
@@ -70,6 +73,8 @@ class Passed(NamedTuple):
     served: Served
     plan: ExecutionPlan
     score: float
+    risk: float
+    """Probability that its values make the plan another one; 0 where its words differ."""
 
 
 class Timed:
@@ -160,8 +165,8 @@ class Lookup:
         secrets = self.asked.secrets
         return text if secrets is None or not text else secrets.clean(text)
 
-    def hit(self, tier: Tier, passed: Passed) -> Hit:
-        """Return the hit that serves what passed."""
+    def hit(self, tier: Tier, passed: Passed, risk: float | None = None) -> Hit:
+        """Return the hit that serves what passed; `risk`: what that of its words is."""
         self.parts.served(tier, passed.id, passed.entry)
         return Hit(
             plan=passed.plan,
@@ -171,6 +176,7 @@ class Lookup:
             entry=passed.id,
             key=passed.entry.label,
             trace=self._trace(),
+            risk=passed.risk if risk is None else max(risk, passed.risk),
         )
 
     def miss(self) -> Miss:

@@ -168,6 +168,7 @@ class PlanCache(Closeable):
             another=self._labels.another,
             vetoed=self._vetoed,
             hidden=self._corrections.hides,
+            labels=self._labels,
             failed=self._trouble.failed,
             served=self._sliding.served,
             above=self.settings.threshold if self.settings.max_wrong is None else None,

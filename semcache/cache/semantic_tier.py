@@ -1,7 +1,6 @@
 """The semantic tier: entries near in meaning, and of those the one with the least risk."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from semcache.cache.asked import Asked
 from semcache.cache.entry import Entry
@@ -137,8 +136,7 @@ def _first_that_may(
             if isinstance(passed, Passed):
                 lookup.asked = asked
                 lookup.tiers.append(("semantic", "hit by supposing" if asked.supposed else "hit"))
-                hit = lookup.hit("semantic", passed)
-                return replace(hit, risk=probability_wrong(one.score))
+                return lookup.hit("semantic", passed, probability_wrong(one.score))
             if passed.gate not in _OF_BINDING:
                 break
     return None

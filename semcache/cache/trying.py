@@ -8,6 +8,7 @@ from semcache.cache.found import Candidate
 from semcache.cache.given import serve_by_names
 from semcache.cache.looking import Lookup, Passed
 from semcache.cache.serving import Refused, Served, serve_by_schema, serve_by_slots
+from semcache.cache.value_change import says_the_same, value_change
 from semcache.errors import InvalidPlan
 from semcache.events import Tier
 from semcache.matching.content import is_other_mood, other_numbers
@@ -68,7 +69,28 @@ def serve(
             served = serve_by_slots(entry, asked, lookup.view.learned)
     with lookup.timed("check"):
         plan = _checked(lookup, served)
-    return Passed(entry_id, entry, served, plan, score)
+    says_other = tier == "semantic" and not says_the_same(entry, asked)
+    risk = 0.0 if says_other else _value_risk(lookup, entry, asked, served, entry_id)
+    return Passed(entry_id, entry, served, plan, score, risk)
+
+
+def _value_risk(lookup: Lookup, entry: Entry, asked: Asked, served: Served, entry_id: str) -> float:
+    """Return how probable it is that the values make it another plan.
+
+    Raises:
+        Refused: more probable than the bound allows, and there are new names.
+    """
+    seen, labels = lookup.view.entries.known(entry_id), lookup.parts.labels
+    change = value_change(lookup.view, entry_id, entry, asked, served.values)
+    family = "" if seen is None else seen.family(given=bool(asked.given))
+    risk = labels.risk(asked, entry_id, family, change)
+    if risk > labels.highest_risk and change.names:
+        raise Refused(
+            "risk",
+            f"with these values the plan is another one with probability {risk:.3f}; "
+            f"served up to {labels.highest_risk:.3f}",
+        )
+    return risk
 
 
 def _check_contested(lookup: Lookup, tier: Tier, asked: Asked, entry_id: str) -> None:

@@ -79,7 +79,7 @@ class Mistake:
     @property
     def sure(self) -> str:
         """How the hit came about and how sure the cache was of it, in a few words."""
-        risk = "" if self.hit.risk is None else f", risk {self.hit.risk:.2%}"
+        risk = f", risk {self.hit.risk:.2%}"
         return f"{self.hit.tier} {self.hit.score:.3f}{risk}"
 
     @property

@@ -323,7 +323,7 @@ def is_telling(template: TemplateText) -> bool:
     words may teach a value that was never seen.
     """
     literals = [word for word in content(template.text) if not is_slot(word)]
-    return sum(word not in CLOSED_CLASS for word in literals) >= TELLING
+    return sum(word not in CLOSED_CLASS and word not in MARKS for word in literals) >= TELLING
 
 
 TELLING = 2

@@ -155,6 +155,8 @@ class Evidence:
     """Values that were supposed, by `supposition_keys`: `same` were right, `other` wrong."""
     doubted: Tally = field(default_factory=Tally)
     """What had to be proven where the risk was low, by its kind: `same` was harmless."""
+    values: Tally = field(default_factory=Tally)
+    """Plans for words that an entry says with other values, by what they change (`value_risk`)."""
     record: Tally = field(default_factory=Tally)
     """Hits that somebody judged, by score: `same` were right, `other` wrong."""
     labels: int = 0
@@ -167,6 +169,10 @@ class Evidence:
     """What they add to precision times weight."""
     leanings: Leanings = field(default_factory=Leanings)
     """The same of single words, pairs and families."""
+
+    def __bool__(self) -> bool:
+        """Return whether any label said anything of prompts or of values."""
+        return bool(self.labels or self.values.same or self.values.other)
 
     def learn(self, difference: Difference, family: str, *, same: bool) -> None:
         """Take in that a neighbor with this difference had the same plan, or another."""
@@ -226,6 +232,7 @@ class Evidence:
             (self.families, more.families),
             (self.supposed, more.supposed),
             (self.doubted, more.doubted),
+            (self.values, more.values),
             (self.record, more.record),
         ):
             mine.merge(its)
@@ -253,6 +260,7 @@ class Evidence:
             "families": self.families.to_json(),
             "supposed": self.supposed.to_json(),
             "doubted": self.doubted.to_json(),
+            "values": self.values.to_json(),
             "record": self.record.to_json(),
             "labels": self.labels,
             "same": self.same,
@@ -341,6 +349,7 @@ def _read(doc: dict[str, Any], weights: int) -> Evidence:
         families=_tally(doc["families"], MAX_FAMILIES),
         supposed=_tally(doc.get("supposed", {"same": {}, "other": {}}), MAX_WORDS),
         doubted=_tally(doc.get("doubted", {"same": {}, "other": {}}), MAX_WORDS),
+        values=_tally(doc.get("values", {"same": {}, "other": {}}), MAX_WORDS),
         record=_tally(doc["record"], MAX_FAMILIES),
         labels=_count(doc["labels"]),
         same=_count(doc["same"]),

@@ -73,6 +73,10 @@ class _Used:
         return always
 
 
+def _is_repeated(by: Mapping[str, int]) -> bool:
+    return sum(by.values()) > 1
+
+
 class Families:
     """Words of a tenant's families. Changed by one thread at a time; reads need no lock.
 
@@ -85,6 +89,8 @@ class Families:
         self.saying: Saying = {} if saying is None else saying
         """What was added; the rest follows from it."""
         self._counted: _Used | None = None
+        self._repeated: tuple[int, int] | None = None
+        """Sayings with more than one family, and with more than one entry; None: not counted."""
         self._lock = Lock()
 
     def _used(self) -> _Used:
@@ -122,6 +128,22 @@ class Families:
                 self.saying[said] = left
             if self._counted is not None:
                 self._counted.count(family, said, by)
+            if self._repeated is not None:
+                contested, repeated = self._repeated
+                contested += (len(left) > 1) - (len(before) > 1)
+                repeated += _is_repeated(left) - _is_repeated(before)
+                self._repeated = contested, repeated
+
+    def contradictions(self) -> tuple[int, int]:
+        """Return how many sayings have more than one family, and how many more than one entry."""
+        known = self._repeated
+        if known is not None:
+            return known
+        with self._lock:
+            if self._repeated is None:
+                shared = [by for by in self.saying.values() if not isinstance(by, str)]
+                self._repeated = sum(len(by) > 1 for by in shared), len(shared)
+            return self._repeated
 
     def said_by(self, words: str) -> Mapping[str, int]:
         """Return the families that say just these words, each with how many of its entries do."""

@@ -52,8 +52,10 @@ def test_values_that_follow_from_others_are_no_matter_once_all_are_given(cache: 
 
 def test_a_word_that_steers_a_plan_may_be_a_value(cache: PlanCache) -> None:
     params = [Parameter("way", "more", mention="more"), Parameter("n", 5, mention="5")]
-    cache.store("tell me when visits are more than 5", plan(way="more", n=5), params=params)
-    found = cache.lookup("tell me when visits are less than 7", params={"way": "less", "n": 7})
+    cache.store("mail Kim when daily visits are more than 5", plan(way="more", n=5), params=params)
+    found = cache.lookup(
+        "mail Kim when daily visits are less than 7", params={"way": "less", "n": 7}
+    )
     assert given_input(found) == {"way": "less", "n": 7}
 
 
@@ -67,14 +69,14 @@ def test_a_number_that_nobody_gave_must_be_what_it_was(cache: PlanCache) -> None
 
 def test_a_number_that_nobody_gave_but_the_plan_takes_is_read(cache: PlanCache) -> None:
     params = [Parameter("city", "Reno", mention="Reno")]
-    cache.store("top 3 sales in Reno", plan(city="Reno", limit=3), params=params)
-    found = cache.lookup("top 7 sales in Lodi", params={"city": "Lodi"})
+    cache.store("top 3 sales of books in Reno", plan(city="Reno", limit=3), params=params)
+    found = cache.lookup("top 7 sales of books in Lodi", params={"city": "Lodi"})
     assert given_input(found) == {"city": "Lodi", "limit": 7}
 
 
 def test_quoted_words_may_repeat_given_values_and_nothing_else(cache: PlanCache) -> None:
     params = [Parameter("metric", "visits", mention="visits"), Parameter("n", 5, mention="5")]
-    text = "if visits fell to {1} mail 'I saw that {0} fell to {1}'"
+    text = "if visits of the site fell to {1} mail 'I saw that {0} fell to {1}'"
     stored = text.replace("if visits", "if {0}").format("visits", 5)
     cache.store(stored, plan(metric="visits", n=5), params=params)
     ask = text.replace("if visits", "if {0}")
@@ -85,10 +87,16 @@ def test_quoted_words_may_repeat_given_values_and_nothing_else(cache: PlanCache)
 
 def test_roles_are_told_by_names_whatever_the_order(cache: PlanCache) -> None:
     params = [Parameter("to", "Lena", mention="Lena"), Parameter("of", "Parker", mention="Parker")]
-    cache.store("move Parker to Lena", plan(to="Lena", of="Parker"), params=params)
-    found = cache.lookup("move Amir to Yuki", params={"of": "Amir", "to": "Yuki"})
+    cache.store(
+        "move the lead Parker to the team of Lena", plan(to="Lena", of="Parker"), params=params
+    )
+    found = cache.lookup(
+        "move the lead Amir to the team of Yuki", params={"of": "Amir", "to": "Yuki"}
+    )
     assert given_input(found) == {"to": "Yuki", "of": "Amir"}
-    assert not cache.lookup("move Amir to Yuki", params={"of": "Yuki", "to": "Amir"})
+    assert not cache.lookup(
+        "move the lead Amir to the team of Yuki", params={"of": "Yuki", "to": "Amir"}
+    )
 
 
 def test_what_was_stored_before_a_restart_is_served_by_name_after_it(
