@@ -9,7 +9,7 @@ from semcache.canonical import Json, same
 from semcache.matching.content import content, is_telling
 from semcache.matching.value_risk import ValueChange
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.recognizers import OPEN_KINDS
+from semcache.prompts.recognizers.registry import OPEN_KINDS
 
 _NONE = ValueChange()
 
