@@ -115,7 +115,7 @@ class EvidenceNotes:
                 self._wait(tenant)
         for tenant, known in [*self._known.items()]:
             with self._asking.enter(tenant):
-                if known.pending:
+                if known.pending.is_news:
                     self._write(tenant, known)
 
     def forget(self, tenant: str | None) -> None:
@@ -137,7 +137,7 @@ class EvidenceNotes:
         with self._asking.enter(tenant):
             self._wait(tenant)
             known = self._known.get(tenant)
-            if known is not None and known.pending:
+            if known is not None and known.pending.is_news:
                 self._write(tenant, known)
             return self._read(self._store.get_note(tenant, NOTE))
 
@@ -173,7 +173,7 @@ class EvidenceNotes:
         with self._asking.enter(tenant):
             if judged:
                 self._write(tenant, known)
-            elif known.pending:  # else another thread has just taken them along
+            elif known.pending.is_news:  # else another thread has just taken them along
                 self._write_behind(tenant, known)
 
     # Writing, for who has entered `_asking` ---------------------------------------------------

@@ -170,8 +170,9 @@ class Evidence:
     leanings: Leanings = field(default_factory=Leanings)
     """The same of single words, pairs and families."""
 
-    def __bool__(self) -> bool:
-        """Return whether any label said anything of prompts or of values."""
+    @property
+    def is_news(self) -> bool:
+        """Whether any label said anything of prompts or of values."""
         return bool(self.labels or self.values.same or self.values.other)
 
     def learn(self, difference: Difference, family: str, *, same: bool) -> None:

@@ -37,16 +37,13 @@ def test_a_hit_explains_each_tier_and_gate(hit: Hit) -> None:
     assert "FAIL" not in said
 
 
-def test_a_hit_by_meaning_tells_its_risk_and_an_exact_one_has_none(
-    hit: Hit, cache: PlanCache
-) -> None:
-    assert hit.risk is not None
+def test_hits_by_meaning_and_by_equal_words_tell_their_risk(hit: Hit, cache: PlanCache) -> None:
     assert f"risk      {hit.risk:.2%} that the plan is wrong" in hit.explain().splitlines()
     assert f"HIT semantic 1.000, risk {hit.risk:.2%}" in hit._repr_html_()
     exact = cache.lookup("sales in 2022 by state")
     assert isinstance(exact, Hit)
-    assert exact.risk is None
-    assert "risk" not in exact.explain() + exact._repr_html_()
+    assert 0 < exact.risk < 0.01
+    assert f"risk      {exact.risk:.2%}" in exact.explain()
 
 
 # specs: D-13

@@ -11,7 +11,10 @@ from tests.calling import calling
 
 ANY: JsonObject = {"type": "object"}
 CATALOG = Catalog(
-    [Operation("move", "Moves.", ANY, effect="write"), Operation("see", "Sees.", ANY)]
+    [
+        Operation("move", "Moves.", ANY, effect="write"),
+        Operation("see", "Sees.", ANY, effect="read"),
+    ]
 )
 
 
@@ -19,8 +22,8 @@ CATALOG = Catalog(
 def office() -> PlanCache:
     """A cache that is told what writes and what reads."""
     cache = PlanCache.open(embedder=HashEmbedder(), catalog=CATALOG)
-    cache.store("move the parcel of shelf 17", calling("move", shelf=17))
-    cache.store("show the parcel of shelf 17", calling("see", shelf=17))
+    cache.store("move the parcel of shelf 17", calling("move", shelf=17), tenant="movers")
+    cache.store("show the parcel of shelf 17", calling("see", shelf=17), tenant="readers")
     return cache
 
 
@@ -35,24 +38,32 @@ def office() -> PlanCache:
     ],
 )
 def test_whether_to_and_how_many_are_not_what_was_told(office: PlanCache, prompt: str) -> None:
-    assert not office.lookup(prompt)
+    assert not office.lookup(prompt, tenant="movers")
 
 
 @pytest.mark.parametrize(
-    "prompt", ["could you move the parcel of shelf 17", "can I see the parcel of shelf 17?"]
+    ("tenant", "prompt"),
+    [
+        ("movers", "could you move the parcel of shelf 17"),
+        ("readers", "can I see the parcel of shelf 17?"),
+    ],
 )
-def test_a_request_in_the_form_of_a_question_stays_one(office: PlanCache, prompt: str) -> None:
-    assert office.lookup(prompt)
-
-
-@pytest.mark.parametrize("label", [True, False])
-def test_numbers_that_were_shown_harmless_pass_for_what_reads_alone(
-    office: PlanCache, label: bool
+def test_a_request_in_the_form_of_a_question_stays_one(
+    office: PlanCache, tenant: str, prompt: str
 ) -> None:
+    assert office.lookup(prompt, tenant=tenant)
+
+
+@pytest.mark.parametrize("tenant", ["readers", "movers"])
+def test_numbers_that_were_shown_harmless_pass_for_what_reads_alone(
+    office: PlanCache, tenant: str
+) -> None:
+    verb, operation = ("show", "see") if tenant == "readers" else ("move", "move")
+    assert not office.lookup(f"{verb} the parcels of shelf 17", tenant=tenant)
     for noun in ("box", "crate", "basket", "bin", "sack", "tub"):
-        office.store(f"show the {noun} of shelf 3", calling("see", what=noun))
-        if label:
-            office.lookup(f"show the {noun}s of shelf 3")
-            office.store(f"show the {noun}s of shelf 3", calling("see", what=noun))
-    assert bool(office.lookup("show the parcels of shelf 17")) is label
-    assert not office.lookup("move the parcels of shelf 17")
+        plan = calling(operation, what=noun)
+        office.store(f"{verb} the {noun} of shelf 3", plan, tenant=tenant)
+        office.lookup(f"{verb} the {noun}s of shelf 3", tenant=tenant)
+        office.store(f"{verb} the {noun}s of shelf 3", plan, tenant=tenant)
+    found = office.lookup(f"{verb} the parcels of shelf 17", tenant=tenant)
+    assert bool(found) is (tenant == "readers"), found.explain()

@@ -537,8 +537,8 @@ def test_a_placeholder_for_nothing_is_refused(cache: PlanCache) -> None:
 # specs: A-17
 @pytest.mark.parametrize("value", ["$.secret", "{{params.x}}", "../../x", "$task0.id", "'; --"])
 def test_a_value_is_data_whatever_it_looks_like(cache: PlanCache, value: str) -> None:
-    cache.store("find the file", plan(name="report"), params={"name": "report"})
-    found = cache.lookup("find the file", params={"name": value})
+    cache.store("find the signed file", plan(name="report"), params={"name": "report"})
+    found = cache.lookup("find the signed file", params={"name": value})
     assert given_input(found) == {"name": value}
 
 

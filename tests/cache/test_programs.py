@@ -62,14 +62,19 @@ def planned(tidb: str) -> str:
 
 # specs: C-1, C-2
 @pytest.mark.parametrize(
-    ("params", "found", "trace"),
-    [(NEW, True, "0 1 2 3 4 5 7 8 9 10"), (None, False, "0 1 2 3 6 7 8 9 10")],
+    ("params", "application", "found", "trace"),
+    [
+        (NEW, "gaming", True, "0 1 2 3 4 5 7 8 9 10"),
+        (None, "e-commerce", False, "0 1 2 3 6 7 8 9 10"),
+    ],
     ids=["given", "read from the words"],
 )
 def test_the_documents_program_is_served_rebound_and_runs(
     service: tuple[Catalog, list[Json]],
     planned: str,
+    *,
     params: dict[str, str] | None,
+    application: str,
     found: bool,
     trace: str,
 ) -> None:
@@ -77,7 +82,8 @@ def test_the_documents_program_is_served_rebound_and_runs(
     with PlanCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as cache:
         stored = cache.store(FIRST, planned, params=OWN, tenant="acme")
         assert stored, stored.reason
-        hit = cache.lookup(SECOND, tenant="acme", params=params)
+        second = GOAL.format("CockroachDB", application)
+        hit = cache.lookup(second, tenant="acme", params=params)
         assert isinstance(hit, Hit), hit.explain()
     model = ScriptedModel(["v25.2", json.dumps({"result": found}), "Use indexes."])
     outcome = ProgramEngine(model).execute(
@@ -89,8 +95,8 @@ def test_the_documents_program_is_served_rebound_and_runs(
     )
     assert [node.node for node in outcome.nodes] == trace.split()
     assert outcome.text == (
-        "Best practices for optimizing CockroachDB v25.2 performance for a high-volume gaming "
-        "application:\n\nUse indexes."
+        "Best practices for optimizing CockroachDB v25.2 performance for a high-volume "
+        f"{application} application:\n\nUse indexes."
     )
     assert queries[0] == "CockroachDB latest stable version"
     assert "TiDB" not in json.dumps(hit.plan.to_dict())
@@ -106,8 +112,8 @@ def test_a_value_that_looks_like_a_reference_reaches_the_operation_as_it_is(
     ])  # fmt: skip
     nasty = "${secret} {{secret}}"
     with PlanCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as cache:
-        cache.store("notes about birds", plan, params=[Parameter("topic", "birds", "birds")])
-        hit = cache.lookup("notes about birds", params={"topic": nasty})
+        cache.store("field notes about birds", plan, params=[Parameter("topic", "birds", "birds")])
+        hit = cache.lookup("field notes about birds", params={"topic": nasty})
         assert isinstance(hit, Hit), hit.explain()
     ProgramEngine().execute(
         hit.plan,

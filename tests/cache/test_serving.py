@@ -157,9 +157,9 @@ def test_two_values_that_change_places_change_places_in_the_plan(cache: PlanCach
 
 def test_a_caller_who_names_the_words_otherwise_is_served_as_named(cache: PlanCache) -> None:
     legs = {"origin": "Boston", "destination": "Denver"}
-    cache.store("flights between Boston and Denver", plan(**legs), params=legs)
+    cache.store("cheap flights between Boston and Denver", plan(**legs), params=legs)
     swapped = {"origin": "Denver", "destination": "Boston"}
-    found = cache.lookup("flights between Boston and Denver", params=swapped)
+    found = cache.lookup("cheap flights between Boston and Denver", params=swapped)
     assert given_input(found) == swapped
 
 

@@ -41,8 +41,8 @@ def test_a_parameter_of_another_name_takes_them_too_if_its_plan_did(cache: PlanC
 
 def test_a_plan_that_took_the_words_as_they_were_still_does(cache: PlanCache) -> None:
     params = [Parameter("state", "California", mention="California")]
-    assert cache.store("trucks in California", plan(state="California"), params=params)
-    assert served(cache, "trucks in Texas") == {"what": "trucks", "state": "Texas"}
+    assert cache.store("red trucks in California", plan(state="California"), params=params)
+    assert served(cache, "red trucks in Texas") == {"what": "trucks", "state": "Texas"}
 
 
 def test_words_that_the_table_lacks_are_refused_as_before(cache: PlanCache) -> None:
@@ -82,8 +82,8 @@ def test_values_keep_their_type() -> None:
 
 
 def test_a_caller_may_give_the_value_that_the_words_stand_for(cache: PlanCache) -> None:
-    assert cache.store("trucks in California", plan(state="CA"), params={"state": "CA"})
-    found = cache.lookup("trucks in Texas", params={"state": "TX"})
+    assert cache.store("red trucks in California", plan(state="CA"), params={"state": "CA"})
+    found = cache.lookup("red trucks in Texas", params={"state": "TX"})
     assert isinstance(found, Hit)
     assert found.params == {"state": "TX"}
 

@@ -154,8 +154,8 @@ def test_a_mistake_says_why_it_was_served(quick: Evaluate, sale: MakeRow) -> Non
     assert plan.reason.endswith("two plans for one question")
     assert "nothing contradicts the plan" in missing.reason
     assert "a value of the prompt was read otherwise" in values.reason
-    assert plan.sure == "template 1.000"
-    assert (plan.to_dict()["reason"], plan.to_dict()["risk"]) == (plan.reason, None)
+    assert plan.sure.startswith("template 1.000, risk 0.")
+    assert (plan.to_dict()["reason"], plan.to_dict()["risk"]) == (plan.reason, plan.hit.risk)
     assert f"    since   {plan.reason}" in str(report)
     assert "read otherwise" in report._repr_html_()
 

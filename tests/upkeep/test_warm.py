@@ -13,7 +13,7 @@ STREAM = {
     "params": [{"name": "year", "value": "2024", "text": "2024"}], "plan": {"year": "2024"},
 }  # fmt: skip
 PLAIN = {
-    "prompt": "visits to Springfield",
+    "prompt": "daily visits to Springfield",
     "plan": {"town": "Springfield"},
     "params": {"town": "Springfield"},
 }
@@ -34,7 +34,7 @@ def test_both_formats_are_stored_for_their_tenants(cache: PlanCache, tmp_path: P
     done = warm(cache, written(tmp_path / "w.jsonl", STREAM, PLAIN))
     assert (done.stored, done.bad) == (2, ())
     assert cache.lookup("sales in 2023", tenant="acme").params == {"year": "2023"}  # type: ignore[union-attr]  # a hit
-    assert cache.lookup("visits to Shelbyville", params={"town": "Shelbyville"})
+    assert cache.lookup("daily visits to Shelbyville", params={"town": "Shelbyville"})
 
 
 def test_one_tenant_may_have_them_all(cache: PlanCache, tmp_path: Path) -> None:
