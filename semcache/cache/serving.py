@@ -101,7 +101,7 @@ def _value(
         known = learned.translation(slot.type, mention.text)
         if known is not None and not _is_respelled(mention, known):
             return known
-        if mention.source not in {"recognized", "closed"}:
+        if known is None and mention.source not in {"recognized", "closed"}:
             _check_copied(slot, mention, learned)
     return value_of(slot, mention, asked, stored_s)
 
