@@ -252,8 +252,8 @@ def _spelled_out(token: str) -> tuple[str, ...]:
     if token in _NEGATED:
         return (_NEGATED[token], "not")
     if token.endswith("n't"):
-        return (token[:-3], "not")
-    return (_CLITIC.sub("", token).removesuffix("'"),)
+        return (token[:-3], "not") if token[:-3] else ("not",)
+    return (_CLITIC.sub("", token).removesuffix("'") or token,)
 
 
 @lru_cache(maxsize=10_000)
