@@ -26,7 +26,9 @@ def test_a_setting_is_recommended_if_its_bound_is_under_the_target(tuned: Recomm
     assert found.chosen.report.wrong == 0
     assert found.chosen.bound <= 0.02
     assert "with 95% confidence" in found.reason
-    assert str(found).endswith(found.reason)
+    *_, recommended, where = str(found).splitlines()
+    assert recommended == f"recommended: {found.reason}"
+    assert f"SEMCACHE_THRESHOLD={found.chosen.value:g}" in where
 
 
 def test_of_several_that_pass_the_one_with_most_right_hits_is_chosen(tuned: Recommend) -> None:

@@ -213,7 +213,7 @@ def test_the_command_serves_eleven_tools_over_stdio(tmp_path: Path) -> None:
         tools = await client.list_tools()
         return [tool.name for tool in tools.tools], await said(client, "statistics", {})
 
-    arguments = ["-m", "semcache", "mcp", "--directory", "kept", "--tenant", "acme"]
+    arguments = ["-m", "semcache", "mcp", "--demo", "--directory", "kept", "--tenant", "acme"]
     names, counts = over_stdio(tmp_path, arguments, work)
     assert names[:5] == ["ask", "lookup", "explain", "feedback", "statistics"]
     assert (len(names), counts["entries"]) == (11, 0)
@@ -244,7 +244,7 @@ def test_a_door_that_cannot_be_opened_is_told_in_one_line(
     (tmp_path / "tokens").write_text(f"{ACME} acme\n", encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"{host}:{taken.getsockname()[1]}"
-        assert main(["mcp", "--http", place, "--tokens", "tokens"]) == 2
+        assert main(["mcp", "--demo", "--http", place, "--tokens", "tokens"]) == 2
     said = capsys.readouterr().err
     assert f"nothing can be served at {place}" in said
     assert said.count("\n") == 1
@@ -255,7 +255,7 @@ def test_the_command_serves_http_until_it_is_told_to_end(tmp_path: Path) -> None
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     (tmp_path / "tokens").write_text(f"{ACME} acme\n", encoding="utf-8")
-    command = ["-m", "semcache", "mcp", "--http", str(port), "--tokens", "tokens"]
+    command = ["-m", "semcache", "mcp", "--demo", "--http", str(port), "--tokens", "tokens"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     address = f"http://127.0.0.1:{port}/mcp"
 
