@@ -1,6 +1,7 @@
 """Phrases: many known phrases found in a text at once."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -21,6 +22,8 @@ class Phrases(Generic[T]):
     def __init__(self) -> None:
         self._known: dict[str, T] = {}
         self._lengths: dict[str, tuple[int, ...]] = {}
+        self._begun: Counter[str] = Counter()
+        """How many phrases begin with a word."""
 
     def __len__(self) -> int:
         """Return how many phrases are known."""
@@ -38,14 +41,23 @@ class Phrases(Generic[T]):
         """Let `phrase` stand for `meaning`, whatever it stood for before; blank text is ignored."""
         parts = _TOKEN.findall(lowered(phrase))
         if parts:
-            self._known[" ".join(parts)] = meaning
+            known = " ".join(parts)
+            self._begun[parts[0]] += known not in self._known
+            self._known[known] = meaning
             # Replaced, not changed in place: a reader may be walking the old tuple.
             lengths = {len(parts), *self._lengths.get(parts[0], ())}
             self._lengths[parts[0]] = tuple(sorted(lengths, reverse=True))
 
     def drop(self, phrase: str) -> None:
-        """Forget `phrase`; its length stays listed, which costs a look-up and never an answer."""
-        self._known.pop(phrase_key(phrase), None)
+        """Forget `phrase`; its length stays listed while others begin with the same word."""
+        known = phrase_key(phrase)
+        if self._known.pop(known, None) is None:
+            return
+        first = known.partition(" ")[0]
+        self._begun[first] -= 1
+        if not self._begun[first]:
+            del self._begun[first]
+            self._lengths.pop(first, None)
 
     def find(self, text: str) -> Iterator[tuple[int, int, T]]:
         """Yield start, end and meaning of the longest known phrase at each word of `text`."""

@@ -49,3 +49,15 @@ def test_what_is_found_is_a_known_phrase(phrases: list[str], text: str) -> None:
     for start, end, meaning in known(*phrases).find(text):
         assert phrase_key(text[start:end]) == phrase_key(meaning)
         assert phrase_key(meaning) in keys
+
+
+def test_nothing_is_kept_of_a_phrase_once_it_is_dropped() -> None:
+    phrases: Phrases[str] = Phrases()
+    phrases.put("New York", "city")
+    phrases.put("new jersey", "state")
+    phrases.put("NEW YORK", "state")
+    phrases.drop("New York")
+    assert [meaning for *_, meaning in phrases.find("new jersey, New York")] == ["state"]
+    phrases.drop("new jersey")
+    phrases.drop("new jersey")
+    assert "new" not in str(vars(phrases))
