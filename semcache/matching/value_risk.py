@@ -21,7 +21,8 @@ from importlib.resources import files
 from typing import Any, NamedTuple, cast
 
 _STANDS_FOR = 2.0
-"""Labels of a tenant that the model's risk weighs; the likeliest of 1, 2 and 4 in the replays."""
+"""Labels of a tenant that the model's risk weighs. 1, 2 and 4 explain the replays about
+equally well (log loss .110, .105, .101); the fewer, the sooner a tenant's own plans count."""
 _REPEATED = 5
 """Sayings of more than one entry without a contradiction that a tenant is taken to have had."""
 
