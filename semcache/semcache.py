@@ -186,11 +186,16 @@ class SemCache(Closeable):
 
     @property
     def catalog(self) -> Catalog:
-        """What plans may call."""
+        """What plans may call; another one may be set, such as what a server offers by now.
+
+        The built-in operations stay.
+        """
         return self._stages.catalog
 
     @catalog.setter
     def catalog(self, catalog: Catalog) -> None:
+        before = self._stages.catalog
+        catalog = catalog.with_builtins(before.get(name) for name in before.builtins)
         self._stages.catalog = catalog
         self.cache.catalog = catalog
 

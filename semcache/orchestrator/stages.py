@@ -89,7 +89,8 @@ class Stages:
         if self._groundings is None:
             return None
         text = check_prompt(prompt, max_chars=self.cache.settings.max_prompt_chars)
-        return self._groundings.match(self.cache.redacted(text, prompt=text))
+        shown = self.cache.redacted(text, prompt=text)
+        return self._groundings.match(shown, closed=self.catalog.closed)
 
     def lookup(
         self,

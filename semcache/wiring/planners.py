@@ -98,7 +98,9 @@ def planners(
     if model is None:
         return [CatalogPlanner(), steps]
     one = ModularPlanner(Patterns([SINGLE], domains=settings.domains), resolver, rounds=0)
-    relevant = Relevant(embedder, most=settings.model_operations, indexes=indexes)
+    relevant = Relevant(
+        embedder, most=settings.model_operations, domains=settings.domains, indexes=indexes
+    )
     by_model: list[Planner] = [
         ModelPlanner(
             model,

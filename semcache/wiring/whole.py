@@ -138,9 +138,7 @@ def open_semcache(
             delay_s=settings.reflection_delay_s,
             redact=redact,
         ),
-        groundings=(
-            Groundings(groundings, embedder, closed=catalog.closed) if groundings else None
-        ),
+        groundings=Groundings(groundings, embedder) if groundings else None,
         plan_files=PlanFiles(Path(settings.plan_files), clock) if settings.plan_files else None,
         selector=(
             ModelSelector(remembering, observer=report, clock=clock, redact=redact)

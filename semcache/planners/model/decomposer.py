@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.operation import Operation
-from semcache.planners.arguments.domains import domains_of, in_domains
 from semcache.planners.model.relevant import Relevant
 from semcache.planners.model.step_answers import StepReader
 from semcache.planners.steps.intents import Decomposition, Deferred
@@ -137,8 +136,7 @@ class Grounded(ModelDecomposer):
 
         Args:
             model: Who is asked.
-            relevant: Tells which operations the goal is likely about; None: all of its domains are
-                shown.
+            relevant: Tells which operations the goal is likely about; None: all are shown.
             domains: Domain → its keywords.
             attempts: Calls at most for one prompt.
             observer: Hears of each call.
@@ -165,14 +163,9 @@ class Grounded(ModelDecomposer):
         return super().decompose(request)
 
     def _tools(self, request: PlanRequest) -> tuple[Operation, ...] | None:
-        wanted = domains_of(request.prompt, self._domains)
-        near = in_domains(request.catalog, wanted, self._domains)
-        if self._relevant is None or len(near) <= self._relevant.most:
-            return near
-        names = {one.name for one in near}
-        ranked = self._relevant.ranked(request.prompt, request.catalog)
-        likely = {one.name for one in [o for o in ranked if o.name in names][: self._relevant.most]}
-        return tuple(one for one in near if one.name in likely)
+        if self._relevant is None:
+            return tuple(request.catalog)
+        return self._relevant.find(request.prompt, request.catalog)
 
 
 def _described(tools: Sequence[Operation]) -> list[Json]:

@@ -27,7 +27,6 @@ class Groundings:
         embedder: Embedder,
         *,
         threshold: float = 0.90,
-        closed: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """Keep what is asked for.
 
@@ -35,7 +34,6 @@ class Groundings:
             groundings: In order of preference where use cases are equally near.
             embedder: Compares wordings.
             threshold: Cosine that a match must exceed, in [-1, 1].
-            closed: Field → its values: words that are values of a prompt wherever they stand.
 
         Raises:
             InvalidSettings: the threshold is out of range, or two groundings have one name.
@@ -48,19 +46,22 @@ class Groundings:
         self._cases = [(one, case) for one in groundings for case in one.use_cases]
         self._embedder = embedder
         self._threshold = threshold
-        self._closed = closed or {}
         self._vectors: Vectors | None = None
         self._memo: OrderedDict[str, Grounded | None] = OrderedDict()
         self._lock = threading.Lock()
 
-    def match(self, prompt: str) -> Grounded | None:
+    def match(
+        self, prompt: str, *, closed: Mapping[str, Sequence[str]] | None = None
+    ) -> Grounded | None:
         """Return the use case nearest to `prompt`, or None if none is nearer than the threshold.
+
+        `closed`: field → its values, words that are values of a prompt wherever they stand.
 
         Raises:
             EmbeddingError: the embedder cannot answer. It is not taken for no match: a plan made
                 without the constraints of its domain could break them.
         """
-        wording = self._wording(prompt)
+        wording = _without_values(prompt, closed or {})
         with self._lock:
             if wording in self._memo:
                 self._memo.move_to_end(wording)
@@ -71,14 +72,6 @@ class Groundings:
             while len(self._memo) > MEMO:
                 self._memo.popitem(last=False)
         return found
-
-    def _wording(self, prompt: str) -> str:
-        """Return the prompt without the values that stand in it."""
-        kept, end = [], 0
-        for mention in find_mentions(prompt, closed=self._closed):
-            kept.append(prompt[end : mention.start])
-            end = mention.end
-        return " ".join(" ".join([*kept, prompt[end:]]).split()).strip(" .?!#")
 
     def _nearest(self, wording: str) -> Grounded | None:
         similar = self._known() @ self._embedder.embed([wording])[0]
@@ -97,3 +90,12 @@ class Groundings:
 
 def _wording(case: UseCase) -> str:
     return case.wording.strip(" .?!#")
+
+
+def _without_values(prompt: str, closed: Mapping[str, Sequence[str]]) -> str:
+    """Return the prompt without the values that stand in it."""
+    kept, end = [], 0
+    for mention in find_mentions(prompt, closed=closed):
+        kept.append(prompt[end : mention.start])
+        end = mention.end
+    return " ".join(" ".join([*kept, prompt[end:]]).split()).strip(" .?!#")

@@ -3,13 +3,14 @@
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import EmbeddingError, InvalidSettings
+from semcache.planners.arguments.domains import domains_of, in_domains
 from semcache.planners.arguments.operation_index import Indexes, content, wording
 from semcache.ports import Embedder, Vector
 
@@ -28,7 +29,8 @@ class Relevant:
     """Finds the operations that a text is likely about. Safe from several threads.
 
     Two rankings, by BM25 over words and by cosine of embeddings, become one by reciprocal rank
-    fusion (Cormack, Clarke and Büttcher 2009). Only operations with the likeliest words are
+    fusion (Cormack, Clarke and Büttcher 2009). Where there are domains, operations of others than
+    the text speaks of are left out. Only operations with the likeliest words are
     embedded, each once; an embedder that fails leaves the ranking by words.
     """
 
@@ -37,6 +39,7 @@ class Relevant:
         embedder: Embedder | None = None,
         *,
         most: int = 40,
+        domains: Mapping[str, Sequence[str]] | None = None,
         indexes: Indexes | None = None,
     ) -> None:
         """Keep what is asked for.
@@ -44,6 +47,7 @@ class Relevant:
         Args:
             embedder: Compares meanings; None: words decide alone.
             most: Operations at most, at least 1; a catalog that has no more is taken whole.
+            domains: Domain → its keywords.
             indexes: Shared by those who ask for words; None: own ones.
 
         Raises:
@@ -54,6 +58,7 @@ class Relevant:
         self.most = most
         """Operations at most."""
         self._embedder = embedder
+        self._domains = domains or {}
         self._indexes = indexes or Indexes()
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
         self._lock = threading.Lock()
@@ -61,13 +66,17 @@ class Relevant:
     def find(self, text: str, catalog: Catalog, *, widened: int = 1) -> tuple[Operation, ...]:
         """Return the operations of `catalog` that `text` is likely about, in the catalog's order.
 
-        `widened`: how many times `most` they may be. A catalog that has no more comes back whole.
+        `widened`: how many times `most` they may be, and above 1 of any domain. What has no more
+        comes back whole.
         """
-        operations = tuple(catalog)
+        wanted = domains_of(text, self._domains) if widened == 1 else ()
+        operations = in_domains(catalog, wanted, self._domains)
         most = self.most * widened
         if len(operations) <= most:
             return operations
-        chosen = {operation.name for operation in self.ranked(text, catalog)[:most]}
+        names = {operation.name for operation in operations}
+        ranked = [one.name for one in self.ranked(text, catalog) if one.name in names]
+        chosen = {*ranked[:most]}
         return tuple(one for one in operations if one.name in chosen)
 
     def ranked(self, text: str, catalog: Catalog) -> list[Operation]:

@@ -110,7 +110,7 @@ def test_grounded_sees_the_operations_of_the_goal_s_domains_and_those_of_none(
     openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:
     openai_server.answers(lambda _: answer(LIST))
-    grounded = Grounded(model, domains=DOMAINS)
+    grounded = Grounded(model, relevant=Relevant(domains=DOMAINS))
     grounded.decompose(request())
     grounded.decompose(request("what is new?"))
     shown, all_shown = (json.dumps(one.body) for one in openai_server.requests)
@@ -124,7 +124,8 @@ def test_grounded_sees_the_operations_of_the_goal_s_domains_and_those_of_none(
 def test_of_a_large_catalog_grounded_sees_the_likeliest_of_the_goal_s_domains() -> None:
     others = (Operation(f"list_channels_{i}", "List channels.", SCHEMA) for i in range(300))
     model = ScriptedModel([answer(LIST)])
-    grounded = Grounded(model, relevant=Relevant(HashEmbedder(64), most=2), domains=DOMAINS)
+    relevant = Relevant(HashEmbedder(64), most=2, domains=DOMAINS)
+    grounded = Grounded(model, relevant=relevant)
     grounded.decompose(request("list the issues", catalog=Catalog([*CATALOG, *others])))
     said = model.calls[0][0].content
     assert "list_issues" in said

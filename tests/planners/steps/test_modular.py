@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ask_user
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
 from semcache.errors import (
     InvalidParameter,
     InvalidPrompt,
@@ -195,6 +196,52 @@ def test_a_call_that_fails_fails_its_step_and_the_goal(semcache: SemCache, githu
         ("step2", "resolved"),
     ]
     assert [name for name, _ in github.calls] == ["list_issues"]
+
+
+# specs: E-10
+def test_operations_found_after_opening_are_planned_with_in_any_number_of_steps(
+    github: GitHub,
+) -> None:
+    before = Catalog([github.catalog.get("list_branches")])
+    with SemCache.open(catalog=before, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
+        with pytest.raises(PlanningError):
+            semcache.run("list issues in acme/site and count them")
+        semcache.catalog = github.catalog
+        answer = semcache.run("list issues in acme/site and count them")
+        again = semcache.run("list issues in globex/docs and count them")
+        asked = semcache.run(ASK)
+    assert (answer.value, answer.planned) == ({"answer": 3}, True)
+    assert (again.value, again.planned) == ({"answer": 3}, False)
+    assert asked.needs is not None
+
+
+# specs: E-10
+@pytest.mark.parametrize("steps_by_model", [False, True])
+@pytest.mark.parametrize(
+    ("prompt", "seen"),
+    [
+        ("who should get the issues?", {"list_issues", "get_time", "list_labels_of_issues"}),
+        ("what is new?", {"list_issues", "get_time", "list_channels", "list_labels_of_issues"}),
+    ],
+)
+def test_a_model_sees_what_was_discovered_of_the_domains_of_a_goal_and_of_none(
+    prompt: str, seen: set[str], *, steps_by_model: bool
+) -> None:
+    names = ("list_issues", "list_channels", "get_time")
+    catalog = Catalog(Operation(name, "", {"type": "object"}, effect="read") for name in names)
+    found = Operation("list_labels_of_issues", "", {"type": "object"}, effect="read")
+    settings = Settings(
+        domains={"github": ("issue",), "slack": ("channel",)}, steps_by_model=steps_by_model
+    )
+    model = ScriptedModel(["no schema"] * 3 + [ModelUnavailable("gone")] * 9)
+    with SemCache.open(
+        catalog=catalog, settings=settings, model=model, embedder=HashEmbedder(), clock=FakeClock()
+    ) as semcache:
+        semcache.catalog = catalog.with_(found)
+        with pytest.raises(ModelUnavailable):
+            semcache.run(prompt)
+    told = model.calls[-1][0].content
+    assert {name for name in (*names, found.name) if f'"{name}"' in told} == seen
 
 
 # specs: E-13
