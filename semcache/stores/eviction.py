@@ -27,7 +27,7 @@ LEAST_S = 0.001
 """Seconds that making a record takes at least, so that the weight has a logarithm."""
 
 
-class Weighed(Protocol):
+class Weighable(Protocol):
     """What of a record its worth depends on."""
 
     @property
@@ -43,24 +43,24 @@ class Weighed(Protocol):
         """Bytes that it takes."""
 
 
-def unused(record: Weighed) -> Use:
+def unused(record: Weighable) -> Use:
     """Return the use of a record that was just made."""
     return Use(0, record.created_s, _at(record, 1, record.created_s))
 
 
-def used(use: Use, record: Weighed, count: int, now_s: float) -> Use:
+def used(use: Use, record: Weighable, count: int, now_s: float) -> Use:
     """Return `use` with `count` more uses of `record` at `now_s`."""
     worth = _both(use.worth, _at(record, count, now_s))
     return Use(use.count + count, max(use.last_s, now_s), worth)
 
 
-def replaced(use: Use, record: Weighed) -> Use:
+def replaced(use: Use, record: Weighable) -> Use:
     """Return the use of `record` in the place of one that had `use`: what earned it stays."""
     fresh = unused(record)
     return Use(use.count, max(use.last_s, fresh.last_s), _both(use.worth, fresh.worth))
 
 
-class Kept(Protocol):
+class Occupancy(Protocol):
     """What a store keeps, while room is made in it."""
 
     def room(self, tenant: str) -> Room:
@@ -82,7 +82,7 @@ class Kept(Protocol):
         """
 
 
-def make_room(kept: Kept, record: Record, bounds: Bounds) -> list[tuple[str, str]]:
+def make_room(kept: Occupancy, record: Record, bounds: Bounds) -> list[tuple[str, str]]:
     """Remove what is worth least until all is in `bounds`; return tenant and id of what went.
 
     First of the tenant of `record`, which was just written and stays, over the bounds of a tenant;
@@ -102,7 +102,9 @@ def make_room(kept: Kept, record: Record, bounds: Bounds) -> list[tuple[str, str
     return gone
 
 
-def _evict(tenants: Sequence[str], kept: Kept, record: Record, gone: list[tuple[str, str]]) -> bool:
+def _evict(
+    tenants: Sequence[str], kept: Occupancy, record: Record, gone: list[tuple[str, str]]
+) -> bool:
     for tenant in tenants:
         known = kept.evict(tenant, record)
         if known is not None:
@@ -126,7 +128,7 @@ def surplus(kept: Room, entries: int | None, size: int | None) -> bool:
     )
 
 
-def _at(record: Weighed, count: int, now_s: float) -> float:
+def _at(record: Weighable, count: int, now_s: float) -> float:
     weight = count * max(record.cost_s, LEAST_S) * USUAL_BYTES / max(record.size, 1)
     return now_s + HALF_LIFE_S * math.log2(weight)
 

@@ -191,7 +191,7 @@ class _Contents:
         kind: Literal["put", "remove"] = "put" if id in self.of(tenant).records else "remove"
         self.log.append(Change(self.last_change() + 1, tenant, id, kind))
 
-    # While room is made, as `stores.eviction.Kept` promises --------------------------------
+    # While room is made, as `stores.eviction.Occupancy` promises --------------------------------
 
     def room(self, tenant: str) -> Room:
         """Return what the records of the tenant take."""

@@ -147,7 +147,7 @@ def checked(record: Record) -> Record:
     )
 
 
-class Decoded:
+class RecordCache:
     """The last records that were read, by checksum, so that each is taken apart once.
 
     About 2.5 KB a record beside its body. Safe from several threads.

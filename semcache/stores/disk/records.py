@@ -28,7 +28,7 @@ _JOINED = "FROM records r LEFT JOIN vectors v USING (tenant, id)"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DiskRow:
     """A record as its table has it; maybe not what was written."""
 
     rowid: int
@@ -74,7 +74,7 @@ class Row:
 
     def text(self) -> str:
         """Return the row as text, to be looked at by a person."""
-        return json.dumps({name: _shown(getattr(self, name)) for name in Row.__slots__})
+        return json.dumps({name: _shown(getattr(self, name)) for name in DiskRow.__slots__})
 
 
 def _shown(value: object) -> object:
@@ -82,7 +82,7 @@ def _shown(value: object) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class DiskPlace:
     """What is in the place of a record that is to be written."""
 
     change: int
@@ -147,15 +147,15 @@ def changes(connection: Connection, since: int) -> list[Change] | None:
 # Writing -----------------------------------------------------------------------------------
 
 
-def there(connection: Connection, tenant: str, id: str) -> There | None:  # noqa: A002 - the word of the record
+def there(connection: Connection, tenant: str, id: str) -> DiskPlace | None:  # noqa: A002 - the word of the record
     """Return what is in the place of a record; None if nothing is."""
     row = connection.execute(
         "SELECT change, uses, last_s, worth FROM records WHERE tenant = ? AND id = ?", (tenant, id)
     ).fetchone()
-    return None if row is None else There(row[0], Use(*row[1:]))
+    return None if row is None else DiskPlace(row[0], Use(*row[1:]))
 
 
-def write(connection: Connection, record: Record, before: There | None) -> None:
+def write(connection: Connection, record: Record, before: DiskPlace | None) -> None:
     """Write `record` in the place of what is there."""
     if before is not None:
         drop(connection, record.tenant, [record.id])
@@ -216,11 +216,11 @@ def drop(connection: Connection, tenant: str, ids: Iterable[str]) -> list[str]:
     return gone
 
 
-def drop_row(connection: Connection, row: Row) -> bool:
+def drop_row(connection: Connection, row: DiskRow) -> bool:
     """Forget a row that is not what was written, if it is still as it was read."""
     query = f"SELECT {_COLUMNS} {_JOINED} WHERE r.rowid = ?"
     found = connection.execute(query, (row.rowid,)).fetchone()
-    if found is None or Row(*found) != row:
+    if found is None or DiskRow(*found) != row:
         return False
     connection.execute("DELETE FROM records WHERE rowid = ?", (row.rowid,))
     recount(connection)  # its tenant or its size may be what is damaged
@@ -280,8 +280,8 @@ def add_uses(connection: Connection, tenant: str, uses: Mapping[str, int], *, no
             )
 
 
-class Tables:
-    """The tables while room is made in them, as `stores.eviction.Kept` promises."""
+class DiskTables:
+    """The tables while room is made in them, as `stores.eviction.Occupancy` promises."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -323,13 +323,13 @@ def room(connection: Connection, tenant: str | None) -> Room:
     return Room(0, 0) if row is None else Room(*row)
 
 
-def by_id(connection: Connection, tenant: str, id: str) -> Row | None:  # noqa: A002 - the word of the record
+def by_id(connection: Connection, tenant: str, id: str) -> DiskRow | None:  # noqa: A002 - the word of the record
     """Return the row of a record, or None."""
     rows = _rows(connection, f"{_JOINED} WHERE r.tenant = ? AND r.id = ?", tenant, id)
     return rows[0] if rows else None
 
 
-def by_key(connection: Connection, tenant: str, key: str) -> list[Row]:
+def by_key(connection: Connection, tenant: str, key: str) -> list[DiskRow]:
     """Return the rows of the records that answer to `key`, newest change first."""
     # CROSS JOIN keeps the order of the tables, and `+` keeps SQLite from reading all records by
     # their change because they are wanted in that order.
@@ -341,7 +341,7 @@ def by_key(connection: Connection, tenant: str, key: str) -> list[Row]:
     return _rows(connection, where, tenant, key)
 
 
-def after(connection: Connection, tenant: str, change: int, limit: int) -> list[Row]:
+def after(connection: Connection, tenant: str, change: int, limit: int) -> list[DiskRow]:
     """Return the first `limit` rows of a tenant with a later change than `change`, in order.
 
     No limit: -1.
@@ -350,6 +350,6 @@ def after(connection: Connection, tenant: str, change: int, limit: int) -> list[
     return _rows(connection, where, tenant, change, limit)
 
 
-def _rows(connection: Connection, where: str, *values: object) -> list[Row]:
+def _rows(connection: Connection, where: str, *values: object) -> list[DiskRow]:
     query = f"SELECT {_COLUMNS} {where}"
-    return [Row(*row) for row in connection.execute(query, values).fetchall()]
+    return [DiskRow(*row) for row in connection.execute(query, values).fetchall()]

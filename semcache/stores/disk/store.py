@@ -24,7 +24,7 @@ from semcache.stores.disk.directory import DATABASE, VERSION, claim, require, se
 from semcache.stores.disk.handle import DatabaseHandle
 from semcache.stores.disk.takeover import take_over
 from semcache.stores.eviction import by_tenant, make_room
-from semcache.stores.records import Decoded, check_record, check_text, checked, unseal
+from semcache.stores.records import RecordCache, check_record, check_text, checked, unseal
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class DiskStore:
         self._kept_changes = kept_changes
         self._frozen = frozen
         self._handle = DatabaseHandle(self.directory, self._open, text="text for the store")
-        self._decoded = Decoded(KEPT_RECORDS)
+        self._decoded = RecordCache(KEPT_RECORDS)
         self._signal: ChangeSignal | None = None
         self._known: tuple[bytes | None, float, int] = (None, 0.0, 0)
         """The signal at which the last change was read, when that was, and its number."""
@@ -154,7 +154,7 @@ class DiskStore:
         if over is not None and over != (0 if before is None else before.change):
             return Put(last, replaced=False, evicted=(), written=False)
         table.write(connection, replace(record, change=last + 1), before)
-        gone = make_room(table.Tables(connection), record, bounds)
+        gone = make_room(table.DiskTables(connection), record, bounds)
         told: list[table.Told] = [(record.tenant, record.id, "put")]
         told += [(name, known, "remove") for name, known in gone]
         number = table.tell(connection, last, told, kept=self._kept_changes)
@@ -245,7 +245,7 @@ class DiskStore:
             if page := self._readable(rows):
                 yield page
 
-    def _record(self, row: table.Row) -> Record:
+    def _record(self, row: table.DiskRow) -> Record:
         known = self._decoded.get(row.checksum)
         if known is not None and (known.tenant, known.id) == (row.tenant, row.id):
             return known
@@ -255,8 +255,8 @@ class DiskStore:
 
     def _readable(
         self,
-        rows: Iterable[table.Row],
-        record_of: Callable[[table.Row], Record] = table.Row.record,
+        rows: Iterable[table.DiskRow],
+        record_of: Callable[[table.DiskRow], Record] = table.DiskRow.record,
     ) -> list[Record]:
         found = []
         for row in rows:
@@ -272,7 +272,7 @@ class DiskStore:
                 self._set_aside(row)
         return found
 
-    def _set_aside(self, row: table.Row) -> None:
+    def _set_aside(self, row: table.DiskRow) -> None:
         def work(connection: Connection) -> None:
             if table.drop_row(connection, row):  # else another process was faster
                 place = f"record/{row.id}"

@@ -16,7 +16,7 @@ from psycopg import Connection, sql
 
 from semcache.ports import Record, Room, Use
 from semcache.stores.eviction import replaced, unused, used
-from semcache.stores.postgres.rows import COLUMNS, Embedding, Row
+from semcache.stores.postgres.rows import COLUMNS, Embedding, PostgresRow
 from semcache.stores.records import checksum
 
 Told = tuple[str, str, Literal["put", "remove"]]
@@ -24,7 +24,7 @@ Told = tuple[str, str, Literal["put", "remove"]]
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class PostgresPlace:
     """What is in the place of a record that is to be written."""
 
     change: int
@@ -69,16 +69,16 @@ def tell(connection: Connection, last: int, told: Sequence[Told], *, kept: int) 
     return number
 
 
-def there(connection: Connection, tenant: str, id: str) -> There | None:  # noqa: A002 - the word of the record
+def there(connection: Connection, tenant: str, id: str) -> PostgresPlace | None:  # noqa: A002 - the word of the record
     """Return what is in the place of a record; None if nothing is."""
     row = connection.execute(
         "SELECT change, size, uses, last_s, worth FROM records WHERE tenant = %s AND id = %s",
         (tenant, id),
     ).fetchone()
-    return None if row is None else There(row[0], row[1], Use(*row[2:]))
+    return None if row is None else PostgresPlace(row[0], row[1], Use(*row[2:]))
 
 
-def write(connection: Connection, record: Record, before: There | None) -> None:
+def write(connection: Connection, record: Record, before: PostgresPlace | None) -> None:
     """Write `record` in the place of what is there."""
     use = unused(record) if before is None else replaced(before.use, record)
     if before is not None:
@@ -178,8 +178,8 @@ def wipe(connection: Connection, tenant: str | None) -> list[tuple[str, str]]:
     return sorted(connection.execute(statement, which).fetchall())
 
 
-class Tables:
-    """The tables while room is made in them, as `stores.eviction.Kept` promises."""
+class PostgresTables:
+    """The tables while room is made in them, as `stores.eviction.Occupancy` promises."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -227,25 +227,25 @@ def add_uses(connection: Connection, tenant: str, uses: Mapping[str, int], *, no
 # Reading -----------------------------------------------------------------------------------
 
 
-def by_id(connection: Connection, tenant: str, id: str) -> Row | None:  # noqa: A002 - the word of the record
+def by_id(connection: Connection, tenant: str, id: str) -> PostgresRow | None:  # noqa: A002 - the word of the record
     """Return the row of a record, or None."""
     query = f"SELECT {COLUMNS} {_JOINED} WHERE r.tenant = %s AND r.id = %s"
     with connection.cursor(binary=True) as cursor:
         row = cursor.execute(query, (tenant, id)).fetchone()
-    return None if row is None else Row(*row)
+    return None if row is None else PostgresRow(*row)
 
 
-def by_key(connection: Connection, tenant: str, key: str) -> list[Row]:
+def by_key(connection: Connection, tenant: str, key: str) -> list[PostgresRow]:
     """Return the rows of the records that answer to `key`, newest change first."""
     query = (
         f"SELECT {COLUMNS} {_JOINED} JOIN keys k USING (tenant, id)"
         " WHERE k.tenant = %s AND k.key = %s ORDER BY r.change DESC"
     )
     with connection.cursor(binary=True) as cursor:
-        return [Row(*row) for row in cursor.execute(query, (tenant, key))]
+        return [PostgresRow(*row) for row in cursor.execute(query, (tenant, key))]
 
 
-def by_tenant(connection: Connection, tenant: str) -> list[Row]:
+def by_tenant(connection: Connection, tenant: str) -> list[PostgresRow]:
     """Return all rows of a tenant, oldest change first.
 
     Read in parts, so that each statement ends within its time however many records there are.
@@ -253,17 +253,17 @@ def by_tenant(connection: Connection, tenant: str) -> list[Row]:
     query = f"SELECT {COLUMNS} {_JOINED} WHERE r.tenant = %s ORDER BY r.change"
     with connection.transaction(), connection.cursor("scan", binary=True) as cursor:
         cursor.itersize = 1000
-        return [Row(*row) for row in cursor.execute(query, (tenant,))]
+        return [PostgresRow(*row) for row in cursor.execute(query, (tenant,))]
 
 
-def after(connection: Connection, *, tenant: str, change: int, limit: int) -> list[Row]:
+def after(connection: Connection, *, tenant: str, change: int, limit: int) -> list[PostgresRow]:
     """Return the first `limit` rows of a tenant with a later change than `change`, in order."""
     query = (
         f"SELECT {COLUMNS} {_JOINED} WHERE r.tenant = %s AND r.change > %s"
         " ORDER BY r.change LIMIT %s"
     )
     with connection.cursor(binary=True) as cursor:
-        return [Row(*row) for row in cursor.execute(query, (tenant, change, limit))]
+        return [PostgresRow(*row) for row in cursor.execute(query, (tenant, change, limit))]
 
 
 _JOINED = "FROM records r LEFT JOIN vectors v USING (tenant, id)"

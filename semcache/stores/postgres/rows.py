@@ -16,11 +16,11 @@ COLUMNS = """
     r.tenant, r.id, r.change, r.keys, r.labels, r.body, r.embedder, r.created_s, r.expires_s,
     r.cost_s, r.checksum, v.embedding
 """
-"""What `Row` is made of, from `records r LEFT JOIN vectors v USING (tenant, id)`, in binary."""
+"""Columns of a `PostgresRow`, from `records r LEFT JOIN vectors v USING (tenant, id)`, in binary."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PostgresRow:
     """One row of `COLUMNS`."""
 
     tenant: str
@@ -61,7 +61,7 @@ class Row:
 
     def text(self) -> str:
         """Return the row as text, to be looked at by a person."""
-        fields = {name: getattr(self, name) for name in Row.__slots__}
+        fields = {name: getattr(self, name) for name in PostgresRow.__slots__}
         fields |= {name: (fields[name] or b"").hex() for name in ("checksum", "embedding")}
         return json.dumps(fields)
 

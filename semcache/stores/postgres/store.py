@@ -16,7 +16,7 @@ from semcache.stores.postgres import notes
 from semcache.stores.postgres import records as table
 from semcache.stores.postgres.connections import RETRY_S, Connections
 from semcache.stores.postgres.listener import Listener
-from semcache.stores.postgres.rows import Row
+from semcache.stores.postgres.rows import PostgresRow
 from semcache.stores.postgres.schema import Server, about, check_names, grant, migrate
 from semcache.stores.postgres.vectors import PostgresIndex
 from semcache.stores.records import check_record, check_text, checked, unseal
@@ -153,7 +153,7 @@ class PostgresStore:
             return Put(last, replaced=False, evicted=(), written=False)
         written = replace(record, change=last + 1)
         table.write(connection, written, before)
-        gone = make_room(table.Tables(connection), written, bounds)
+        gone = make_room(table.PostgresTables(connection), written, bounds)
         told: list[table.Told] = [(record.tenant, record.id, "put")]
         told += [(name, known, "remove") for name, known in gone]
         number = table.tell(connection, last, told, kept=self._kept_changes)
@@ -239,7 +239,7 @@ class PostgresStore:
             last = rows[-1].change
             yield self._readable(rows)
 
-    def _readable(self, rows: Iterable[Row]) -> list[Record]:
+    def _readable(self, rows: Iterable[PostgresRow]) -> list[Record]:
         found = []
         for row in rows:
             try:
@@ -254,7 +254,7 @@ class PostgresStore:
                 self._set_aside(row)
         return found
 
-    def _set_aside(self, row: Row) -> None:
+    def _set_aside(self, row: PostgresRow) -> None:
         def work(connection: Connection) -> None:
             last = table.lock(connection)
             if table.by_id(connection, row.tenant, row.id) != row:

@@ -29,7 +29,7 @@ _FIRST = len(_MAGIC) + 64 + 1  # bytes of the first line
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SavedIndex:
     """An index as it was saved."""
 
     ids: tuple[str, ...]
@@ -83,7 +83,7 @@ def write_snapshot(
         ) from error
 
 
-def read_snapshot(path: Path) -> Snapshot:
+def read_snapshot(path: Path) -> SavedIndex:
     """Return what `write_snapshot` wrote.
 
     Raises:
@@ -106,7 +106,7 @@ def read_snapshot(path: Path) -> Snapshot:
         raise _corrupt(path, f"its content cannot be read: {error}") from error
 
 
-def _snapshot(head: Json, content: bytes, start: int) -> Snapshot:
+def _snapshot(head: Json, content: bytes, start: int) -> SavedIndex:
     match head:
         case {"change": int(change), "dimension": int(dimension), "ids": list(ids), **more}:
             size = len(ids) * dimension
@@ -115,7 +115,7 @@ def _snapshot(head: Json, content: bytes, start: int) -> Snapshot:
             leading = _leading(more["bounds"], rows, rest) if "bounds" in more else None
             if leading is None and rest:
                 raise ValueError(f"there are {len(rest)} bytes behind the rows")
-            return Snapshot(tuple(map(str, ids)), rows, change, leading)
+            return SavedIndex(tuple(map(str, ids)), rows, change, leading)
         case _:
             raise ValueError("expected an object with `change`, `dimension` and `ids`")
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.ports import Neighbor, Vector, Vectors
-from semcache.stores.vectors.index_file import Snapshot, read_snapshot, write_snapshot
+from semcache.stores.vectors.index_file import SavedIndex, read_snapshot, write_snapshot
 from semcache.stores.vectors.ranking import checked_vector, ranked
 from semcache.stores.vectors.search_bounds import SearchBounds
 from semcache.stores.vectors.shared_lock import SharedLock
@@ -32,7 +32,7 @@ class VectorMatrix:
         self._matrix: Vectors = np.zeros((0, dimension or 0), np.float32)
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Self:
+    def of(cls, snapshot: SavedIndex) -> Self:
         """Return the rows of a snapshot."""
         rows = cls(snapshot.vectors.shape[1] or None)
         rows._ids = list(snapshot.ids)
