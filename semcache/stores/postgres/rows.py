@@ -16,7 +16,7 @@ COLUMNS = """
     r.tenant, r.id, r.change, r.keys, r.labels, r.body, r.embedder, r.created_s, r.expires_s,
     r.cost_s, r.checksum, v.embedding
 """
-"""Columns of a `PostgresRow`, from `records r LEFT JOIN vectors v USING (tenant, id)`, in binary."""
+"""Columns of a `PostgresRow`, of `records r LEFT JOIN vectors v USING (tenant, id)`, in binary."""
 
 
 @dataclass(frozen=True, slots=True)
