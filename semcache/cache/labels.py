@@ -93,8 +93,9 @@ class Labels(Forked):
             return self._values.risk(change)
         values = self._notes.of(asked.tenant).evidence.values
         risk = self._values.risk(change, values.of(_NAME))
-        with self._lock:
-            _remember(self._changed, (asked.tenant, asked.shown), _Changed(entry, family))
+        if asked.known is None:  # else the reading may be wrong, which says nothing of names
+            with self._lock:
+                _remember(self._changed, (asked.tenant, asked.shown), _Changed(entry, family))
         return risk
 
     @property
