@@ -1,4 +1,4 @@
-"""Every code block of the README runs: Python as a doctest, console lines as a user types them."""
+"""Every code block of README and docs runs: Python as doctests, shell lines as a user types."""
 
 import doctest
 import re
@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 import pytest
 
 import semcache
+from semcache.cache.found import Reason
 from semcache.cli import main
 from semcache.settings import Settings
 
@@ -19,15 +20,27 @@ if TYPE_CHECKING:
 
 Run: TypeAlias = Callable[..., str]
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+# In the order of a reader: what a page defines, the next may use.
+PAGES = [README] + [
+    ROOT / "docs" / f"{name}.md"
+    for name in (
+        *("python", "planning", "shell", "quality", "prompt", "plans", "operations", "runs"),
+        *("agents", "responses", "deployment", "settings", "misses", "migration", "security"),
+        *("index", "glossary", "api", "errors"),
+    )
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
 def blocks(kind: str) -> list[str]:
-    return [
-        text for name, text in BLOCK.findall(README.read_text(encoding="utf-8")) if name == kind
-    ]
+    return [text for name, text in BLOCK.findall(written()) if name == kind]
+
+
+def written() -> str:
+    return "\n\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
 def commands(block: str) -> Iterator[tuple[str, str]]:
@@ -88,8 +101,34 @@ def test_the_two_commands_are_where_ci_looks_for_them(marker: str) -> None:
     assert re.search(rf"<!-- {marker} -->\n```sh\n.+ -m .+\n```", text)
 
 
-def test_every_cli_command_is_named_in_the_readme(run: Run) -> None:
-    text = README.read_text(encoding="utf-8")
+def test_every_page_is_read_here_and_stands_in_the_navigation() -> None:
+    pages = sorted((ROOT / "docs").glob("**/*.md"))
+    assert sorted(PAGES[1:]) == pages
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert [page.name for page in pages if f": {page.name}" not in navigation] == []
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    links = [
+        (page, link)
+        for page in PAGES
+        for link in re.findall(r"\]\(([\w./-]+\.md)", page.read_text(encoding="utf-8"))
+    ]
+    assert len(links) > 15
+    assert [(page.name, link) for page, link in links if not (page.parent / link).is_file()] == []
+
+
+def test_every_reason_of_a_miss_is_explained() -> None:
+    text = (ROOT / "docs" / "misses.md").read_text(encoding="utf-8")
+    assert [reason for reason in get_args(Reason) if f"| `{reason}` |" not in text] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_every_cli_command_is_named_in_the_docs(run: Run) -> None:
+    text = written()
     said = run("--help")
     names = re.findall(r"^ {4}(\w+) ", said, flags=re.MULTILINE)
     assert len(names) >= 9
@@ -98,8 +137,8 @@ def test_every_cli_command_is_named_in_the_readme(run: Run) -> None:
     ] == []
 
 
-def test_every_setting_and_public_name_is_in_the_readme() -> None:
-    text = README.read_text(encoding="utf-8")
+def test_every_setting_and_public_name_is_in_the_docs() -> None:
+    text = written()
     settings = [field.name for field in fields(Settings)]
     assert [name for name in settings if f"`{name}`" not in text] == []
     assert [name for name in semcache.__all__ if not re.search(rf"\b{name}\b", text)] == []

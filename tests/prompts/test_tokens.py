@@ -41,7 +41,7 @@ def test_what_is_ignored_by_meaning_leaves_the_same_content(ignored: Ignored) ->
 
 
 def test_the_readme_lists_what_is_ignored() -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[2] / "docs" / "prompt.md").read_text(encoding="utf-8")
     for table, where in ((IGNORED, "every tier"), (IGNORED_BY_MEANING, "the semantic tier")):
         for what, one, other in table:
             assert f"| {what} | {one!r}, {other!r} | {where} |" in readme
