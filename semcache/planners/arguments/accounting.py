@@ -99,15 +99,17 @@ def accounts(
     catalog: Catalog,
     *,
     wired: Collection[str] = (),
+    verbatim: bool = False,
 ) -> list[StepAccount]:
     """Return how each phrasing of an operation accounts for `goal`, best first.
 
     `placed`: the values that the operation takes of it. `wired`: properties that take what steps
-    before give.
+    before give. `verbatim`: whether one takes the words of the step as they stand.
     """
     units = _units(trimmed(goal), placed)
     readers = (
-        _Reader(units, known, one, placed, catalog=catalog, wired=wired) for one in known.phrasings
+        _Reader(units, known, one, placed, catalog=catalog, wired=wired, verbatim=verbatim)
+        for one in known.phrasings
     )
     found = [reader.account() for reader in readers]
     return sorted(found, key=lambda one: (not one.whole, one.rank, len(one.odd)))
@@ -183,12 +185,14 @@ class _Reader:
         *,
         catalog: Catalog,
         wired: Collection[str],
+        verbatim: bool,
     ) -> None:
         self.units = units
         self.placed = placed
         self.known = known
         self.phrasing = phrasing
         self.wired = wired
+        self.verbatim = verbatim
         self.own = {singular(word) for word in phrasing.words} | {*phrasing.words}
         self.spaces = spaces(known.operation.name)
         self.meant = {
@@ -254,9 +258,18 @@ class _Reader:
         if len(parts) > 1 and {*parts} <= self.own:
             self.said |= {*parts}
             return 1
-        if not (self._of_a_value(at) or self._small(at)):
+        if not (self._of_a_value(at) or self._small(at) or self._stays(at)):
             self.odd.append(unit.text)
         return 1
+
+    def _stays(self, at: int) -> bool:
+        """Return whether a word is kept by a property that takes the words of the step.
+
+        Not the first one, a word that asks for more than this operation does, nor one that stands
+        for another.
+        """
+        word, named = self.units[at].word, bool(self.phrasing.nouns)
+        return self.verbatim and named and at > 0 and word not in VERBS and word not in _BACK
 
     def _synonym(self, at: int) -> int:
         """Return how many units here are another word of the catalog for what is accounted for."""

@@ -1,7 +1,7 @@
 """Fitting: a step and one operation, its values in the properties that take them; or why not."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from semcache.binding.types import choices
@@ -38,6 +38,8 @@ class Fit:
     wires: tuple[Wire, ...]
     placed: tuple[Placed, ...] = ()
     """The values, each with its property."""
+    verbatim: bool = False
+    """Whether a property takes the words of the step as they stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,12 @@ def fitted(
             what = f"{one.mention!r} is another value whenever it is asked; give the date itself"
             return Unfit(known, what)
     found = placed(values, goal=intent.goal, known=known, places=into, synonyms=synonyms)
-    if (doubt := _doubt(found, optional, known, into)) is not None:
-        return doubt
     taken = {one.place.name for one in found.placed}
     free = [place for place in into if place.name not in taken]
+    if any(_asks(place, known) for place in free):  # what was said stands in its words
+        found = replace(found, left=tuple(one for one in found.left if one.mention is None))
+    if (doubt := _doubt(found, optional, known, into)) is not None:
+        return doubt
     wires, lost = wired(
         intent.depends_on, asked=asked, places=free, about=known.nouns, synonyms=synonyms
     )
@@ -165,6 +169,12 @@ def _called(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, Value]]
         yield from labeled(part)
 
 
+def _asks(place: Place, known: Known) -> bool:
+    """Return whether a property takes the words of a step."""
+    needed = place.required and not place.has_default
+    return needed and name_key(place.name) in _ASKING and place.takes_text and known.reads
+
+
 def _doubt(found: Placing, optional: set[str], known: Known, into: Sequence[Place]) -> Unfit | None:
     for param, options in found.ambiguous:
         said = param.mention or str(param.value)
@@ -196,13 +206,14 @@ def _complete(
     actual: JsonObject = {one.place.name: one.param.value for one in found.placed}
     params = _distinct([one.param for one in found.placed])
     by_wire = {wire.property for wire in wires}
-    missing = []
+    missing, verbatim = [], False
     for place in free:
         if not place.required or place.name in by_wire:
             continue
         if place.has_default:
             given[place.name] = actual[place.name] = place.schema["default"]
-        elif name_key(place.name) in _ASKING and place.takes_text and known.reads:
+        elif _asks(place, known):
+            verbatim = True
             given[place.name] = _worded(intent.goal, params)
             actual[place.name] = intent.goal
         else:
@@ -211,7 +222,7 @@ def _complete(
         told = ", ".join(map(repr, missing))
         why = f"it needs {told}, which nothing gives"
         return Unfit(known, why, tuple(missing), placed=found.placed)
-    return Fit(known, given, params, wires, found.placed)
+    return Fit(known, given, params, wires, found.placed, verbatim)
 
 
 def breaches(fit: Fit, asked: Asked) -> tuple[str, ...]:

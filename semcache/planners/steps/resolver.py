@@ -75,12 +75,18 @@ class WordResolver:
         """Return the one operation that accounts for the step, or the question; see `Resolver`."""
         found: list[CandidateOperation] = []
         lacking: list[tuple[StepAccount, Unfit]] = []
+        asking: list[CandidateOperation] = []
         odd: list[str] = []
         for known in self._near(intent, asked):
             made = checked(fitted(intent, known, asked, synonyms=self._synonyms), asked)
             if isinstance(made, Fit):
                 made = linked(made, intent, asked)
             account = self._account(intent, known, made, asked)
+            if isinstance(made, Fit) and made.verbatim and not account.whole:
+                worded = self._account(intent, known, made, asked, verbatim=True)
+                if worded.whole:
+                    asking.append(CandidateOperation(made, worded))
+                    continue
             if isinstance(made, Unfit) and not (made.missing or made.options):
                 odd.append(f"{known.operation.name!r}: {made.why}")
             elif not account.whole:
@@ -89,7 +95,8 @@ class WordResolver:
                 lacking.append((account, made))
             else:
                 found.append(CandidateOperation(made, account))
-        return _chosen(intent, found, lacking, odd)
+        # What takes the words as they stand would take any: only where nothing else does the step.
+        return _chosen(intent, found or ([] if lacking else asking), lacking, odd)
 
     def _near(self, intent: SubIntent, asked: Asked) -> Iterator[Known]:
         """Yield the operations that have the likeliest words of a step."""
@@ -104,12 +111,21 @@ class WordResolver:
                 yield one
 
     def _account(
-        self, intent: SubIntent, known: Known, made: Fit | Unfit, asked: Asked
+        self,
+        intent: SubIntent,
+        known: Known,
+        made: Fit | Unfit,
+        asked: Asked,
+        *,
+        verbatim: bool = False,
     ) -> StepAccount:
         # "her claims" says whose: the value that the step before was to give, and is asked for.
         lacking = made.missing if isinstance(made, Unfit) and intent.depends_on else ()
         wired = [wire.property for wire in made.wires] if isinstance(made, Fit) else lacking
-        return accounts(intent.goal, known, made.placed, asked.catalog, wired=wired)[0]
+        found = accounts(
+            intent.goal, known, made.placed, asked.catalog, wired=wired, verbatim=verbatim
+        )
+        return found[0]
 
 
 def _told(account: StepAccount) -> str:

@@ -184,11 +184,13 @@ def _values(
         if intent.kind in {"user_input", "output"}:
             continue
         given = [(param.mention or "").casefold() for param in one.params]
+        worded = [text.casefold() for text in one.input.values() if isinstance(text, str)]
         for param in intent.params:
             said = (param.mention or "").casefold()
             if held and is_guess(param.name):
                 continue
-            if said and not any(said in text or (text and text in said) for text in given):
+            taken = any(said in text or (text and text in said) for text in given)
+            if said and not taken and not any(said in text for text in worded):
                 what = f"{param.mention!r} was said and {one.operation!r} is not given it"
                 yield Concern("value", "error", intent.id, what)
         for param in one.params:

@@ -343,6 +343,74 @@ def test_a_repair_is_bounded(catalog: Catalog) -> None:
     assert len(model.calls) == 3
 
 
+def called(*names: str, **properties: Json) -> tuple[list[tuple[str, JsonObject]], Catalog]:
+    """Return a catalog of operations that need these properties, and what was called of it."""
+    calls: list[tuple[str, JsonObject]] = []
+    given: JsonObject = {
+        "type": "object", "properties": properties, "required": [*properties]
+    }  # fmt: skip
+
+    def made(name: str) -> Operation:
+        return Operation(name, "", given, effect="read", call=lambda g: calls.append((name, g)))
+
+    return calls, Catalog(map(made, names))
+
+
+# specs: E-7
+def test_a_question_that_must_be_put_takes_every_word_and_value_of_its_step() -> None:
+    calls, catalog = called("search_documents", question={"type": "string"})
+    prompts = (
+        "search documents about tea",
+        "search documents about coffee",
+        "search documents from 2024",
+        "search documents from 2023",
+        "search documents about Boston",
+        "search documents from 2023",
+    )
+    with SemCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
+        for prompt in prompts:
+            semcache.run(prompt)
+    assert [given for _, given in calls] == [{"question": prompt} for prompt in prompts]
+
+
+# specs: E-7
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "purge documents about tea",
+        "search documents about it",
+        "search documents to delete",
+        "search orders about tea",
+    ],
+)
+def test_a_question_takes_no_words_that_ask_for_something_else(prompt: str) -> None:
+    calls, catalog = called("search_documents", "search", question={"type": "string"})
+    with SemCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
+        with pytest.raises(PlanningError):
+            semcache.run(prompt)
+    assert calls == []
+
+
+# specs: E-7
+def test_an_operation_that_takes_the_values_goes_before_one_that_takes_any_words() -> None:
+    calls, catalog = called("search_documents", question={"type": "string"})
+    _, other = called("find_documents", year={"type": "integer"})
+    both = catalog.with_(other.get("find_documents"))
+    with SemCache.open(catalog=both, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
+        answer = semcache.run("search documents of year 2024")
+    assert answer.plan.operations() == ("find_documents",)
+    assert calls == []
+
+
+# specs: E-8
+def test_own_operations_are_called_before_those_of_a_server_that_is_not_named() -> None:
+    calls, catalog = called("github.list_issues", "jira.list_issues", "list_issues")
+    with SemCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
+        semcache.run("list issues")
+        semcache.run("list github issues")
+    assert [name for name, _ in calls] == ["list_issues", "github.list_issues"]
+
+
 # specs: E-8
 def test_a_step_for_which_a_model_finds_no_operation_is_not_guessed(catalog: Catalog) -> None:
     told = steps(call("List issues of acme/site", None, action="list", noun="issues"))
