@@ -385,9 +385,11 @@ def test_a_question_that_must_be_put_takes_every_word_and_value_of_its_step() ->
 )
 def test_a_question_takes_no_words_that_ask_for_something_else(prompt: str) -> None:
     calls, catalog = called("search_documents", "search", question={"type": "string"})
-    with SemCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
-        with pytest.raises(PlanningError):
-            semcache.run(prompt)
+    with (
+        SemCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as semcache,
+        pytest.raises(PlanningError),
+    ):
+        semcache.run(prompt)
     assert calls == []
 
 
