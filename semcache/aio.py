@@ -165,6 +165,8 @@ class AsyncSemCache(_Door):
     ground = awaited(SemCache.ground)
     lookup = awaited(SemCache.lookup)
     create = awaited(SemCache.create)
+    decompose = awaited(SemCache.decompose)
+    resume_planning = awaited(SemCache.resume_planning)
     store = awaited(SemCache.store)
     execute = awaited(SemCache.execute)
     run = awaited(SemCache.run)

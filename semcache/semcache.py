@@ -27,6 +27,7 @@ from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask, Interview
 from semcache.planners.steps.intent_graph import IntentGraph
+from semcache.planners.steps.modular import ModularPlanner
 from semcache.planners.waiting import Waiting
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import (
@@ -79,6 +80,7 @@ class SemCache(Closeable):
         groundings: Groundings | None = None,
         selector: Selector | None = None,
         plan_files: PlanFiles | None = None,
+        steps: ModularPlanner | None = None,
         ask: Ask | None = None,
         waiting: Waiting | None = None,
         runs: Runs | None = None,
@@ -109,6 +111,7 @@ class SemCache(Closeable):
             groundings=groundings,
             selector=selector,
             plan_files=plan_files,
+            steps=steps,
         )
         self._events = RunEvents(cache, self.runs, clock)
         self._finder = PlanFinder(
@@ -266,6 +269,33 @@ class SemCache(Closeable):
             ModelError: the model behind the last planner cannot answer.
         """
         return self._stages.create(prompt, schema, tenant=tenant, params=params, failure=failure)
+
+    def decompose(
+        self,
+        prompt: str,
+        *,
+        params: Mapping[str, object] | None = None,
+        tenant: str = "default",
+    ) -> IntentGraph:
+        """Return the steps of `prompt`, with no operation yet; `resume_planning` goes on from them.
+
+        By the model where there is one, else by patterns. `to_json` and `IntentGraph.from_json`
+        keep the graph in between.
+
+        Raises:
+            As `create`.
+        """
+        return self._stages.decompose(prompt, tenant=tenant, params=params)
+
+    def resume_planning(self, graph: IntentGraph, *, tenant: str = "default") -> Planned:
+        """Return the plan of a graph that `decompose` gave; nothing is taken apart again.
+
+        Its prompt is `graph.goal.goal`, its operations are found in the catalog as it is now.
+
+        Raises:
+            As `create`.
+        """
+        return self._stages.resume(graph, tenant=tenant)
 
     def store(
         self,

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from semcache.cache.found import Found, Miss
 from semcache.cache.plan_cache import PlanCache
@@ -22,7 +23,9 @@ from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.model.planner import ModelPlanner
-from semcache.planners.model.verification import VerifiedPlanner
+from semcache.planners.model.verification import VerifiedPlanner, verified
+from semcache.planners.steps.intent_graph import IntentGraph
+from semcache.planners.steps.modular import ModularPlanner
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Normalizer, Planned, Planner, PlanRequest, Selector
 from semcache.prompts.parameter import by_name
@@ -48,6 +51,7 @@ class Stages:
         groundings: Groundings | None,
         selector: Selector | None = None,
         plan_files: PlanFiles | None = None,
+        steps: ModularPlanner | None = None,
     ) -> None:
         self.cache = cache
         self.catalog = catalog
@@ -58,6 +62,7 @@ class Stages:
         self._groundings = groundings
         self._selector = selector
         self._files = plan_files
+        self._steps = steps
 
     def normalize(
         self,
@@ -168,20 +173,8 @@ class Stages:
 
         `by_rules`: only the planners before the first that asks a model or needs a schema of one.
         """
-        if not isinstance(prompt, str):
-            raise InvalidPrompt(f"a prompt must be text; found {type(prompt).__name__}")
-        own = by_name(params)
-        given = own or (schema.parameters() if schema is not None else ())
-        request = PlanRequest(
-            prompt=prompt,
-            schema=schema,
-            catalog=self.catalog,
-            params=given,
-            params_read=not own,
-            failure=failure,
-            grounding=self.ground(prompt),
-            tenant=tenant,
-            example=None if missed is None else self.cache.example(missed),
+        request = self._request(
+            prompt, schema, tenant=tenant, params=params, failure=failure, missed=missed
         )
         refusals: list[PlanningError] = []
         for planner in self.planners:
@@ -192,6 +185,51 @@ class Stages:
             except PlanningError as error:
                 refusals.append(error)
         raise _refused(refusals)
+
+    def decompose(
+        self, prompt: str, *, tenant: str, params: Mapping[str, object] | None
+    ) -> IntentGraph:
+        """Return the steps of a prompt; see `SemCache.decompose`."""
+        request = self._request(prompt, None, tenant=tenant, params=params)
+        return self._by_steps().decompose(request)
+
+    def resume(self, graph: IntentGraph, *, tenant: str) -> Planned:
+        """Return the plan of a graph; see `SemCache.resume_planning`."""
+        request = self._request(graph.goal.goal, None, tenant=tenant)
+        request = replace(request, params=graph.params, params_read=False)
+        return verified(self._by_steps().resume(graph, request), request)
+
+    def _by_steps(self) -> ModularPlanner:
+        if self._steps is None:
+            raise PlanningError("nothing plans by steps here; give SemCache `steps`")
+        return self._steps
+
+    def _request(
+        self,
+        prompt: str,
+        schema: PromptSchema | None,
+        *,
+        tenant: str,
+        params: Mapping[str, object] | None = None,
+        failure: str = "",
+        missed: Miss | None = None,
+    ) -> PlanRequest:
+        """Return what a planner is asked."""
+        if not isinstance(prompt, str):
+            raise InvalidPrompt(f"a prompt must be text; found {type(prompt).__name__}")
+        own = by_name(params)
+        given = own or (schema.parameters() if schema is not None else ())
+        return PlanRequest(
+            prompt=prompt,
+            schema=schema,
+            catalog=self.catalog,
+            params=given,
+            params_read=not own,
+            failure=failure,
+            grounding=self.ground(prompt),
+            tenant=tenant,
+            example=None if missed is None else self.cache.example(missed),
+        )
 
     def store(
         self,

@@ -23,7 +23,6 @@ from semcache.planners.steps.resolver import (
 )
 from semcache.ports import (
     Clock,
-    Embedder,
     Model,
     Normalizer,
     Observer,
@@ -76,15 +75,43 @@ class FirstTry:
         return self._planner.plan(request)
 
 
+def step_planner(
+    settings: Settings,
+    model: Model | None,
+    *,
+    relevant: Relevant,
+    observer: Observer,
+    clock: Clock,
+    resolver: Resolver,
+    redact: Redact | None,
+) -> ModularPlanner:
+    """Steps by the model where there is one, else by patterns."""
+    if model is None:
+        # Patterns would say nothing else to a repair.
+        return ModularPlanner(Patterns(domains=settings.domains), resolver, rounds=0)
+    grounded = Grounded(
+        model,
+        relevant=relevant,
+        domains=settings.domains,
+        observer=observer,
+        clock=clock,
+        redact=redact,
+    )
+    plain = IntentFirst(
+        model, domains=settings.domains, observer=observer, clock=clock, redact=redact
+    )
+    return ModularPlanner(Hybrid([grounded, plain]), resolver)
+
+
 def planners(
     settings: Settings,
     model: Model | None,
     *,
-    embedder: Embedder,
+    relevant: Relevant,
     observer: Observer,
     clock: Clock,
     resolver: Resolver,
-    indexes: Indexes,
+    steps: ModularPlanner,
     redact: Redact | None,
 ) -> list[Planner]:
     """One operation by rules, then the model where there is one, then steps by patterns.
@@ -93,14 +120,10 @@ def planners(
     be asked of a model; and what one operation does not account for is the model's before it is
     taken apart without one.
     """
-    # Patterns would say nothing else to a repair.
-    steps = ModularPlanner(Patterns(domains=settings.domains), resolver, rounds=0)
     if model is None:
         return [CatalogPlanner(), steps]
+    patterns = ModularPlanner(Patterns(domains=settings.domains), resolver, rounds=0)
     one = ModularPlanner(Patterns([SINGLE], domains=settings.domains), resolver, rounds=0)
-    relevant = Relevant(
-        embedder, most=settings.model_operations, domains=settings.domains, indexes=indexes
-    )
     by_model: list[Planner] = [
         ModelPlanner(
             model,
@@ -112,20 +135,8 @@ def planners(
         )
     ]
     if settings.steps_by_model:
-        grounded = Grounded(
-            model,
-            relevant=relevant,
-            domains=settings.domains,
-            observer=observer,
-            clock=clock,
-            redact=redact,
-        )
-        plain = IntentFirst(
-            model, domains=settings.domains, observer=observer, clock=clock, redact=redact
-        )
-        taken_apart = ModularPlanner(Hybrid([grounded, plain]), resolver)
-        by_model.insert(0, VerifiedPlanner(taken_apart))
-    return [FirstTry(CatalogPlanner()), FirstTry(one), *by_model, FirstTry(steps)]
+        by_model.insert(0, VerifiedPlanner(steps))
+    return [FirstTry(CatalogPlanner()), FirstTry(one), *by_model, FirstTry(patterns)]
 
 
 def resolver(learned: Learned, indexes: Indexes) -> Resolver:

@@ -16,6 +16,7 @@ from semcache.planners.failures import FailureMemory
 from semcache.planners.learned import Learned
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.plan_files import PlanFiles
+from semcache.planners.model.relevant import Relevant
 from semcache.planners.model.selector import ModelSelector
 from semcache.planners.parting import PARTING
 from semcache.planners.progress import IntentLog
@@ -43,7 +44,7 @@ from semcache.wiring.caches import model_responses, plan_cache
 from semcache.wiring.clock import SystemClock
 from semcache.wiring.models import RedactingEmbedder, open_embedder, open_model
 from semcache.wiring.parts import check_parts
-from semcache.wiring.planners import normalizers, planners, resolver
+from semcache.wiring.planners import normalizers, planners, resolver, step_planner
 from semcache.wiring.reporter import Reporter
 from semcache.wiring.stores import open_store
 
@@ -97,6 +98,19 @@ def open_semcache(
     remembering = model
     if model is not None and responses is not None:
         remembering = CachedModel(model, responses, redact=redact)
+    relevant = Relevant(
+        hiding, most=settings.model_operations, domains=settings.domains, indexes=indexes
+    )
+    resolvers = resolver(learned, indexes)
+    steps = step_planner(
+        settings,
+        remembering,
+        relevant=relevant,
+        observer=report,
+        clock=clock,
+        resolver=resolvers,
+        redact=redact,
+    )
     return SemCache(
         cache=plan_cache(
             settings,
@@ -113,13 +127,14 @@ def open_semcache(
         planners=planners(
             settings,
             remembering,
-            embedder=hiding,
+            relevant=relevant,
             observer=report,
             clock=clock,
-            resolver=resolver(learned, indexes),
-            indexes=indexes,
+            resolver=resolvers,
+            steps=steps,
             redact=redact,
         ),
+        steps=steps,
         engines={"routes": RoutesEngine(), "tasks": TasksEngine(), "program": ProgramEngine(model)},
         failures=FailureMemory(store, clock),
         clock=clock,

@@ -79,13 +79,21 @@ class VerifiedPlanner:
         Raises:
             PlanningError: the plan does what the prompt does not say.
         """
-        planned = self._planner.plan(request)
-        found = doubts(request.prompt, planned.plan, request.catalog, planned.params)
-        if found.grave:
-            raise PlanningError(
-                f"no plan for {request.prompt[:80]!r} may run: {'; '.join(found.grave)}"
-            )
-        return planned
+        return verified(self._planner.plan(request), request)
+
+
+def verified(planned: Planned, request: PlanRequest) -> Planned:
+    """Return a plan that holds against its prompt.
+
+    Raises:
+        PlanningError: the plan does what the prompt does not say.
+    """
+    found = doubts(request.prompt, planned.plan, request.catalog, planned.params)
+    if found.grave:
+        raise PlanningError(
+            f"no plan for {request.prompt[:80]!r} may run: {'; '.join(found.grave)}"
+        )
+    return planned
 
 
 def _writes(name: str, catalog: Catalog) -> bool:

@@ -245,6 +245,38 @@ def test_a_model_sees_what_was_discovered_of_the_domains_of_a_goal_and_of_none(
 
 
 # specs: E-13
+@pytest.mark.parametrize("by_model", [False, True])
+def test_planning_stops_at_the_steps_and_goes_on_in_another_process(
+    github: GitHub, *, by_model: bool
+) -> None:
+    prompt = "list issues in acme/site and count them"
+    counted: JsonObject = {"intent_type": "data_transform", "action": "count", "depends_on": [0]}
+    where: JsonObject = {
+        "owner": {"value": "acme", "words": "acme"},
+        "repo": {"value": "site", "words": "site"},
+    }
+    listed = call("list issues in acme/site", "list_issues", params=where)
+    model = ScriptedModel([steps(listed, {"description": "count them", **counted})])
+
+    def opened() -> SemCache:
+        return SemCache.open(
+            catalog=github.catalog,
+            model=model if by_model else None,
+            embedder=HashEmbedder(),
+            clock=FakeClock(),
+        )
+
+    with opened() as semcache:
+        told = json.dumps(semcache.decompose(prompt).to_json())
+    with opened() as semcache:
+        planned = semcache.resume_planning(IntentGraph.from_json(json.loads(told)))
+        semcache.store(prompt, planned)
+        answer = semcache.run(prompt)
+    assert (answer.value, answer.planned) == ({"answer": 3}, False)
+    assert len(model.calls) == int(by_model)
+
+
+# specs: E-13
 def test_planning_stops_after_decomposition_and_goes_on_from_the_stored_graph(
     catalog: Catalog,
 ) -> None:
