@@ -166,6 +166,34 @@ def test_own_functions_answer_instead_of_the_demo(run: Run, tmp_path: Path) -> N
     assert again["tier"] == "template"
 
 
+SHELVES = """
+from semcache import operation
+
+@operation(effect="read")
+def list_books() -> list[dict[str, str]]:
+    "List the books."
+    return [{"title": "b"}, {"title": "a"}]
+
+catalog = [list_books]
+"""
+
+
+# specs: E-13
+def test_planning_stops_at_the_steps_and_goes_on_from_a_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "own_shelves.py").write_text(SHELVES, encoding="utf-8")
+    functions = ("--functions", "own_shelves:catalog")
+    prompt = "list books and count them"
+    told = _json(run, "plan", "steps", prompt, *functions)
+    (tmp_path / "steps.json").write_text(json.dumps(told), encoding="utf-8")
+    assert f"{prompt}  [active]" in run("plan", "steps", prompt, *functions)[1]
+    status, out, err = run("plan", "resume", "steps.json", *functions)
+    assert (status, err) == (0, "")
+    assert out == f"routes, calls data.count, list_books\nKept for {prompt!r}\n"
+    answer = _json(run, "ask", prompt, *functions)
+    assert (answer["value"], answer["planned"]) == ({"answer": 2}, False)
+    assert run("plan", "resume", "none.json", *functions)[0] == 2
+
+
 INVOICES = {
     "openapi": "3.1.0",
     "info": {"title": "Invoices", "version": "1"},

@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "commands": PORTS
     | {"upkeep", "stores"}
     | {"server", "runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"}
-    | {"orchestrator", "file_errors", "responses"},
+    | {"orchestrator", "planners", "file_errors", "responses"},
     "cli": LEAVES | {"commands"},
 }
 # `open` of `PlanCache`, `Responses` and `SemCache` are the doors that the contract names; they ask

@@ -1,4 +1,4 @@
-"""`semcache plan check` and `semcache plan run`."""
+"""`semcache plan`: plans in files, their checkpoints, and the steps that planning stops at."""
 
 import argparse
 from contextlib import ExitStack
@@ -8,13 +8,26 @@ from typing import TYPE_CHECKING
 
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
-from semcache.canonical import Json, loads, plain
+from semcache.canonical import Json, as_object, loads, plain
 from semcache.catalog.catalog import Catalog
-from semcache.commands.opening import catalog_of, names_a_source, opened, place_of
-from semcache.commands.options import add_command, add_common, add_model, add_sources
+from semcache.commands.opening import (
+    catalog_of,
+    names_a_source,
+    opened,
+    place_of,
+    semcache_of,
+)
+from semcache.commands.options import (
+    add_command,
+    add_common,
+    add_model,
+    add_planning,
+    add_sources,
+)
 from semcache.commands.output import WRONG, print_json
 from semcache.errors import InvalidInput, InvalidPlan
 from semcache.file_errors import unreadable
+from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.checks import check, refuse
 from semcache.plans.codec import FORMATS, adopt, decode
 from semcache.plans.document import DocumentPlan
@@ -46,6 +59,14 @@ def add(commands: "Commands") -> None:
     stood = add_command(plans, "checkpoints", _checkpoints, says)
     stood.add_argument("of", metavar="RUN", help="id of the run, as `semcache ask --json` tells it")
     add_common(stood)
+    apart = add_command(plans, "steps", _steps, "Take a prompt apart into steps, and stop there.")
+    apart.add_argument("text", help="the prompt, in one argument")
+    says = "Make and keep the plan of the steps that `plan steps --json` printed."
+    goes_on = add_command(plans, "resume", _resume, says)
+    goes_on.add_argument("steps", type=Path, metavar="FILE", help="the steps, as JSON")
+    for options in (apart, goes_on):
+        add_common(options)
+        add_planning(options)
     for options in (checks, runs):
         options.add_argument("file", type=Path, help="the plan, as JSON")
         options.add_argument("--json", action="store_true", help="print JSON")
@@ -112,12 +133,43 @@ def _checkpoints(options: argparse.Namespace) -> int:
     return 0
 
 
+def _steps(options: argparse.Namespace) -> int:
+    with semcache_of(options) as semcache:
+        graph = semcache.decompose(options.text, tenant=options.tenant)
+    if options.json:
+        print_json(graph.to_json())
+    else:
+        print(graph)
+    return 0
+
+
+def _resume(options: argparse.Namespace) -> int:
+    file: Path = options.steps
+    told = loads(_text(file, "steps as `semcache plan steps --json` prints them"), what=str(file))
+    graph = IntentGraph.from_json(as_object(told))
+    with semcache_of(options) as semcache:
+        planned = semcache.resume_planning(graph, tenant=options.tenant)
+        kept = semcache.store(graph.goal.goal, planned, tenant=options.tenant)
+    if options.json:
+        print_json({"plan": planned.plan.to_dict(), "kept": bool(kept)})
+        return 0
+    print(f"{planned.plan.format}, calls {', '.join(planned.plan.operations()) or 'nothing'}")
+    print(f"Kept for {graph.goal.goal!r}" if kept else f"Not kept: {kept.reason}")
+    return 0
+
+
+def _text(file: Path, expected: str) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidPlan(unreadable(file, error, expected=expected)) from error
+
+
 def _plan(options: argparse.Namespace) -> ExecutionPlan:
     file: Path = options.file
+    text = _text(file, EXPECTED)
     try:
-        return decode(file.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidPlan(unreadable(file, error, expected=EXPECTED)) from error
+        return decode(text)
     except InvalidPlan as error:
         raise InvalidPlan(f"{str(file)!r} holds no plan: {error}; expected {EXPECTED}") from error
 
