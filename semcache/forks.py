@@ -201,15 +201,18 @@ def _before() -> None:
 
 
 def _in_parent() -> None:
-    for owner in _followers():
-        owner.went_on()
+    owners = _followers()
     _guard.release()
+    for owner in owners:
+        owner.went_on()
 
 
 def _in_child() -> None:
-    for owner in _followers():
-        owner.forked()
+    # The guard first: what an owner makes anew may follow forks itself, as a `Lock` does.
+    owners = _followers()
     _guard.release()
+    for owner in owners:
+        owner.forked()
 
 
 def _followers() -> list[Forked]:

@@ -18,7 +18,7 @@ READERS = {
     "import": ("import",),
     "import evidence": ("evidence", "--import"),
     "check a plan": ("plan", "check"),
-    "run a plan": ("plan", "run"),
+    "run a plan": ("plan", "run", "--demo"),
     "ask an OpenAPI document": ("ask", "sales in 2024", "--openapi"),
     "serve with tokens": ("mcp", "--http", "0", "--tokens"),
 }

@@ -1,3 +1,4 @@
+import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -6,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from semcache.forks import Lock
+from semcache.forks import Forked, Lock, follow_forks
 from semcache.stores.vectors.shared_lock import SharedLock
 from tests.interrupts import interrupted
 
@@ -100,3 +101,24 @@ def test_a_block_that_a_generator_manages_keeps_the_lock() -> None:
     for thread in threads:
         thread.join(timeout=10)
     assert inside == [0]
+
+
+class MakesLocks(Forked):
+    """Makes a lock anew in a child, which follows forks itself."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        follow_forks(self)
+
+    def forked(self) -> None:
+        self.lock = Lock()
+
+
+def test_a_child_may_make_locks_anew() -> None:
+    owner = MakesLocks()
+    child = multiprocessing.get_context("fork").Process(target=owner.lock.__enter__)
+    child.start()
+    child.join(timeout=30)
+    status = child.exitcode
+    child.kill()
+    assert status == 0

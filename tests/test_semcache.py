@@ -302,7 +302,7 @@ def test_a_value_reaches_the_operation_letter_for_letter(value: str, first: bool
 def test_a_given_value_reaches_the_operation_letter_for_letter(value: str) -> None:
     bench = Bench(OnePlan(plan(of="{{params.of}}")))
     for given_value in (value, "plain", value):
-        bench.semcache.run("report it", params={"of": given_value})
+        bench.semcache.run("report the weekly sales figures", params={"of": given_value})
     assert [call["of"] for call in bench.calls] == [value, "plain", value]
     assert len(bench.planner.requests) == (1 if value != "$.call" else 2)
 

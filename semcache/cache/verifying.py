@@ -79,7 +79,6 @@ class Verifying(Forked):
         """Leave what waits to the parent, whose thread goes on."""
         self._queue = Queue(self._queue.maxsize)
         self._thread = None
-        self._lock = Lock()
 
     def settles(self, grey: Grey) -> bool:
         """Return whether the verifier confirms `grey`, which then joins the plan; ask it now."""

@@ -153,10 +153,16 @@ def test_equal_schemas_do_not_outweigh_a_sign_that_they_leave_out(cache: PlanCac
     schema = PromptSchema("list", ("job",), params={"owner": "J\u00f6rg"})
     params = [Parameter("owner", "J\u00f6rg", mention="J\u00f6rg")]
     cache.store(
-        "jobs of J\u00f6rg", calling("jobs", owner="J\u00f6rg"), params=params, schema=schema
+        "unpaid overtime jobs of J\u00f6rg",
+        calling("jobs", owner="J\u00f6rg"),
+        params=params,
+        schema=schema,
     )
     other = PromptSchema("list", ("job",), params={"owner": "Zo\u00eb"})
-    assert given_input(cache.lookup("what jobs has Zo\u00eb", schema=other)) == {
+    assert given_input(cache.lookup("what unpaid overtime jobs has Zo\u00eb", schema=other)) == {
         "owner": "Zo\u00eb"
     }
-    assert missed(cache.lookup("what jobs has Zo\u00eb \u274c", schema=other)).reason == "signs"
+    assert (
+        missed(cache.lookup("what unpaid overtime jobs has Zo\u00eb \u274c", schema=other)).reason
+        == "signs"
+    )
