@@ -21,7 +21,6 @@ from train_prior import first
 from semcache.cache import (
     plan_cache,
     semantic_tier,
-    serving,
     tiers,
     weighing,
     writer,
@@ -31,6 +30,7 @@ from semcache.cache.view import View
 from semcache.matching import content, proof, risk
 from semcache.matching.gates import Gates, held, risk_gates
 from semcache.models.minilm import MiniLMEmbedder
+from semcache.prompts.recognizers import ambiguity
 from semcache.prompts.template import TemplateText
 
 Without = Callable[[contextlib.ExitStack], None]
@@ -46,7 +46,7 @@ def _embedding(stack: contextlib.ExitStack) -> None:
 
 
 def _order_of_dates(stack: contextlib.ExitStack) -> None:
-    stack.enter_context(patch.object(serving, "in_order_of", lambda *_, **__: None))
+    stack.enter_context(patch.object(ambiguity, "in_order_of", lambda *_, **__: None))
 
 
 PARTS: dict[str, Without] = {

@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
 from functools import partial, wraps
+from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
@@ -141,16 +142,32 @@ class AsyncPlanCache(_Door):
 
         Of equal callers one is inside at a time; the others wait without blocking the loop.
         """
-        held = self.cache.planning(found)
-        again = await self._apart(held.__enter__)
+        loop, entered = asyncio.get_running_loop(), asyncio.Event()
+        inside, leave = list[bool](), SimpleQueue[BaseException | None]()
+
+        # One call holds from beginning to end: a lock whose call is gone counts as free.
+        def hold() -> None:
+            with self.cache.planning(found) as again:
+                inside.append(again)
+                loop.call_soon_threadsafe(entered.set)
+                error = leave.get()
+                if error is not None:
+                    raise error
+
+        held = asyncio.ensure_future(self._apart(hold))
+        held.add_done_callback(lambda _: entered.set())
         try:
-            yield again
+            await entered.wait()
+            if not inside:
+                await held  # raises the error of the holder that it waited for
+            yield inside[0]
         except BaseException as error:
-            kind, trace = type(error), error.__traceback__
-            if not await self._apart(partial(held.__exit__, kind, error, trace)):
-                raise
-        else:
-            await self._apart(partial(held.__exit__, None, None, None))
+            leave.put(error)
+            with suppress(type(error)):
+                await held
+            raise
+        leave.put(None)
+        await held
 
 
 class AsyncSemCache(_Door):

@@ -14,7 +14,7 @@ from semcache.events import EntriesRemoved, ReflectionFinished
 from semcache.models.openai import OpenAIModel
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 
-PROMPT = "visits to Oslo"
+PROMPT = "yearly visits to Oslo"
 
 
 def plan(name: str = "count_visits", town: str = "Oslo") -> dict[str, Any]:
@@ -41,7 +41,7 @@ class Office:
 
         @operation(effect="read")
         def count_visits(town: str) -> int:
-            """Visits to a town."""
+            """Yearly visits to a town."""
             return called(town)
 
         @operation(effect="read")
@@ -67,7 +67,7 @@ class Office:
         assert self.semcache.cache.store(PROMPT, body, params={"town": "Oslo"})
 
     def run(self, town: str = "Oslo") -> Any:
-        return self.semcache.run(f"visits to {town}", params={"town": town})
+        return self.semcache.run(f"yearly visits to {town}", params={"town": town})
 
     def tried(self) -> list[tuple[str, str]]:
         run = self.semcache.runs.latest()
@@ -123,8 +123,8 @@ def test_a_bad_plan_is_taken_back_and_made_anew_and_the_tree_shows_how(
     shown = str(answer.run)
     assert "✗ execute" in shown
     assert "✓ execute (retry 1)" in shown
-    again = office.run("Trondheim")
-    assert (again.planned, again.value["answer"]) == (False, 9)
+    again = office.run("Bergen")
+    assert (again.planned, again.value["answer"]) == (False, 6)
 
 
 def test_values_that_will_not_do_are_the_callers_error_and_the_plan_stays(office: Office) -> None:
@@ -190,12 +190,12 @@ def test_a_wrong_semantic_hit_that_fails_is_vetoed_for_that_prompt(office: Offic
     # By meaning the prompt finds a plan that cannot work for it; that plan stays for its own.
     body: JsonObject = plan("count_old")
     office.store(body)
-    found = office.semcache.lookup("please visits to Bergen", params={"town": "Bergen"})
+    found = office.semcache.lookup("please yearly visits to Bergen", params={"town": "Bergen"})
     assert isinstance(found, Hit)
     assert found.tier == "semantic"
-    answer = office.semcache.run("please visits to Bergen", params={"town": "Bergen"})
+    answer = office.semcache.run("please yearly visits to Bergen", params={"town": "Bergen"})
     assert (answer.value, answer.planned) == ({"answer": 6}, True)
-    again = office.semcache.lookup("please visits to Bergen", params={"town": "Bergen"})
+    again = office.semcache.lookup("please yearly visits to Bergen", params={"town": "Bergen"})
     assert (again.entry if isinstance(again, Hit) else "") != found.entry
     assert found.entry in {entry.id for entry in office.semcache.cache.entries()}
 

@@ -144,12 +144,12 @@ def test_a_plan_that_would_write_down_or_mix_up_what_is_hidden_is_not_kept(
 
 
 def test_two_prompts_that_differ_only_in_what_is_hidden_are_not_the_same(watched: Watched) -> None:
-    prompt, name = "what does Zebulon Quux owe", "Zebulon Quux"
+    prompt, name = "which open balance does Zebulon Quux owe", "Zebulon Quux"
     with watched.open() as cache:
         kept = cache.store(prompt, plan(customer="cust-17"))
         assert "depends on 'redacted1'" in kept.reason
         assert cache.store(prompt, plan(customer=name), params={"customer": name})
-        found = cache.lookup("what does Ottoline Brakk owe")
+        found = cache.lookup("which open balance does Ottoline Brakk owe")
         assert inputs(found) == {"customer": "Ottoline Brakk"}
 
 

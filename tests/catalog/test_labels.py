@@ -87,8 +87,9 @@ def test_labels_of_items_and_of_definitions_count_too() -> None:
 def test_a_plan_that_took_the_words_as_they_were_still_does() -> None:
     with cache(catalog(state=STATE, note={"type": "string"})) as asked:
         said = [Parameter("note", "California", mention="California")]
-        assert asked.store("notes on California", plan(note="California"), params=said)
-        assert served(asked, "notes on Texas") == {"note": "Texas"}
+        asked_for = "print the internal notes on California"
+        assert asked.store(asked_for, plan(note="California"), params=said)
+        assert served(asked, "print the internal notes on Texas") == {"note": "Texas"}
 
 
 def test_a_table_of_the_user_goes_before_the_labels() -> None:

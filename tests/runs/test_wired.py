@@ -48,7 +48,7 @@ def shape(node: Node) -> Any:
 
 
 def store(semcache: SemCache, plan: dict[str, Any] = PLAN) -> None:
-    assert semcache.cache.store("visits to Oslo", plan, params={"town": "Oslo"})
+    assert semcache.cache.store("yearly visits to Oslo", plan, params={"town": "Oslo"})
 
 
 EXECUTED: Any = {"execute": [{"start_node": []}, {"count": []}, {"end": []}]}
@@ -58,10 +58,10 @@ def test_a_hit_and_a_miss_show_what_was_done_for_them(opened: Any) -> None:
     semcache = opened()
     missed = semcache.run("Count the visits of town 'Oslo'").run
     store(semcache)
-    hit = semcache.run("visits to Bergen", params={"town": "Bergen"})
+    hit = semcache.run("yearly visits to Bergen", params={"town": "Bergen"})
     steps = [name for child in shape(missed.root)[missed.root.name] for name in child]
     assert steps == ["lookup", "normalize", "plan", "store", "bind", "execute"]
-    assert shape(hit.run.root) == {"visits to Bergen": [{"lookup": []}, EXECUTED]}
+    assert shape(hit.run.root) == {"yearly visits to Bergen": [{"lookup": []}, EXECUTED]}
     assert hit.run.root.notes == {"tier": "template", "planned": False}
     (call,) = hit.run.named("count")
     assert (call.input, call.output, call.kind) == ({"town": "Bergen"}, 6, "operation")
@@ -89,10 +89,10 @@ def test_a_run_that_failed_shows_where_and_why_without_secrets(opened: Any) -> N
     semcache = opened()
     store(semcache)
     with pytest.raises(OperationFailed, match="no such town"):
-        semcache.run("visits to Atlantis", params={"town": "Atlantis"})
+        semcache.run("yearly visits to Atlantis", params={"town": "Atlantis"})
     run = semcache.runs.latest()
     failed = [n.name for n in run if n.status == "failed"]
-    assert failed == ["visits to Atlantis", "execute", "count"]
+    assert failed == ["yearly visits to Atlantis", "execute", "count"]
     assert "no such town" in run.root.error
     assert "sk-planted" not in dumps(run.to_dict()) + str(run) + run._repr_html_()
 
@@ -102,7 +102,7 @@ def test_tasks_that_run_in_parallel_stand_under_their_attempt(opened: Any) -> No
     tasks = [{"id": f"task{n}", "service": "count_visits", "input": {"town": "$task0.town"}}
              for n in range(1, 5)]  # fmt: skip
     store(semcache, {"tasks": [{"id": "task0", "input": {"town": "Oslo"}}, *tasks]})
-    run = semcache.run("visits to Bergen", params={"town": "Bergen"}).run
+    run = semcache.run("yearly visits to Bergen", params={"town": "Bergen"}).run
     (execute,) = run.named("execute")
     assert sorted(execute.children[key].name for key in execute.children) == [
         "task0", "task1", "task2", "task3", "task4",
@@ -119,7 +119,7 @@ def test_agents_as_operations_nest_three_deep_in_one_tree(opened: Any) -> None:
         @operation(effect="read", name="count_visits")
         def ask(town: str) -> int:
             """Count the visits to a town by asking another."""
-            value: Any = below.run(f"visits to {town}", params={"town": town}).value
+            value: Any = below.run(f"yearly visits to {town}", params={"town": town}).value
             return int(value["answer"] if isinstance(value, dict) else value)
 
         return ask
@@ -128,7 +128,7 @@ def test_agents_as_operations_nest_three_deep_in_one_tree(opened: Any) -> None:
     store(middle)
     outermost = opened(agent(middle))
     store(outermost)
-    answer = outermost.run("visits to Bergen", params={"town": "Bergen"})
+    answer = outermost.run("yearly visits to Bergen", params={"town": "Bergen"})
     assert answer.value["answer"] == 6
     runs = [n for n in answer.run if n.kind == "run"]
     assert [n.depth for n in runs] == [0, 3, 6]
@@ -148,7 +148,7 @@ def test_an_observer_hears_of_every_node_and_breaks_nothing_when_it_raises(
 
     semcache = opened(observer=observe)
     store(semcache)
-    run = semcache.run("visits to Bergen", params={"town": "Bergen"}).run
+    run = semcache.run("yearly visits to Bergen", params={"town": "Bergen"}).run
     assert {e.id for e in heard.of(NodeOpened)} == {e.id for e in heard.of(NodeClosed)}
     assert {e.id for e in heard.of(NodeOpened)} <= {n.id for n in run}
     assert len(heard.of(NodeFinished)) == 3
@@ -159,13 +159,13 @@ def test_an_agent_that_asks_itself_is_stopped(opened: Any) -> None:
     @operation(effect="read", name="count_visits")
     def again(town: str) -> int:
         """Ask itself."""
-        semcache.run("visits to Bergen", params={"town": town})
+        semcache.run("yearly visits to Bergen", params={"town": town})
         return 1
 
     semcache = opened(again)
     store(semcache)
     with pytest.raises(OperationFailed, match="as deep as they may"):
-        semcache.run("visits to Bergen", params={"town": "Bergen"})
+        semcache.run("yearly visits to Bergen", params={"town": "Bergen"})
     run = semcache.runs.latest()
     assert len([n for n in run if n.kind == "run"]) == 8
 
@@ -178,7 +178,7 @@ def test_runs_of_async_callers_stand_where_they_were_asked(opened: Any) -> None:
         with semcache.open_run("all towns"):
             async with AsyncSemCache(semcache) as door:
                 await asyncio.gather(*(
-                    door.run(f"visits to {town}", params={"town": town})
+                    door.run(f"yearly visits to {town}", params={"town": town})
                     for town in ("Bergen", "Trondheim", "Hamar")
                 ))  # fmt: skip
 
@@ -186,5 +186,5 @@ def test_runs_of_async_callers_stand_where_they_were_asked(opened: Any) -> None:
     run = semcache.runs.latest()
     assert run.root.name == "all towns"
     assert sorted(n.name for n in run.root.children.values()) == [
-        "visits to Bergen", "visits to Hamar", "visits to Trondheim",
+        "yearly visits to Bergen", "yearly visits to Hamar", "yearly visits to Trondheim",
     ]  # fmt: skip

@@ -34,7 +34,7 @@ def semcache() -> Iterator[SemCache]:
     ) as made:
         for tenant in ("acme", "initech"):
             stored = made.cache.store(
-                "visits to Oslo", PLAN, params={"town": "Oslo"}, tenant=tenant
+                "yearly visits to Oslo", PLAN, params={"town": "Oslo"}, tenant=tenant
             )
             assert stored
         yield made

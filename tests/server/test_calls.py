@@ -7,7 +7,7 @@ from semcache.canonical import dumps
 from semcache.errors import InvalidInput, NotInRun, OperationRefused, UnknownTool
 from semcache.server.calls import Calls
 
-GIVEN = {"prompt": "visits to Bergen", "params": {"town": "Bergen"}}
+GIVEN = {"prompt": "yearly visits to Bergen", "params": {"town": "Bergen"}}
 
 
 def call(calls: Calls, tool: str, tenant: str = "acme", /, **arguments: Any) -> Any:
@@ -18,7 +18,11 @@ def test_ask_answers_and_its_run_can_be_looked_at(calls: Calls) -> None:
     answer = call(calls, "ask", **GIVEN)
     assert (answer["value"]["answer"], answer["tier"]) == (6, "template")
     node = call(calls, "inspect_current_node", runId=answer["run"])
-    assert (node["name"], node["status"], node["depth"]) == ("visits to Bergen", "completed", 0)
+    assert (node["name"], node["status"], node["depth"]) == (
+        "yearly visits to Bergen",
+        "completed",
+        0,
+    )
     latest = call(calls, "list_siblings_children", type="children")
     execute = latest["nodes"][-1]
     assert [n["name"] for n in latest["nodes"]] == ["lookup", "execute"]
@@ -47,7 +51,11 @@ def test_feedback_takes_a_wrong_plan_back(calls: Calls) -> None:
 
 def test_nothing_of_another_tenant_can_be_reached(calls: Calls, semcache: SemCache) -> None:
     answer = call(
-        calls, "ask", "initech", prompt="visits to Trondheim", params={"town": "Trondheim"}
+        calls,
+        "ask",
+        "initech",
+        prompt="yearly visits to Trondheim",
+        params={"town": "Trondheim"},
     )
     found = call(calls, "lookup", "initech", **GIVEN)
     with pytest.raises(InvalidInput, match="nothing that you were given"):

@@ -24,7 +24,7 @@ from semcache.server.tokens import Tokens
 from tests.listening import serving
 
 ACME, INITECH = "acme-token-0123456789", "initech-token-0123456789"
-GIVEN = {"prompt": "visits to Bergen", "params": {"town": "Bergen"}}
+GIVEN = {"prompt": "yearly visits to Bergen", "params": {"town": "Bergen"}}
 
 Session = Callable[[Client], Awaitable[Any]]
 
