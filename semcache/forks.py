@@ -7,6 +7,7 @@ runs there.
 """
 
 import contextlib
+import gc
 import math
 import os
 import sys
@@ -21,7 +22,7 @@ from typing import Literal, TypeAlias
 
 # Documented by CPython in spite of the underscore; who holds a lock can be told by nothing else.
 _getframe = sys._getframe  # noqa: SLF001
-_frames = sys._current_frames  # noqa: SLF001
+_current_frames = sys._current_frames  # noqa: SLF001
 
 _owners: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 _guard = threading.Lock()
@@ -67,14 +68,36 @@ def _blocks(frame: FrameType | None) -> FrameType | None:
 def lives(holder: Holder) -> bool:
     """Return whether the call is still under way, so that it will let go by itself."""
     wanted, thread = holder
-    frame = _frames().get(thread)
-    if wanted is None:
-        return frame is not None
+    frame: FrameType | None
+    if thread == get_ident():
+        if wanted is None:
+            return True
+        frame = _getframe(1)
+    else:
+        frame = _frame_of(thread)
+        if wanted is None:
+            return frame is not None
     while frame is not None and frame is not wanted:
         frame = frame.f_back
     return frame is not None
 
 
+def _frame_of(thread: int) -> FrameType | None:
+    """Return the innermost call of another thread; None if it has ended."""
+    # A garbage collection inside may let other threads run while the interpreter's list of threads
+    # is locked, and whoever starts a thread then waits for ever (CPython issue 106883).
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _current_frames().get(thread)
+    finally:
+        if collects:
+            gc.enable()
+
+
+PATIENCE_S = 0.002
+"""Seconds between two looks from which on a waiting thread asks whether the holder is still there:
+it rarely is not, and asking stops all threads."""
 _LONGEST_S = 0.005
 """Seconds between two looks of a waiting thread at most; the first looks follow at once."""
 
@@ -148,9 +171,10 @@ class Lock(Forked):
             held = self._held.setdefault("by", mine)
             if held is mine:
                 return True
-            if not lives(held):
+            own = held[1] == mine[1]
+            if (own or pause_s >= PATIENCE_S) and not lives(held):
                 self._take_from(held, mine)
-            elif held[1] == mine[1]:
+            elif own:
                 self._depth += 1
                 return True
             elif late():

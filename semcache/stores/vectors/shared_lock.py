@@ -1,10 +1,11 @@
 """A lock that many readers share and one writer has alone."""
 
 import time
+from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from semcache.forks import Forked, Holder, follow_forks, holder, lives, pauses, withdraw
+from semcache.forks import PATIENCE_S, Forked, Holder, follow_forks, holder, lives, pauses, withdraw
 
 
 class SharedLock(Forked):
@@ -60,6 +61,7 @@ def _await(line: list[Holder], condition: Callable[[], bool]) -> None:
         if condition():
             return
         for inside in [*line]:
-            if not lives(inside):
+            asked = pause_s >= PATIENCE_S or inside[1] == get_ident()
+            if asked and not lives(inside):
                 withdraw(line, inside)
         time.sleep(pause_s)
