@@ -20,6 +20,7 @@ import psutil
 import psycopg
 import pytest
 
+from semcache import secrecy
 from semcache.canonical import Json, JsonObject
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.testing import FakeClock, RecordingObserver
@@ -43,6 +44,12 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith(AMBIENT) or name.upper() in PROXIES:
             monkeypatch.delenv(name)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin with no secret: those of another test would be cut out of what this one tells."""
+    monkeypatch.setattr(secrecy, "_KNOWN", type(secrecy._KNOWN)())
 
 
 @pytest.fixture
