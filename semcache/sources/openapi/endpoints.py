@@ -262,8 +262,7 @@ class Endpoints:
         set_by_us = {
             name: node
             for name, node in properties.items()
-            if as_object(self._documents.follow(node, located.base).value).get("readOnly")
-            is not True
+            if not self._is_read_only(node, located.base)
         }
         listed = found.get("required")
         required = frozenset(map(str, listed)) if isinstance(listed, list) else frozenset[str]()
