@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from semcache.errors import InvalidSettings
 from semcache.forks import Lock
 from semcache.ports import Vector, Vectors
 
@@ -51,3 +52,18 @@ class VectorMemo:
                 self._rows.move_to_end(text)
             while len(self._rows) > self._size:
                 self._rows.popitem(last=False)
+
+
+def check_counts(*, threads: int, memo: int, batch_size: int) -> None:
+    """Check the counts that an embedder of this machine is made with.
+
+    Raises:
+        InvalidSettings: `threads` or `batch_size` under 1, or `memo` under 0.
+    """
+    for name, value, least in (
+        ("threads", threads, 1),
+        ("memo", memo, 0),
+        ("batch_size", batch_size, 1),
+    ):
+        if value < least:
+            raise InvalidSettings(f"{name} is {value!r}; expected {least} or more")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from semcache.errors import EmbeddingError, InvalidSettings, WeightsUnavailable
+from semcache.errors import EmbeddingError, WeightsUnavailable
 from semcache.forks import Lock
-from semcache.models.memo import VectorMemo
+from semcache.models.memo import VectorMemo, check_counts
 from semcache.models.weights import MINILM_NAME, packaged_weights, verify_packaged
 from semcache.ports import Vectors
 
@@ -54,13 +54,7 @@ class MiniLMEmbedder:
         Raises:
             InvalidSettings: `threads` or `batch_size` under 1, or `memo` under 0.
         """
-        for name, value, least in (
-            ("threads", threads, 1),
-            ("memo", memo, 0),
-            ("batch_size", batch_size, 1),
-        ):
-            if value < least:
-                raise InvalidSettings(f"{name} is {value!r}; expected {least} or more")
+        check_counts(threads=threads, memo=memo, batch_size=batch_size)
         self._threads = threads
         self._batch_size = batch_size
         self._memo = VectorMemo(memo)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semcache.errors import EmbeddingError, InvalidSettings, MissingExtra, WeightsUnavailable
-from semcache.models.memo import VectorMemo
+from semcache.errors import EmbeddingError, MissingExtra, WeightsUnavailable
+from semcache.models.memo import VectorMemo, check_counts
 from semcache.models.weights import (
     MINILM_NAME,
     directory_digest,
@@ -54,13 +54,7 @@ class SentenceTransformersEmbedder:
         Raises:
             InvalidSettings: `threads` or `batch_size` under 1, or `memo` under 0.
         """
-        for name, value, least in (
-            ("threads", threads, 1),
-            ("memo", memo, 0),
-            ("batch_size", batch_size, 1),
-        ):
-            if value < least:
-                raise InvalidSettings(f"{name} is {value!r}; expected {least} or more")
+        check_counts(threads=threads, memo=memo, batch_size=batch_size)
         self._model = model
         self._threads = threads
         self._device = device
