@@ -7,7 +7,6 @@ runs there.
 """
 
 import contextlib
-import gc
 import math
 import os
 import sys
@@ -22,7 +21,6 @@ from typing import Literal, TypeAlias
 
 # Documented by CPython in spite of the underscore; who holds a lock can be told by nothing else.
 _getframe = sys._getframe  # noqa: SLF001
-_current_frames = sys._current_frames  # noqa: SLF001
 
 _owners: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 _guard = threading.Lock()
@@ -42,9 +40,20 @@ class Forked:
         """Go on after a fork, in the parent; nothing by default."""
 
 
-Holder: TypeAlias = tuple[FrameType | None, int]
-"""Who has a lock: the call that entered it (None: as long as the thread lives), and its thread. A
-tuple, since entering must cost little."""
+class _Thread:
+    """Ends with the thread that made it."""
+
+
+class _Threads(threading.local):
+    def __init__(self) -> None:
+        self.current = _Thread()
+
+
+_threads = _Threads()
+
+Holder: TypeAlias = tuple["FrameType | weakref.ref[_Thread]", int]
+"""Who has a lock: the call that entered it (or, for as long as that lives, the thread), and its
+thread's number. A tuple, since entering must cost little."""
 
 
 def holder() -> Holder:
@@ -52,13 +61,13 @@ def holder() -> Holder:
     return _blocks(_getframe(2)), get_ident()
 
 
-def _blocks(frame: FrameType | None) -> FrameType | None:
+def _blocks(frame: FrameType) -> FrameType:
     """Return the call whose block it is that `frame` enters a lock for.
 
     A generator is suspended while the block that it manages runs: the function with the block
     holds then.
     """
-    while frame is not None and (
+    while frame.f_back is not None and (
         frame.f_code.co_flags & CO_GENERATOR or frame.f_code.co_filename == contextlib.__file__
     ):
         frame = frame.f_back
@@ -66,38 +75,25 @@ def _blocks(frame: FrameType | None) -> FrameType | None:
 
 
 def lives(holder: Holder) -> bool:
-    """Return whether the call is still under way, so that it will let go by itself."""
-    wanted, thread = holder
-    frame: FrameType | None
-    if thread == get_ident():
-        if wanted is None:
-            return True
-        frame = _getframe(1)
-    else:
-        frame = _frame_of(thread)
-        if wanted is None:
-            return frame is not None
-    while frame is not None and frame is not wanted:
-        frame = frame.f_back
-    return frame is not None
+    """Return whether the call is still under way, so that it will let go by itself.
 
-
-def _frame_of(thread: int) -> FrameType | None:
-    """Return the innermost call of another thread; None if it has ended."""
-    # A garbage collection inside may let other threads run while the interpreter's list of threads
-    # is locked, and whoever starts a thread then waits for ever (CPython issue 106883).
-    collects = gc.isenabled()
-    gc.disable()
+    A call that is under way can't be cleared (`frame.clear` is documented to raise then). Nothing
+    looks at the calls of other threads: to walk them while they run crashes the interpreter
+    (seen with 3.11.7), and to ask for all of them may stop it for ever (CPython issue 106883).
+    """
+    by, _ = holder
+    if isinstance(by, weakref.ref):
+        return by() is not None
     try:
-        return _current_frames().get(thread)
-    finally:
-        if collects:
-            gc.enable()
+        by.clear()
+    except RuntimeError:
+        return True
+    return False
 
 
 PATIENCE_S = 0.002
 """Seconds between two looks from which on a waiting thread asks whether the holder is still there:
-it rarely is not, and asking stops all threads."""
+it rarely is not."""
 _LONGEST_S = 0.005
 """Seconds between two looks of a waiting thread at most; the first looks follow at once."""
 
@@ -130,8 +126,8 @@ class Lock(Forked):
         follow_forks(self)
 
     def __enter__(self) -> None:
-        frame: FrameType | None = _getframe(1)
-        if frame is not None and frame.f_code.co_flags & CO_GENERATOR:
+        frame = _getframe(1)
+        if frame.f_code.co_flags & CO_GENERATOR:
             frame = _blocks(frame)
         mine = frame, get_ident()
         if self._held.setdefault("by", mine) is not mine:
@@ -152,7 +148,7 @@ class Lock(Forked):
 
     def hold(self) -> None:
         """Enter for as long as the thread lives, until `free`; for hooks that begin and end."""
-        mine: Holder = None, get_ident()
+        mine: Holder = weakref.ref(_threads.current), get_ident()
         if self._held.setdefault("by", mine) is not mine:
             self._wait(mine, lambda: False)
 

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -254,8 +254,18 @@ def opened(
     )
 
 
-def ask(directory: Path, prompts: list[str], begun: Any, wanted: int, results: Any) -> None:
-    """Ask each of `prompts` in a thread of its own."""
+shared: list[Any] = []
+"""In a child: how many callers of all processes have begun."""
+
+
+def share(begun: Any) -> None:
+    """Begin a child."""
+    shared.append(begun)
+
+
+def ask(directory: Path, prompts: list[str], wanted: int) -> list[str]:
+    """Ask each of `prompts` in a thread of its own; return the answers."""
+    (begun,) = shared
     with opened(directory, Counting(directory, begun, wanted), Settings()) as semcache:
 
         def one(prompt: str) -> str:
@@ -266,24 +276,19 @@ def ask(directory: Path, prompts: list[str], begun: Any, wanted: int, results: A
             return str(cast("Any", semcache.run(prompt).value)["answer"]["of"])
 
         with ThreadPoolExecutor(len(prompts)) as pool:
-            results.put(list(pool.map(one, prompts)))
+            return list(pool.map(one, prompts))
 
 
 def asked_at_once(directory: Path, method: str, shares: list[list[str]]) -> tuple[int, list[str]]:
     """Return how often was planned, and all answers, when each process asks its share."""
     context: Any = multiprocessing.get_context(method)
-    begun, results = context.Value("i", 0), context.SimpleQueue()
     wanted = sum(map(len, shares))
-    processes = [
-        context.Process(target=ask, args=(directory, share, begun, wanted, results))
-        for share in shares
-    ]
-    for process in processes:
-        process.start()
-    answers = [answer for _ in processes for answer in results.get()]
-    for process in processes:
-        process.join(60)
-        assert process.exitcode == 0
+    # A pool raises if a child dies; waiting for a queue would then last for ever.
+    with ProcessPoolExecutor(
+        len(shares), context, initializer=share, initargs=(context.Value("i", 0),)
+    ) as pool:
+        asks = [pool.submit(ask, directory, prompts, wanted) for prompts in shares]
+        answers = [answer for done in asks for answer in done.result()]
     return len((directory / "planned.txt").read_text(encoding="utf-8").splitlines()), answers
 
 
