@@ -3,19 +3,23 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from typing import NoReturn
 
 import semcache as package
-from semcache.commands import ask, demo, entries, mcp, plans, replays, upkeep
+from semcache.commands import GROUPS
 from semcache.commands.output import ERROR, INTERRUPTED, say_error
 from semcache.errors import SemCacheError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; see `commands.output`."""
-    options = _parser().parse_args(argv)
+    arguments = sys.argv[1:] if argv is None else argv
+    # No option that stands before the command has a value, except the one that ends the program.
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    options = _parser(lambda group: command in group).parse_args(arguments)
     try:
         status: int = options.run(options)
     except BrokenPipeError:
@@ -55,14 +59,41 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(ERROR)
 
 
-def _parser() -> argparse.ArgumentParser:
+class _Completion(argparse.Action):
+    """Print the script that completes commands and options in a shell."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,  # noqa: ARG002 - the contract of argparse
+        values: object,
+        option_string: str | None = None,  # noqa: ARG002 - the same
+    ) -> NoReturn:
+        import shtab  # noqa: PLC0415 - an extra
+
+        print(shtab.complete(_parser(lambda _: True), str(values)))
+        parser.exit()
+
+
+def _parser(loaded: Callable[[Collection[str]], bool]) -> argparse.ArgumentParser:
+    """Return a parser that knows all commands, and the options of the `loaded` groups of them.
+
+    A group with its options brings all that its commands work with: half a second.
+    """
     parser = _Parser(prog="semcache", description="Make an execution plan once and reuse it.")
     parser.add_argument("--version", action="version", version=f"semcache {package.__version__}")
     if find_spec("shtab"):
-        import shtab  # noqa: PLC0415 - an extra
-
-        shtab.add_argument_to(parser, ["--print-completion"])  # for bash, zsh or tcsh
+        parser.add_argument(
+            "--print-completion",
+            action=_Completion,
+            choices=("bash", "zsh", "tcsh"),
+            help="print a script that completes commands and options",
+        )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for group in (ask, entries, upkeep, demo, mcp, plans, replays):
-        group.add(commands)
+    for module, group in GROUPS.items():
+        if loaded(group):
+            import_module(f"semcache.commands.{module}").add(commands)
+            continue
+        for name, summary in group.items():
+            commands.add_parser(name, help=summary)
     return parser

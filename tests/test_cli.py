@@ -13,6 +13,7 @@ import pytest
 from semcache import PlanCache
 from semcache.__main__ import run as run_semcache
 from semcache.cli import main
+from semcache.commands import SUMMARIES
 from semcache.demo import operations, sales
 from semcache.demo.prompts import CASES, Case
 from semcache.demo.queries import SalesQuery
@@ -843,3 +844,54 @@ def test_a_message_names_the_flag(
 def test_completion_for_a_shell_is_printed(run: Run) -> None:
     status, out, _ = run("--print-completion", "bash")
     assert (status, "--server-url" in out) == (0, True)
+
+
+# What a command loads ────────────────────────────────────────────────────────────────────────────
+
+
+def _loaded_by(*arguments: str) -> set[str]:
+    """Return the modules that a process of its own has loaded at the end of a command."""
+    code = (
+        "import contextlib, io, sys\n"
+        "from semcache.__main__ import run\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "    run()\n"
+        "print(*sys.modules)"
+    )
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(  # noqa: S603 - our own words, no shell
+        command, capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_help_and_version_load_no_command_and_no_package(option: str) -> None:
+    loaded = _loaded_by(option)
+    assert "semcache.cli" in loaded
+    assert loaded.isdisjoint({"semcache.cache", "semcache.settings", "semcache.commands.ask"})
+    assert loaded.isdisjoint({"numpy", "pydantic", "jsonschema", "faiss", "shtab"})
+
+
+def test_ask_loads_neither_sources_that_are_not_named_nor_torch() -> None:
+    arguments = ("ask", SALES_2024, "--functions", "os:getcwd", "--directory", "cache")
+    loaded = _loaded_by(*arguments)
+    assert "semcache.sources.functions" in loaded
+    assert not [name for name in loaded if name.startswith(("semcache.demo", "semcache.server"))]
+    assert loaded.isdisjoint({"semcache.sources.openapi", "semcache.sources.mcp", "httpx", "mcp"})
+    assert loaded.isdisjoint({"torch", "sentence_transformers", "openai", "scipy"})
+
+
+def test_the_help_lists_each_command_with_what_it_does(run: Run) -> None:
+    status, out, _ = run("--help")
+    assert status == 0
+    for name, summary in SUMMARIES.items():
+        assert f" {name} " in out
+        assert summary.split()[0] in out
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_each_command_that_the_help_lists_has_options_of_its_own(run: Run, name: str) -> None:
+    status, out, _ = run(name, "--help")
+    assert (status, out.startswith(f"usage: semcache {name}")) == (0, True)
+    assert " ".join(SUMMARIES[name].split()) in " ".join(out.split())

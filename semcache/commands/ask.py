@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 def add(commands: "Commands") -> None:
     """Add the commands that take a prompt."""
-    for name, run, says in (
-        ("ask", _ask, "Answer a prompt; plan only if no plan fits."),
-        ("explain", _explain, "Show why a prompt hits or misses."),
-    ):
-        options = add_command(commands, name, run, says)
+    for name, run in (("ask", _ask), ("explain", _explain)):
+        options = add_command(commands, name, run)
         if name == "ask":
             options.add_argument(
                 "text",
@@ -44,7 +41,7 @@ def add(commands: "Commands") -> None:
             options.add_argument("text", help="the prompt, in one argument")
         add_common(options)
         add_planning(options)
-    options = add_command(commands, "answer", _answer, "Answer what `ask` came back with.")
+    options = add_command(commands, "answer", _answer)
     options.add_argument("token", help="the token that `ask` printed")
     options.add_argument("answer", nargs="+", metavar="TOPIC=TEXT", help="what you say")
     options.set_defaults(tree=False)

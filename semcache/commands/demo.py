@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 def add(commands: "Commands") -> None:
     """Add the command that shows what semcache does."""
-    says = "Ask many prompts and check each answer against SQL."
-    options = add_command(commands, "demo", _demo, says)
+    options = add_command(commands, "demo", _demo)
     add_common(options, demo=True)
     add_planning(options, demo=True)
 

@@ -22,29 +22,20 @@ if TYPE_CHECKING:
 
 def add(commands: "Commands") -> None:
     """Add the commands about the plans that a cache holds."""
-    for name, run, says in (
-        ("stats", _stats, "Show what the lookups of the tenant came to."),
-        ("list", _list, "List the cached plans of the tenant."),
-        ("clear", _clear, "Remove all plans of the tenant, and all that models answered."),
-    ):
-        add_common(add_command(commands, name, run, says))
-    options = add_command(commands, "remove", _remove, "Remove plans.")
+    for name, run in (("stats", _stats), ("list", _list), ("clear", _clear)):
+        add_common(add_command(commands, name, run))
+    options = add_command(commands, "remove", _remove)
     options.add_argument("entry", help="an id, or a key for every plan of it")
     add_common(options)
-    options = add_command(
-        commands, "evidence", _evidence, "Show what the tenant's labels say of words and hits."
-    )
+    options = add_command(commands, "evidence", _evidence)
     options.add_argument("--export", type=Path, metavar="FILE", help="write the evidence to FILE")
     options.add_argument(
         "--import", dest="taken", type=Path, metavar="FILE", help="add the evidence of FILE first"
     )
     options.add_argument("--count", type=int, default=10, help="words shown (default: 10)")
     add_common(options)
-    for name, run, says, meaning in (
-        ("export", _export, "Write the plans of the tenant to a file.", "to write"),
-        ("import", _import, "Read plans of the tenant from a file.", "to read"),
-    ):
-        options = add_command(commands, name, run, says)
+    for name, run, meaning in (("export", _export, "to write"), ("import", _import, "to read")):
+        options = add_command(commands, name, run)
         options.add_argument("file", type=Path, help=meaning)
         add_common(options)
 

@@ -23,8 +23,7 @@ TOKENS = "MCP_TOKENS"
 
 def add(commands: "Commands") -> None:
     """Add the command that serves other processes."""
-    says = "Serve the cache by MCP: over stdio, or over HTTP to those who hold a token."
-    options = add_command(commands, "mcp", _mcp, says)
+    options = add_command(commands, "mcp", _mcp)
     options.add_argument(
         "--http", metavar="[HOST:]PORT", help="serve streamable HTTP at /mcp (default: stdio)"
     )

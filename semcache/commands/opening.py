@@ -7,20 +7,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from semcache.cache.plan_cache import PlanCache
 from semcache.catalog.builtin import Question
 from semcache.catalog.catalog import Catalog
-from semcache.demo import operations, sales
 from semcache.errors import InvalidInput
 from semcache.semcache import SemCache
 from semcache.settings import Settings
 from semcache.sources.functions import load
-from semcache.sources.mcp import McpServer, McpServers
-from semcache.sources.openapi import OpenApiService
-from semcache.sources.openapi.auth import Auth
 from semcache.stores.disk.directory import existing
 from semcache.wiring import open_plan_cache
+
+if TYPE_CHECKING:
+    from semcache.sources.mcp import McpServer
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def semcache_of(options: argparse.Namespace) -> Iterator[SemCache]:
 
 
 def catalog_of(options: argparse.Namespace, stack: ExitStack) -> Catalog:
-    """Return the operations of all sources that were named.
+    """Return the operations of all sources that were named; code of the others is not loaded.
 
     Raises:
         InvalidInput: none are named.
@@ -45,17 +45,14 @@ def catalog_of(options: argparse.Namespace, stack: ExitStack) -> Catalog:
         # The console script, unlike `python -m`, does not look where the caller is.
         sys.path.insert(0, str(Path.cwd()))
         catalogs.append(load(options.functions))
-    token = os.environ.get("OPENAPI_TOKEN")
-    for source in options.openapi:
-        service = OpenApiService.open(
-            source,
-            auth=Auth.bearer(token) if token else None,
-            base_url=options.server_url,
-        )
-        catalogs.append(stack.enter_context(service).catalog)
+    catalogs += _services(options, stack)
     if options.mcp:
+        from semcache.sources.mcp import McpServers  # noqa: PLC0415 - of whom names a server
+
         catalogs.append(stack.enter_context(McpServers.open(_named_servers(options))).catalog())
     if options.demo:
+        from semcache.demo import operations, sales  # noqa: PLC0415 - of whom asks for it
+
         catalogs.append(operations.catalog(stack.enter_context(closing(sales.memory()))))
     if not catalogs:
         # The demo's must be asked for: its plans would be stored beside those of the caller.
@@ -71,7 +68,23 @@ def catalog_of(options: argparse.Namespace, stack: ExitStack) -> Catalog:
     return Catalog((one for c in catalogs for one in c), closed=closed, synonyms=synonyms)
 
 
-def _named_servers(options: argparse.Namespace) -> dict[str, McpServer | str]:
+def _services(options: argparse.Namespace, stack: ExitStack) -> Iterator[Catalog]:
+    if not options.openapi:
+        return
+    from semcache.sources.openapi import OpenApiService  # noqa: PLC0415 - of whom names a document
+    from semcache.sources.openapi.auth import Auth  # noqa: PLC0415 - the same
+
+    token = os.environ.get("OPENAPI_TOKEN")
+    for source in options.openapi:
+        service = OpenApiService.open(
+            source,
+            auth=Auth.bearer(token) if token else None,
+            base_url=options.server_url,
+        )
+        yield stack.enter_context(service).catalog
+
+
+def _named_servers(options: argparse.Namespace) -> "dict[str, McpServer | str]":
     servers: dict[str, McpServer | str] = {}
     for number, given in enumerate(options.mcp, start=1):
         named = re.fullmatch(r"([A-Za-z_]\w*)=(.+)", given)

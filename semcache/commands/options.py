@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semcache.commands import SUMMARIES
 from semcache.settings import PREFIX
 
 if TYPE_CHECKING:
@@ -16,10 +17,14 @@ DIRECTORY = "indexes/default"
 
 
 def add_command(
-    commands: "Commands", name: str, run: Callable[[argparse.Namespace], int], says: str
+    commands: "Commands", name: str, run: Callable[[argparse.Namespace], int], summary: str = ""
 ) -> argparse.ArgumentParser:
-    """Add a command that `run` carries out, and return the parser of its own options."""
-    options = commands.add_parser(name, help=says, description=says)
+    """Add a command that `run` carries out, and return the parser of its own options.
+
+    `summary` is of a command within a command; those of `semcache` have theirs in `SUMMARIES`.
+    """
+    summary = summary or SUMMARIES[name]
+    options = commands.add_parser(name, help=summary, description=summary)
     options.set_defaults(run=run)
     return options
 

@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from semcache.canonical import Json, JsonObject, dumps
-from semcache.runs.drawing import rich_tree
-from semcache.runs.tree import Run
+
+if TYPE_CHECKING:
+    from semcache.runs.tree import Run
 
 WRONG, ERROR, WAITING, INTERRUPTED = 1, 2, 3, 130
 """Exit statuses beside 0: a command found something wrong (`demo` a wrong answer, `tune` nothing to
@@ -29,10 +30,12 @@ def print_pairs(pairs: JsonObject, *, as_json: bool) -> None:
         print(f"{name}: {value if isinstance(value, str) else dumps(value)}")
 
 
-def print_run(run: Run, *, to: TextIO) -> None:
+def print_run(run: "Run", *, to: TextIO) -> None:
     """Print what a run did as a tree, in colors on a terminal where rich is installed."""
     if to.isatty() and find_spec("rich"):
         from rich.console import Console  # noqa: PLC0415 - an extra
+
+        from semcache.runs.drawing import rich_tree  # noqa: PLC0415 - errors are printed without it
 
         Console(file=to).print(rich_tree(run))
     else:

@@ -10,6 +10,7 @@ from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, as_object, loads, plain
 from semcache.catalog.catalog import Catalog
+from semcache.commands import SUMMARIES
 from semcache.commands.opening import (
     catalog_of,
     names_a_source,
@@ -46,23 +47,23 @@ EXPECTED = "a plan as JSON: routes, tasks or a program"
 
 def add(commands: "Commands") -> None:
     """Add the commands about a plan in a file."""
-    says = "Check or run a plan in a file."
-    plans = commands.add_parser("plan", help=says, description=says).add_subparsers(
+    summary = SUMMARIES["plan"]
+    plans = commands.add_parser("plan", help=summary, description=summary).add_subparsers(
         required=True, metavar="COMMAND"
     )
-    says = "Tell everything that is wrong with a plan; of its operations, if a source is named."
-    checks = add_command(plans, "check", _plan_check, says)
+    summary = "Tell everything that is wrong with a plan; of its operations, if a source is named."
+    checks = add_command(plans, "check", _plan_check, summary)
     runs = add_command(plans, "run", _plan_run, "Run a plan.")
     # Without a directory: running a plan caches nothing.
     runs.set_defaults(directory=None, database=None, threshold=None)
-    says = "List where the program of a run stood after each step."
-    stood = add_command(plans, "checkpoints", _checkpoints, says)
+    summary = "List where the program of a run stood after each step."
+    stood = add_command(plans, "checkpoints", _checkpoints, summary)
     stood.add_argument("of", metavar="RUN", help="id of the run, as `semcache ask --json` tells it")
     add_common(stood)
     apart = add_command(plans, "steps", _steps, "Take a prompt apart into steps, and stop there.")
     apart.add_argument("text", help="the prompt, in one argument")
-    says = "Make and keep the plan of the steps that `plan steps --json` printed."
-    goes_on = add_command(plans, "resume", _resume, says)
+    summary = "Make and keep the plan of the steps that `plan steps --json` printed."
+    goes_on = add_command(plans, "resume", _resume, summary)
     goes_on.add_argument("steps", type=Path, metavar="FILE", help="the steps, as JSON")
     for options in (apart, goes_on):
         add_common(options)

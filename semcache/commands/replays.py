@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 def add(commands: "Commands") -> None:
     """Add the commands that replay streams."""
-    says = "Replay streams against a cold cache and say how well it matched."
-    options = add_command(commands, "evaluate", _evaluate, says)
+    options = add_command(commands, "evaluate", _evaluate)
     options.add_argument(
         "streams", nargs="+", type=Path, metavar="STREAM", help="JSON lines, each file once"
     )
@@ -34,8 +33,7 @@ def add(commands: "Commands") -> None:
         help="wrong hits to tell, the surest first (default: 5, as JSON 20)",
     )
     _add_replay(options)
-    says = "Recommend a threshold or max_wrong, with its confidence, from a stream."
-    options = add_command(commands, "tune", _tune, says)
+    options = add_command(commands, "tune", _tune)
     options.add_argument("stream", type=Path, metavar="STREAM", help="JSON lines")
     options.add_argument(
         "--max-wrong", type=_share, default=0.01, help="share of wrong hits (default: 0.01)"

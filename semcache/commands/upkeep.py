@@ -32,19 +32,18 @@ KEY = "SEMCACHE_ENCRYPTION_KEY"
 
 def add(commands: "Commands") -> None:
     """Add the commands that keep a cache in order."""
-    options = add_command(commands, "doctor", _doctor, "Say what is wrong and the way out.")
+    options = add_command(commands, "doctor", _doctor)
     options.add_argument("--repair", action="store_true", help="put right what can be")
     options.add_argument(
         "--no-embedder", action="store_true", help="load no weights: look at no vectors"
     )
     _add_place(options)
     add_database(options)
-    options = add_command(commands, "verify", _verify, "Check every entry and the index.")
+    options = add_command(commands, "verify", _verify)
     _add_place(options)
     add_database(options)
-    says = "Remove what expired and give its room back to the disk."
-    _add_place(add_command(commands, "compact", _compact, says))
-    options = add_command(commands, "migrate", _migrate, "Copy all plans to another place.")
+    _add_place(add_command(commands, "compact", _compact))
+    options = add_command(commands, "migrate", _migrate)
     options.add_argument("source", metavar="FROM", help="directory of a cache, or postgresql://…")
     options.add_argument("target", metavar="TO", help="an empty or a new one, of either kind")
     for name, whose in (("--from-key", "FROM"), ("--to-key", "TO")):
@@ -54,7 +53,7 @@ def add(commands: "Commands") -> None:
             help=f"environment variable with the encryption key of {whose} (default: {KEY})",
         )
     options.add_argument("--json", action="store_true", help="print JSON")
-    options = add_command(commands, "warm", _warm, "Store the plans of a file of JSON lines.")
+    options = add_command(commands, "warm", _warm)
     options.add_argument("file", type=Path, help="one prompt and its plan a line")
     add_common(options)
     options.set_defaults(tenant=None)
