@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 
+from semcache.cache.tool_sets import ToolSet
 from semcache.matching.pair import Side, words_and_value
 from semcache.prompts.given_template import given_template
 from semcache.prompts.mentions import Mention, find_mentions
@@ -26,8 +27,8 @@ class Asked:
     mentions: tuple[Mention, ...]
     """In the order of the text; one for each slot of the template."""
     template: TemplateText
-    catalog: str
-    """Fingerprint of the catalog in force; empty without one."""
+    tools: ToolSet
+    """What its plan may call."""
     grounding: str
     given_template: TemplateText
     """The template text without the given values; `template` where none are given."""
@@ -44,6 +45,11 @@ class Asked:
     """Those of its mentions that were supposed."""
     known: TemplateText | None = None
     """Its template text without the mentions that were concluded; None if none were."""
+
+    @property
+    def catalog(self) -> str:
+        """Fingerprint of what its plan may call; empty if nobody said."""
+        return self.tools.fingerprint
 
     def day(self, epoch: float | None = None) -> date:
         """Return the day at `epoch` seconds, or on which it is asked (None), in its zone."""
@@ -91,19 +97,18 @@ def ask(
     *,
     tenant: str,
     given: Sequence[Parameter],
-    closed: Mapping[str, Sequence[str]],
+    tools: ToolSet,
     learned: LearnedValues | None,
-    catalog: str = "",
     grounding: str = "",
     now: float = 0.0,
     zone: tzinfo = UTC,
     redact: Redact | None = None,
 ) -> Asked:
     """Return `text` with its mentions found and masked, and what `redact` hides among them."""
-    mentions = find_mentions(text, given=given, closed=closed, learned=learned)
+    mentions = find_mentions(text, given=given, closed=tools.closed, learned=learned)
     shown, secrets = text, None
     if redact is not None:
-        plain = find_mentions(text, closed=closed)
+        plain = find_mentions(text, closed=tools.closed)
         shown, mentions, secrets = hide(text, mentions, plain=plain, redact=redact, given=given)
     template = mask(text, mentions)
     return Asked(
@@ -112,7 +117,7 @@ def ask(
         given={name_key(parameter.name): parameter for parameter in given},
         mentions=mentions,
         template=template,
-        catalog=catalog,
+        tools=tools,
         grounding=grounding,
         given_template=given_template(text, given, mentions, learned) if given else template,
         now=now,

@@ -7,13 +7,13 @@ from dataclasses import replace
 from semcache.cache.asked import Asked, ask
 from semcache.cache.checks import check_tenant
 from semcache.cache.recent import Recent
+from semcache.cache.tool_sets import Tools, ToolSet, ToolSets
 from semcache.cache.view import View
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPrompt, ModelError, NormalizationError
 from semcache.ports import Clock, Normalizer
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, by_name
-from semcache.prompts.recognizers.closed_values import ClosedValues
 from semcache.prompts.redaction import Redact, hide
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.text import check_prompt
@@ -42,23 +42,31 @@ class Asking:
         self._clock = clock
         self._settings = settings
         self._normalizer = normalizer
+        self._sets = ToolSets(settings.translations)
         self.catalog = catalog
 
     @property
     def catalog(self) -> Catalog | None:
         """What plans may call; None if nobody said."""
-        return self._catalog
+        return self._own.catalog
 
     @catalog.setter
     def catalog(self, catalog: Catalog | None) -> None:
-        self._catalog = catalog
-        self._closed = ClosedValues(
-            {} if catalog is None else catalog.closed,
-            synonyms={} if catalog is None else catalog.synonyms,
-            labels={} if catalog is None else catalog.labels,
-            translations=self._settings.translations,
-        )
+        self._own = self._sets.made(catalog)
         self._recent = Recent()  # prompts were read with the closed values of the catalog before
+
+    def tools(self, tools: Tools | None) -> ToolSet:
+        """Return what a call's plan may call: its own `tools`, else those of the cache (None).
+
+        Raises:
+            InvalidInput, InvalidOperation: they cannot be used.
+        """
+        return self._own if tools is None else self._sets.of(tools)
+
+    def tools_with(self, fingerprint: str) -> ToolSet:
+        """Return the tools of that fingerprint if some call had them, else those of the cache."""
+        own = self._own
+        return own if own.fingerprint == fingerprint else self._sets.known(fingerprint) or own
 
     def checked(
         self,
@@ -85,20 +93,22 @@ class Asking:
         grounding: str,
         view: View | None,
         schema: PromptSchema | None,
+        tools: ToolSet,
     ) -> Asked:
         """Return the prompt as the tiers see it; `view`: what the tenant has learned, if known."""
         plain = not given and self.redact is None  # what is hidden is nowhere kept
         version = view.version if view is not None and plain else None
-        known = None if version is None else self._recent.get(tenant, text, grounding, version)
+        known = (
+            None if version is None else self._recent.get(tenant, text, grounding, version, tools)
+        )
         if known is not None:
             return replace(known, now=self._clock.now(), schema=schema)
         asked = ask(
             text,
             tenant=tenant,
             given=given,
-            closed=self._closed,
+            tools=tools,
             learned=None if view is None else view.learned,
-            catalog="" if self.catalog is None else self.catalog.fingerprint,
             grounding=grounding,
             now=self._clock.now(),
             zone=self._settings.zone,
@@ -110,15 +120,18 @@ class Asking:
 
     def plain(self, asked: Asked) -> Sequence[Mention]:
         """Return the mentions that the prompt shows by itself, whatever is given with it."""
-        return find_mentions(asked.text, closed=self._closed) if asked.given else asked.mentions
+        return (
+            find_mentions(asked.text, closed=asked.tools.closed) if asked.given else asked.mentions
+        )
 
     def schema(self, asked: Asked) -> PromptSchema | None:
         """Return what the normalizer says of the prompt; None without one, or if it cannot."""
-        if self._normalizer is None or self.catalog is None:
+        catalog = asked.tools.catalog
+        if self._normalizer is None or catalog is None:
             return None
         params = tuple(asked.given.values())
         try:
-            return self._normalizer.normalize(asked.text, catalog=self.catalog, params=params)
+            return self._normalizer.normalize(asked.text, catalog=catalog, params=params)
         except (NormalizationError, InvalidPrompt, ModelError) as error:
             # The prompt is fine, or it would not have come here: it has no schema, that is all.
             said = str(error) if asked.secrets is None else asked.secrets.clean(str(error))

@@ -107,6 +107,8 @@ class Trace:
     """Entries considered, in the order of consideration."""
     seconds: Mapping[Phase, float] = field(default_factory=dict)
     """Phase → seconds."""
+    catalog: str = ""
+    """Fingerprint of what its plan may call; empty if nobody said."""
     change: int = 0
     """Number of the last change of the store that the lookup knew of; 0 if it knew of none."""
 

@@ -56,7 +56,13 @@ class Joining:
         given = [Parameter(name, hit.params[name]) for name in source.named if name in hit.params]
         view = self._shared.views.current(tenant)
         asked = self._shared.asking.read(
-            hit.trace.prompt, tenant, given, grounding=source.grounding, view=view, schema=None
+            hit.trace.prompt,
+            tenant,
+            given,
+            grounding=source.grounding,
+            view=view,
+            schema=None,
+            tools=self._shared.asking.tools_with(source.catalog),
         )
         params = said(given, asked.mentions)
         lost = [p.name for p in params if p.mention is None and p.name in source.plan.carriers]

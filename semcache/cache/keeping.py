@@ -16,6 +16,7 @@ from semcache.cache.family import family
 from semcache.cache.labels import Labels
 from semcache.cache.redaction import redacted
 from semcache.cache.shared import Shared
+from semcache.cache.tool_sets import Tools, ToolSet
 from semcache.cache.varying import at, held, varying
 from semcache.cache.view import View
 from semcache.cache.writer import Stored, Writer
@@ -58,12 +59,14 @@ class Keeping:
         planner: str = "",
         cost_s: float | None = None,
         ignore: Ignore = (),
+        tools: Tools | None = None,
         label: bool = True,
     ) -> Stored:
         """Keep a plan; see `PlanCache.store`. `label`: whether it says what its neighbors are."""
         made = self._made(
             prompt, plan, tenant, params, grounding, schema=schema, tags=tags, planner=planner,
             cost_s=1.0 if cost_s is None else _seconds(cost_s), ignore=ignore,
+            tools=self._shared.asking.tools(tools),
         )  # fmt: skip
         if self._shared.settings.frozen:
             return Stored("", reason=FROZEN)
@@ -89,6 +92,7 @@ class Keeping:
         made = self._made(
             prompt, plan, source.tenant, params, source.grounding, tags=source.tags,
             planner=planner, cost_s=source.cost_s,
+            tools=self._shared.asking.tools_with(source.catalog),
         )  # fmt: skip
         entry, view = made.entry, made.view
         if self._shared.settings.frozen:
@@ -112,6 +116,7 @@ class Keeping:
         tags: Sequence[str],
         planner: str,
         cost_s: float,
+        tools: ToolSet,
         ignore: Ignore = (),
         schema: PromptSchema | None = None,
     ) -> "_Made":
@@ -120,19 +125,18 @@ class Keeping:
         check_schema(schema)
         check_word("grounding", grounding)
         check_word("planner", planner)
-        catalog = self._shared.asking.catalog
-        decoded = readable(self._lasting(plan, ignore), catalog)
+        decoded = readable(self._lasting(plan, ignore), tools.catalog)
         if params is None:
             given = extract(decoded.to_dict(), text)
         view = self._view(tenant)
         asked = self._shared.asking.read(
-            text, tenant, given, grounding=grounding, view=view, schema=schema
+            text, tenant, given, grounding=grounding, view=view, schema=schema, tools=tools
         )
         dated = told_dates(given, asked.mentions, asked.day())
         if dated != given:
             given = dated
             asked = self._shared.asking.read(
-                text, tenant, given, grounding=grounding, view=view, schema=schema
+                text, tenant, given, grounding=grounding, view=view, schema=schema, tools=tools
             )
         if schema is None:
             asked = replace(asked, schema=self._shared.asking.schema(asked))
@@ -141,7 +145,7 @@ class Keeping:
             decoded,
             given,
             plain=self._shared.asking.plain(asked),
-            catalog=catalog,
+            catalog=tools.catalog,
             schema=asked.schema,
             now=self._shared.clock.now(),
             ttl_s=self._shared.settings.ttl_s,

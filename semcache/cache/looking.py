@@ -14,7 +14,6 @@ from semcache.cache.nearby import Nearby
 from semcache.cache.serving import Served
 from semcache.cache.view import View
 from semcache.cache.weighing import Weighed
-from semcache.catalog.catalog import Catalog
 from semcache.errors import StoreCorrupt
 from semcache.events import Phase, Tier
 from semcache.matching.gates import Gates
@@ -35,8 +34,6 @@ class Parts:
     decoded: Decoded
     embedder: Embedder
     clock: Clock
-    catalog: Callable[[], Catalog | None]
-    """What plans may call now."""
     neighbors: int
     exact: Gates
     """Gates of the template and schema tiers."""
@@ -194,6 +191,7 @@ class Lookup:
             prompt=self.asked.shown,
             tenant=self.asked.tenant,
             template=self.asked.plain.text,
+            catalog=self.asked.catalog,
             key=self._clean(psk(schema)) if schema else "",
             unexplained=tuple(map(self._clean, schema.unexplained)) if schema else (),
             tiers=tuple((tier, self._clean(said)) for tier, said in self.tiers),

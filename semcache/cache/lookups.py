@@ -10,6 +10,7 @@ from semcache.cache.looking import Lookup, Parts
 from semcache.cache.semantic_tier import grey
 from semcache.cache.shared import Shared
 from semcache.cache.tiers import find
+from semcache.cache.tool_sets import Tools
 from semcache.cache.verifying import Grey, Verifying, said_now
 from semcache.errors import InvalidSettings, StoreError
 from semcache.events import Tier
@@ -42,6 +43,7 @@ class Lookups:
         threshold: float | None = None,
         run: str = "",
         what_if: bool = False,
+        tools: Tools | None = None,
     ) -> Found:
         """Return a hit or a miss; see `PlanCache.lookup`."""
         text, given = self._shared.asking.checked(prompt, tenant, params)
@@ -49,6 +51,7 @@ class Lookups:
         check_word("grounding", grounding)
         check_switch("what_if", what_if)
         above = self._stricter(threshold)
+        tool_set = self._shared.asking.tools(tools)
         parts = self.parts if above is None else replace(self.parts, above=above)
         if what_if:
             parts = replace(parts, served=_unnoticed)
@@ -57,7 +60,7 @@ class Lookups:
             view = self._shared.views.current(tenant)
             change = view.change
             asked = self._shared.asking.read(
-                text, tenant, given, grounding=grounding, view=view, schema=schema
+                text, tenant, given, grounding=grounding, view=view, schema=schema, tools=tool_set
             )
             looking = Lookup(parts, view, asked, change)
             found = find(looking)

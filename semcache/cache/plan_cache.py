@@ -28,6 +28,7 @@ from semcache.cache.selection import Option, Selection, trusted
 from semcache.cache.shared import Shared
 from semcache.cache.sliding import Sliding
 from semcache.cache.statistics import Counters, Statistics, statistics
+from semcache.cache.tool_sets import Tools
 from semcache.cache.trouble import Trouble
 from semcache.cache.verifying import Verifying
 from semcache.cache.vetoes import Vetoes
@@ -159,7 +160,6 @@ class PlanCache(Closeable):
             decoded=self._decoded,
             embedder=self.embedder,
             clock=self._shared.clock,
-            catalog=lambda: self.catalog,
             neighbors=self.settings.neighbors,
             exact=exact_gates(),
             near=risk_gates(),
@@ -312,6 +312,7 @@ class PlanCache(Closeable):
         threshold: float | None = None,
         run: str = "",
         what_if: bool = False,
+        tools: Tools | None = None,
     ) -> Found:
         """Return a hit with this prompt's own values, or a miss that says why.
 
@@ -319,11 +320,13 @@ class PlanCache(Closeable):
         exactly these. `schema`: what a normalizer said, if one was asked. `grounding`: which
         grounding is in force. `threshold`: a stricter threshold for this prompt. `what_if`: only
         see what would be found; it is neither counted nor told, no entry lives longer for it, and
-        no verifier is asked.
+        no verifier is asked. `tools`: what the plan of this call may call, in place of the catalog
+        of the cache: tool definitions as OpenAI, Anthropic and MCP write them, or a Catalog. Only
+        plans stored with the same tools are served, in whatever order these stand.
 
         Raises:
-            InvalidPrompt, InvalidParameter, InvalidInput: the prompt, the values, or what else is
-                handed in cannot be used.
+            InvalidPrompt, InvalidParameter, InvalidInput, InvalidOperation: the prompt, the values,
+                or what else is handed in cannot be used.
             InvalidSettings: `threshold` is under the configured one.
         """
         return self._lookups.find(
@@ -335,6 +338,7 @@ class PlanCache(Closeable):
             threshold=threshold,
             run=run,
             what_if=what_if,
+            tools=tools,
         )
 
     def options(
@@ -345,6 +349,7 @@ class PlanCache(Closeable):
         params: Mapping[str, object] | None = None,
         schema: PromptSchema | None = None,
         grounding: str = "",
+        tools: Tools | None = None,
     ) -> tuple[Option, ...]:
         """Return up to five distinct plans near to a prompt that missed, nearest first.
 
@@ -356,7 +361,7 @@ class PlanCache(Closeable):
             InvalidPrompt, InvalidParameter: the prompt or the values cannot be used.
         """
         return self._selection.options(
-            prompt, tenant=tenant, params=params, schema=schema, grounding=grounding
+            prompt, tenant=tenant, params=params, schema=schema, grounding=grounding, tools=tools
         )
 
     def take(self, option: Option, *, run: str = "", seconds: float = 0.0) -> Hit:
@@ -414,6 +419,7 @@ class PlanCache(Closeable):
         planner: str = "",
         cost_s: float | None = None,
         ignore: Ignore = (),
+        tools: Tools | None = None,
     ) -> Stored:
         """Keep `plan`, made for `prompt`, with its values generalized; return what was done.
 
@@ -424,11 +430,12 @@ class PlanCache(Closeable):
         for the same template, fixed values and fingerprints replaces the one before; but where
         another value changed what nobody said, each plan serves its own value alone. `cost_s`:
         seconds that it took to make; what took long is kept longest. None: nobody knows. `ignore`:
-        fields of this plan that are volatile beside those of `open`.
+        fields of this plan that are volatile beside those of `open`. `tools`: what it may call; see
+        `lookup`.
 
         Raises:
-            InvalidPrompt, InvalidParameter, InvalidPlan, NotActionable, BindingError: what is
-                handed in cannot be stored; nothing was changed.
+            InvalidPrompt, InvalidParameter, InvalidPlan, InvalidOperation, NotActionable,
+                BindingError: what is handed in cannot be stored; nothing was changed.
         """
         if self._corrections.pending:
             self._corrections.retry()  # first, or what waits would take this plan for the one meant
@@ -443,6 +450,7 @@ class PlanCache(Closeable):
             planner=planner,
             cost_s=cost_s,
             ignore=ignore,
+            tools=tools,
         )
         if next(self._stores) % TIDIED == 0:
             self._removal.expired(tenant)

@@ -57,7 +57,9 @@ class Planning:
         """Plan alone for what was looked up; give whether to look it up again."""
         check_found(found)
         trace = found.trace
-        with self.alone(trace.tenant, trace.template or trace.prompt) as waited:
+        # With other tools it is another plan, which nobody need wait for.
+        work = "\0".join(filter(None, (trace.template or trace.prompt, trace.catalog)))
+        with self.alone(trace.tenant, work) as waited:
             yield waited or self._changed(trace.tenant, trace.change)
 
     def _changed(self, tenant: str, change: int) -> bool:

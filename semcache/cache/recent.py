@@ -3,6 +3,7 @@
 from collections import OrderedDict
 
 from semcache.cache.asked import Asked
+from semcache.cache.tool_sets import ToolSet
 from semcache.forks import Lock
 
 MOST_CHARS = 1_000
@@ -19,18 +20,22 @@ class Recent:
     def __init__(self, keep: int = 2048) -> None:
         self._keep = keep
         self._lock = Lock()
-        self._read: OrderedDict[tuple[str, str, str], tuple[int, Asked]] = OrderedDict()
+        self._read: OrderedDict[tuple[str, ...], tuple[int, Asked]] = OrderedDict()
 
-    def get(self, tenant: str, text: str, grounding: str, version: int) -> Asked | None:
-        """Return the prompt as it was read with that version of the view; None if it was not."""
-        known = self._read.get((tenant, text, grounding))
-        return known[1] if known is not None and known[0] == version else None
+    def get(
+        self, tenant: str, text: str, grounding: str, version: int, tools: ToolSet
+    ) -> Asked | None:
+        """Return the prompt as read with that version of the view and `tools`; None if not."""
+        known = self._read.get((tenant, text, grounding, tools.fingerprint))
+        if known is None or known[0] != version or known[1].tools is not tools:
+            return None
+        return known[1]
 
     def put(self, asked: Asked, version: int) -> None:
         """Keep a prompt as it was read; the one kept longest makes room."""
         if len(asked.text) > MOST_CHARS:
             return
         with self._lock:
-            self._read[asked.tenant, asked.text, asked.grounding] = (version, asked)
+            self._read[asked.tenant, asked.text, asked.grounding, asked.catalog] = (version, asked)
             if len(self._read) > self._keep:
                 self._read.popitem(last=False)

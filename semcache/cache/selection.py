@@ -12,6 +12,7 @@ from semcache.cache.looking import Lookup, Parts
 from semcache.cache.semantic_tier import neighbors_of
 from semcache.cache.serving import Refused
 from semcache.cache.shared import Shared
+from semcache.cache.tool_sets import Tools
 from semcache.cache.trying import serve
 from semcache.cache.verifying import Grey, said_now
 from semcache.canonical import digest
@@ -65,13 +66,21 @@ class Selection:
         params: Mapping[str, object] | None,
         schema: PromptSchema | None,
         grounding: str,
+        tools: Tools | None = None,
     ) -> tuple[Option, ...]:
         """Return up to five distinct plans, nearest first; see `PlanCache.options`."""
         text, given = self._shared.asking.checked(prompt, tenant, params)
+        tool_set = self._shared.asking.tools(tools)
         try:
             view = self._shared.views.current(tenant)
             asked = self._shared.asking.read(
-                text, tenant, given, grounding=grounding, view=view, schema=schema
+                text,
+                tenant,
+                given,
+                grounding=grounding,
+                view=view,
+                schema=schema,
+                tools=tool_set,
             )
             if not len(view.index):
                 return ()

@@ -114,7 +114,7 @@ def _checked(lookup: Lookup, served: Served) -> ExecutionPlan:
         plan = adopt(served.bound.plan, served.bound.data)
     except InvalidPlan as error:
         raise Refused("check", str(error)) from error
-    catalog = lookup.parts.catalog()
+    catalog = lookup.asked.tools.catalog
     findings = check_values(plan, catalog) if catalog is not None else ()
     if findings:
         raise Refused("check", f"{findings[0].path}: {findings[0].what}")

@@ -110,7 +110,7 @@ def plan_cache(
         observer=observer,
         settings=settings,
         catalog=catalog,
-        normalizer=RuleNormalizer() if catalog is not None else None,
+        normalizer=RuleNormalizer(),  # of use where a catalog is, which a call may bring
         redact=redact,
         verifier=verifier,
         journal=open_journal(settings),

@@ -1,0 +1,109 @@
+"""Tool sets: what plans may call in one lookup, parsed once and remembered."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from semcache.canonical import Json, loads
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.tools import catalog_of
+from semcache.errors import InvalidInput, InvalidJson
+from semcache.forks import Lock
+from semcache.plans.document import SdkModel
+from semcache.prompts.recognizers.closed_values import ClosedValues, Scalar
+
+Tools: TypeAlias = Catalog | Sequence[object]
+"""The tools of one call: a catalog, or their definitions as OpenAI, Anthropic and MCP have them."""
+
+REMEMBERED = 256
+"""Tool sets that are kept parsed; a service with more of them parses again, some 0.1 ms a tool."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToolSet:
+    """What plans may call, and the closed values by which prompts are read."""
+
+    catalog: Catalog | None
+    """None: nobody said."""
+    closed: ClosedValues
+    fingerprint: str
+    """That of the catalog; empty without one."""
+
+
+class ToolSets:
+    """The tool sets of the last calls. Safe from several threads."""
+
+    def __init__(self, translations: Mapping[str, Mapping[str, Scalar]]) -> None:
+        self._translations = translations
+        self._lock = Lock()
+        self._kept: OrderedDict[str | Catalog, ToolSet] = OrderedDict()
+
+    def of(self, tools: Tools) -> ToolSet:
+        """Return the tool set of `tools`; the same object for those that are equal.
+
+        Raises:
+            InvalidInput: they are no list of tool definitions.
+            InvalidOperation: two of them have one name.
+        """
+        # The text costs a tenth of parsing; a set in another order is parsed once more.
+        key = tools if isinstance(tools, Catalog) else _text(tools)
+        with self._lock:
+            known = self._kept.get(key)
+            if known is not None:
+                self._kept.move_to_end(key)
+                return known
+        catalog = key if isinstance(key, Catalog) else catalog_of(_list(key))
+        made = self.made(catalog)
+        with self._lock:
+            # A prompt that was read with one of two equal sets is then known to the other.
+            made = next((one for one in self._kept.values() if one.catalog == catalog), made)
+            self._kept[key] = made
+            if len(self._kept) > REMEMBERED:
+                self._kept.popitem(last=False)
+        return made
+
+    def made(self, catalog: Catalog | None) -> ToolSet:
+        """Return the tool set of a catalog, which is not remembered."""
+        if catalog is None:
+            return ToolSet(None, ClosedValues({}, translations=self._translations), "")
+        closed = ClosedValues(
+            catalog.closed,
+            synonyms=catalog.synonyms,
+            labels=catalog.labels,
+            translations=self._translations,
+        )
+        return ToolSet(catalog, closed, catalog.fingerprint)
+
+    def known(self, fingerprint: str) -> ToolSet | None:
+        """Return the remembered tool set with that fingerprint; None if it is forgotten."""
+        with self._lock:
+            sets = [*self._kept.values()]
+        return next((one for one in sets if one.fingerprint == fingerprint), None)
+
+
+def _text(tools: object) -> str:
+    if isinstance(tools, str | Mapping) or not isinstance(tools, Sequence):
+        raise InvalidInput(
+            f"tools is {tools!r:.120}; expected a list of tool definitions, or a Catalog"
+        )
+    try:
+        return json.dumps(tools, default=_dumped)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"tools are no JSON: {error}") from error
+
+
+def _dumped(part: object) -> object:
+    if isinstance(part, SdkModel):
+        return part.model_dump(mode="json")
+    if isinstance(part, Mapping):
+        return dict(part)
+    raise TypeError(f"{part!r:.80} is no tool definition; expected JSON or a model of an SDK")
+
+
+def _list(text: str) -> list[Json]:
+    try:
+        return cast("list[Json]", loads(text, what="tools"))
+    except InvalidJson as error:
+        raise InvalidInput(str(error)) from error
