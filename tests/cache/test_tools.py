@@ -14,6 +14,7 @@ from semcache import Catalog, Hit, Miss, PlanCache
 from semcache.aio import AsyncPlanCache
 from semcache.cache import tool_sets
 from semcache.catalog.operation import Operation
+from semcache.catalog.tools import catalog_of
 from semcache.errors import InvalidInput, InvalidOperation
 from semcache.testing import FakeClock, HashEmbedder
 
@@ -128,13 +129,12 @@ def test_a_confirmed_prompt_joins_a_plan_with_tools(cache: PlanCache) -> None:
 
 def test_a_tool_set_is_parsed_once(cache: PlanCache, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[object] = []
-    parse = tool_sets.catalog_of
 
     def counted(tools: Any) -> Catalog:
         parsed.append(tools)
-        return parse(tools)
+        return catalog_of(tools)
 
-    monkeypatch.setattr(tool_sets, "catalog_of", counted)
+    monkeypatch.setattr("semcache.cache.tool_sets.catalog_of", counted)
     for number in range(20):
         cache.lookup(f"Where is order ORD-{number}?", tools=[copy.deepcopy(TRACK)])
     assert len(parsed) == 1
