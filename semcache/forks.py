@@ -10,50 +10,35 @@ import contextlib
 import math
 import os
 import sys
-import threading
 import time
 import weakref
 from _thread import get_ident
 from collections.abc import Callable, Iterator
-from inspect import CO_GENERATOR
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import FrameType, TracebackType
 from typing import Literal, TypeAlias
 
 # Documented by CPython in spite of the underscore; who holds a lock can be told by nothing else.
 _getframe = sys._getframe  # noqa: SLF001
 
-_owners: "weakref.WeakSet[Forked]" = weakref.WeakSet()
-_guard = threading.Lock()
+_owners: "dict[int, weakref.ref[Forked]]" = {}
+"""Who follows forks, by id. Each change of it is one step of the interpreter, so that it needs no
+lock, which an interrupt in a hook of a fork could leave locked."""
 
 
 class Forked:
     """Has something that a forked child must make anew."""
 
-    def forking(self) -> None:
-        """Make ready for a fork, in the parent; nothing by default."""
-
     def forked(self) -> None:
         """Make anew what a child must not share; called in the child alone."""
         raise NotImplementedError("say what a forked child makes anew")
 
-    def went_on(self) -> None:
-        """Go on after a fork, in the parent; nothing by default."""
 
-
-class _Thread:
-    """Ends with the thread that made it."""
-
-
-class _Threads(threading.local):
-    def __init__(self) -> None:
-        self.current = _Thread()
-
-
-_threads = _Threads()
-
-Holder: TypeAlias = tuple["FrameType | weakref.ref[_Thread]", int]
-"""Who has a lock: the call that entered it (or, for as long as that lives, the thread), and its
-thread's number. A tuple, since entering must cost little."""
+Holder: TypeAlias = tuple[FrameType, int]
+"""Who has a lock: the call that entered it, and its thread. A tuple, since entering must cost
+little."""
+_SUSPENDED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+"""Calls that may be suspended while a block of theirs, or the block that they manage, runs."""
 
 
 def holder() -> Holder:
@@ -67,10 +52,10 @@ def _blocks(frame: FrameType) -> FrameType:
     A generator is suspended while the block that it manages runs: the function with the block
     holds then.
     """
-    while frame.f_back is not None and (
-        frame.f_code.co_flags & CO_GENERATOR or frame.f_code.co_filename == contextlib.__file__
-    ):
-        frame = frame.f_back
+    while (
+        frame.f_code.co_flags & _SUSPENDED or frame.f_code.co_filename == contextlib.__file__
+    ) and (caller := frame.f_back) is not None:
+        frame = caller
     return frame
 
 
@@ -81,11 +66,13 @@ def lives(holder: Holder) -> bool:
     looks at the calls of other threads: to walk them while they run crashes the interpreter
     (seen with 3.11.7), and to ask for all of them may stop it for ever (CPython issue 106883).
     """
-    by, _ = holder
-    if isinstance(by, weakref.ref):
-        return by() is not None
+    call, thread = holder
+    if call.f_code.co_flags & _SUSPENDED:
+        return True  # to clear one that is suspended would end it
+    if sys.is_finalizing() and thread != get_ident():
+        return False  # no other thread goes on from here
     try:
-        by.clear()
+        call.clear()
     except RuntimeError:
         return True
     return False
@@ -127,7 +114,7 @@ class Lock(Forked):
 
     def __enter__(self) -> None:
         frame = _getframe(1)
-        if frame.f_code.co_flags & CO_GENERATOR:
+        if frame.f_code.co_flags & _SUSPENDED:
             frame = _blocks(frame)
         mine = frame, get_ident()
         if self._held.setdefault("by", mine) is not mine:
@@ -146,19 +133,13 @@ class Lock(Forked):
         else:
             self._held.pop("by", None)  # nobody has it in a forked child
 
-    def hold(self) -> None:
-        """Enter for as long as the thread lives, until `free`; for hooks that begin and end."""
-        mine: Holder = weakref.ref(_threads.current), get_ident()
-        if self._held.setdefault("by", mine) is not mine:
-            self._wait(mine, lambda: False)
-
     def take(self, late: Callable[[], bool]) -> bool:
         """Enter for the block of the caller, unless it is `late` first; return if inside."""
         mine = _blocks(_getframe(1)), get_ident()
         return self._held.setdefault("by", mine) is mine or self._wait(mine, late)
 
     def free(self) -> None:
-        """Undo `hold` or `take`."""
+        """Undo `take`."""
         self.__exit__(None, None, None)
 
     def _wait(self, mine: Holder, late: Callable[[], bool]) -> bool:
@@ -208,35 +189,93 @@ def withdraw(line: list[Holder], gone: Holder) -> None:
         line.remove(gone)
 
 
+class ForkBarrier:
+    """Lets a fork wait until nobody is inside, and nobody in while it lasts.
+
+    For work on what a process shares with its child below Python: a child whose parent was in the
+    middle of a transaction of SQLite takes the file for locked for ever, and rolls back in memory
+    that the parent goes on with. A fork waits for `patience_s` seconds at most, and so does who
+    waits for a fork. Who was interrupted inside is not waited for.
+    """
+
+    def __init__(self, *, patience_s: float = 10.0) -> None:
+        self._patience_s = patience_s
+        self._inside: dict[FrameType, Holder] = {}
+        """Who is inside, by the calls that entered."""
+        self._forking: dict[FrameType, int] = {}
+        """Thread of each call that forks just now."""
+
+    def enter(self) -> None:
+        """Come inside, for the block of the caller of the caller, until `leave`."""
+        call = _getframe(2)
+        self._inside[call] = _blocks(call), get_ident()
+        if self._forking:
+            self._stand_aside(call)
+
+    def leave(self) -> None:
+        """Undo `enter`."""
+        self._inside.pop(_getframe(2), None)
+
+    def _stand_aside(self, call: FrameType) -> None:
+        """Be outside while another thread forks, unless that waits for this one already."""
+        mine, until_s = self._inside[call], time.monotonic() + self._patience_s
+        for pause_s in pauses():
+            for fork in [*self._forking.items()]:
+                if time.monotonic() > until_s or not lives(fork):
+                    self._forking.pop(fork[0], None)
+            entered = [of for of in [*self._inside.values()] if of[1] == mine[1]]
+            if len(entered) > 1 or mine[1] in self._forking.values() or not self._forking:
+                return
+            self._inside.pop(call, None)
+            time.sleep(pause_s)
+            self._inside[call] = mine
+
+    def close(self, fork: FrameType) -> None:
+        """Let nobody in, and return as soon as no other thread is inside."""
+        own, until_s = get_ident(), time.monotonic() + self._patience_s
+        self._forking[fork] = own
+        for pause_s in pauses():
+            for call, of in [*self._inside.items()]:
+                if not lives(of):
+                    self._inside.pop(call, None)
+            others = [of for of in [*self._inside.values()] if of[1] != own]
+            if not others or time.monotonic() > until_s:
+                return
+            time.sleep(pause_s)
+
+    def open(self, fork: FrameType) -> None:
+        """Let others in again, after the fork."""
+        self._forking.pop(fork, None)
+
+    def forked(self) -> None:
+        """Be open in a child, and empty: other threads are the parent's."""
+        self._inside, self._forking = {}, {}
+
+
+barrier = ForkBarrier()
+"""What every fork waits for."""
+
+
 def follow_forks(owner: Forked) -> None:
     """Tell `owner` of every fork from now on, for as long as somebody else knows it."""
-    with _guard:
-        _owners.add(owner)
+    key = id(owner)
+    _owners[key] = weakref.ref(owner, lambda _: _owners.pop(key, None))
 
 
 def _before() -> None:
-    _guard.acquire()
-    for owner in _followers():
-        owner.forking()
+    barrier.close(_getframe(1))
 
 
 def _in_parent() -> None:
-    owners = _followers()
-    _guard.release()
-    for owner in owners:
-        owner.went_on()
+    barrier.open(_getframe(1))
 
 
 def _in_child() -> None:
-    # The guard first: what an owner makes anew may follow forks itself, as a `Lock` does.
-    owners = _followers()
-    _guard.release()
-    for owner in owners:
-        owner.forked()
-
-
-def _followers() -> list[Forked]:
-    return list(_owners)
+    barrier.forked()
+    for known in [*_owners.values()]:
+        owner = known()
+        if owner is not None:
+            owner.forked()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks

@@ -1,13 +1,16 @@
+import asyncio
 import multiprocessing
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from semcache.forks import Forked, Lock, follow_forks
+from semcache.forks import ForkBarrier, Forked, Lock, follow_forks
+from semcache.stores.disk.store import DiskStore
 from semcache.stores.vectors.shared_lock import SharedLock
 from tests.interrupts import interrupted
 
@@ -122,3 +125,95 @@ def test_a_child_may_make_locks_anew() -> None:
     status = child.exitcode
     child.kill()
     assert status == 0
+
+
+def test_a_fork_waits_for_a_transaction_under_way_so_that_the_child_can_write(
+    tmp_path: Path,
+) -> None:
+    store, inside, never = DiskStore(tmp_path / "s"), threading.Event(), threading.Event()
+
+    def slow(_: str | None) -> str:
+        inside.set()
+        never.wait(timeout=0.1)
+        return "parent"
+
+    def write() -> None:
+        store.update_note("acme", "n", slow)
+
+    def child() -> None:
+        store.update_note("acme", "n", lambda old: f"{old} child")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    inside.wait(timeout=10)
+    forked = multiprocessing.get_context("fork").Process(target=child)
+    forked.start()
+    forked.join(timeout=30)
+    status = forked.exitcode
+    forked.kill()
+    writer.join(timeout=10)
+    assert (status, store.get_note("acme", "n")) == (0, "parent child")
+
+
+def test_a_call_that_was_interrupted_inside_holds_no_fork_back() -> None:
+    barrier = ForkBarrier()
+
+    def interrupted() -> None:
+        barrier.enter()
+
+    def call() -> None:
+        interrupted()
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join(timeout=10)
+    barrier.close(sys._getframe())
+    barrier.open(sys._getframe())
+
+
+def test_who_comes_while_a_fork_is_made_waits_for_its_end() -> None:
+    barrier, steps = ForkBarrier(), list[str]()
+
+    def interrupted() -> None:
+        barrier.enter()
+        steps.append("inside")
+        barrier.leave()
+
+    def call() -> None:
+        interrupted()
+
+    thread = threading.Thread(target=call)
+    barrier.close(sys._getframe())
+    thread.start()
+    thread.join(timeout=0.05)
+    steps.append("forked")
+    barrier.open(sys._getframe())
+    thread.join(timeout=10)
+    assert steps == ["forked", "inside"]
+
+
+def test_a_suspended_coroutine_that_holds_a_lock_is_not_ended_by_who_waits() -> None:
+    lock = Lock(patience_s=0.1)
+
+    async def holding() -> str:
+        with lock:
+            await asyncio.sleep(0)
+            return "whole"
+
+    def other() -> None:
+        with suppress(TimeoutError), lock:
+            pass
+
+    coroutine = holding()
+    coroutine.send(None)
+    assert elsewhere(other)
+    with pytest.raises(StopIteration, match="whole"):
+        coroutine.send(None)
+
+
+def test_a_lock_of_a_thread_that_ended_inside_is_free() -> None:
+    lock = Lock(patience_s=10.0)
+    assert elsewhere(lock.__enter__)
+    assert elsewhere(lock.__enter__)
+    with lock:
+        pass

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from semcache.errors import StoreUnavailable
-from semcache.forks import Forked, Lock, follow_forks
+from semcache.forks import Lock
 from semcache.ports import PAGE, UNBOUNDED, Bounds, Change, Put, Record, Room, Use
 from semcache.stores.eviction import by_tenant, make_room, replaced, unused, used
 from semcache.stores.records import check_record, check_text
@@ -215,26 +215,18 @@ class _Contents:
         return known
 
 
-class MemoryStore(Forked):
-    """Records in memory, as `ports.PlanStore` promises; gone with the process."""
+class MemoryStore:
+    """Records in memory, as `ports.PlanStore` promises; gone with the process.
+
+    A forked child has a copy of its own. A change that another thread was in the middle of is
+    settled there as after an interrupt.
+    """
 
     def __init__(self, *, kept_changes: int = KEPT_CHANGES) -> None:
         self._lock = Lock()
         self._contents = _Contents(kept_changes)
         self._leases: dict[tuple[str, str], tuple[str, float]] = {}
         self._closed = False
-        follow_forks(self)
-
-    def forking(self) -> None:
-        """Let no other thread be in the middle of a change."""
-        self._lock.hold()
-
-    def went_on(self) -> None:
-        """Let the others in again."""
-        self._lock.free()
-
-    def forked(self) -> None:
-        """Do nothing: the child has a copy of its own from here on, and the lock follows forks."""
 
     # Writing -------------------------------------------------------------------------------
 

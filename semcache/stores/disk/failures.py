@@ -5,6 +5,7 @@ from pathlib import Path
 from types import TracebackType
 
 from semcache.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
+from semcache.forks import barrier
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 # A missing table or column is SQLITE_ERROR; our own statements have no errors to find.
@@ -22,7 +23,10 @@ _UNAVAILABLE = {
 
 
 class ErrorTranslation:
-    """Turns what is raised inside into an error of ours. One serves all: it keeps no state."""
+    """Turns what is raised inside into an error of ours. One serves all: it keeps no state.
+
+    All that is done with SQLite is done inside one, so that is where forks are held back.
+    """
 
     def __init__(self, directory: Path, *, text: str) -> None:
         """Keep what the errors name; `text`: what the texts are that are handed in."""
@@ -30,7 +34,7 @@ class ErrorTranslation:
         self._text = text
 
     def __enter__(self) -> None:
-        pass
+        barrier.enter()
 
     def __exit__(
         self,
@@ -38,6 +42,7 @@ class ErrorTranslation:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        barrier.leave()
         if isinstance(error, sqlite3.Error):
             raise failure(error, self._directory) from error
         if isinstance(error, UnicodeDecodeError):

@@ -10,7 +10,7 @@ from pathlib import Path
 import diskcache
 
 from semcache.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
-from semcache.forks import Forked, follow_forks
+from semcache.forks import Forked, Lock, follow_forks
 from semcache.stores.disk.failures import corrupt
 
 RESPONSES = "cache.db"
@@ -142,10 +142,9 @@ class ResponseTable(Reads, Forked, diskcache.Cache):  # type: ignore[misc]
     """
 
     def __init__(self, directory: Path, *, timeout_s: float) -> None:
-        self._turn = threading.RLock()
         self._txn_id: int | None = None
         self._local: threading.local  # what diskcache keeps of each thread: its connection
-        self._timeout_s = timeout_s
+        self._turn = Lock(patience_s=timeout_s)
         if os.path.expandvars(directory) != str(directory):
             raise InvalidInput(
                 f"the directory {str(directory)!r} holds a variable that diskcache would replace; "
@@ -161,7 +160,6 @@ class ResponseTable(Reads, Forked, diskcache.Cache):  # type: ignore[misc]
         """Connect anew in a forked child, and leave the connections to the parent."""
         _left.append(self._local)
         self._local = threading.local()
-        self._turn = threading.RLock()
         self._txn_id = None
 
     @contextmanager
@@ -175,29 +173,27 @@ class ResponseTable(Reads, Forked, diskcache.Cache):  # type: ignore[misc]
         Raises:
             StoreUnavailable: other threads were writing all the time that there is to wait.
         """
-        if not self._turn.acquire(timeout=self._timeout_s):
-            raise StoreUnavailable("another thread is writing to the store for too long; try again")
         try:
-            if self._txn_id == threading.get_ident():
+            if self._txn_id == threading.get_ident() and self._con.in_transaction:
                 yield
             else:
-                with self._transaction():
-                    yield
-        finally:
-            self._turn.release()
+                # On one line: no interrupt is between the turn and the end of the transaction,
+                # which the connection itself brings about.
+                with self._turn, self._con as connection: yield from self._begun(connection)  # fmt: skip # noqa: E501, E701
+        except TimeoutError as error:
+            raise StoreUnavailable(
+                "another thread is writing to the store for too long; try again"
+            ) from error
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        connection = self._con
+    def _begun(self, connection: sqlite3.Connection) -> Iterator[None]:
+        if connection.in_transaction:
+            connection.rollback()  # of a call that was interrupted, and could not do it any more
         connection.execute("BEGIN IMMEDIATE")
-        self._txn_id = threading.get_ident()  # makes `set` and `incr` join in
         try:
+            self._txn_id = threading.get_ident()  # makes `set` and `incr` join in
             yield
-            connection.execute("COMMIT")
         finally:
             self._txn_id = None
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
 
     def point(self, rows: Iterable[tuple[str, str]]) -> None:
         """Write many short rows, key and value, at half the cost of `set` for each."""
