@@ -110,6 +110,8 @@ class AsyncPlanCache(_Door):
         self.cache = cache
         """The cache behind it."""
 
+    warm_up = awaited(PlanCache.warm_up)
+    begin_warm_up = awaited(PlanCache.begin_warm_up)
     lookup = awaited(PlanCache.lookup)
     options = awaited(PlanCache.options)
     take = awaited(PlanCache.take)
@@ -180,6 +182,8 @@ class AsyncSemCache(_Door):
 
     normalize = awaited(SemCache.normalize)
     ground = awaited(SemCache.ground)
+    warm_up = awaited(SemCache.warm_up)
+    begin_warm_up = awaited(SemCache.begin_warm_up)
     lookup = awaited(SemCache.lookup)
     create = awaited(SemCache.create)
     decompose = awaited(SemCache.decompose)

@@ -2,12 +2,13 @@
 
 import random
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from semcache.cache.found import Found
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.warm_up import WarmUp
 from semcache.cache.writer import Stored
 from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.catalog import Catalog
@@ -226,6 +227,14 @@ class SemCache(Closeable):
             EmbeddingError: there are groundings, and the embedder cannot answer.
         """
         return self._stages.ground(prompt)
+
+    def warm_up(self, *, tenants: Collection[str] | None = None) -> WarmUp:
+        """Load what the first prompts would load; see `PlanCache.warm_up`."""
+        return self.cache.warm_up(tenants=tenants)
+
+    def begin_warm_up(self, *, tenants: Collection[str] | None = None) -> None:
+        """Do as `warm_up` on a thread of its own; see `PlanCache.begin_warm_up`."""
+        self.cache.begin_warm_up(tenants=tenants)
 
     def lookup(
         self,

@@ -725,6 +725,8 @@ def test_a_cache_is_warmed_verified_examined_and_compacted(run: Run, tmp_path: P
     assert out.splitlines()[0].startswith("w.jsonl:2: ")
     assert out.splitlines()[1] == "1 stored, 0 without a plan, 1 bad lines"
     assert run("verify")[:2] == (0, "1 entries, 1 tenants, 0 problems\n")
+    assert run("warm-up")[1].startswith("1 entries of 1 tenants in ")
+    assert _json(run, "warm-up", "--tenant", "nobody")["entries"] == 0
     assert _json(run, "doctor")["sound"] is True
     assert _json(run, "compact")["expired"] == 0
 

@@ -1,7 +1,7 @@
 """PlanCache: plans made once, found again by template text, by schema and by meaning."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
@@ -33,6 +33,7 @@ from semcache.cache.trouble import Trouble
 from semcache.cache.verifying import Verifying
 from semcache.cache.vetoes import Vetoes
 from semcache.cache.views import NOTE, Views
+from semcache.cache.warm_up import Preload, WarmUp
 from semcache.cache.writer import Stored, Writer
 from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
@@ -141,6 +142,7 @@ class PlanCache(Closeable):
         joining = Joining(self._shared, self._keeping)
         self._verifying = self._verifying_by(verifier, joining)
         self._lookups = Lookups(self._shared, self._parts(), verifying=self._verifying)
+        self._preload = Preload(self._shared, self._lookups, embedder)
         self._planning = Planning(
             store,
             clock,
@@ -218,8 +220,9 @@ class PlanCache(Closeable):
         encryption_key: str = "",
         database: str | None = None,
         database_search: Literal["replica", "server"] = "replica",
+        warm_up: Literal["never", "background", "before"] = "never",
     ) -> "PlanCache":
-        """Return a cache kept in `directory`, in `database`, or in memory (None). Loads no model.
+        """Return a cache kept in `directory`, in `database`, or in memory (None).
 
         `threshold`: cosine in [-1, 1] that a semantic candidate must exceed. `max_wrong`: highest
         share of the hits found by meaning that may be wrong, in (0, 1): then risk alone decides,
@@ -246,7 +249,9 @@ class PlanCache(Closeable):
         `encryption_key`: 32 bytes as base64 that everything in `directory` is encrypted with.
         `database`: connection string of a PostgreSQL that many machines may share (extra
         `postgres`); `directory` then keeps this machine's snapshots. `database_search`: whether
-        this process searches by meaning in a copy of its own, or asks the server.
+        this process searches by meaning in a copy of its own, or asks the server. `warm_up`: when
+        the embedder and all tenants are loaded: `before` this returns, in the `background` from now
+        on, or `never`: each by the first lookup or store that needs it.
 
         Raises:
             InvalidSettings: a value is out of range.
@@ -273,6 +278,7 @@ class PlanCache(Closeable):
             encryption_key=encryption_key,
             database=database or "",
             database_search=database_search,
+            warm_up=warm_up,
         )
         return open_plan_cache(
             settings,
@@ -298,6 +304,25 @@ class PlanCache(Closeable):
     def redact(self) -> Redact | None:
         """What hides what must not be written down; None: nothing must."""
         return self._shared.asking.redact
+
+    def warm_up(self, *, tenants: Collection[str] | None = None) -> WarmUp:
+        """Load what the first lookups and stores would load; return what was loaded.
+
+        That is the embedder, on an empty cache too, and plans, index and evidence of `tenants`
+        (None: of all that have plans). Nothing is counted. Trouble is an event and one warning, as
+        ever, and told in `failures`.
+
+        Raises:
+            InvalidInput: one of `tenants` can name none.
+        """
+        return self._preload.run(tenants)
+
+    def begin_warm_up(self, *, tenants: Collection[str] | None = None) -> None:
+        """Do as `warm_up` on a thread of its own; return at once.
+
+        Lookups meanwhile wait for what they need themselves, if at all. `close` ends it.
+        """
+        self._preload.start(tenants)
 
     # Lookup --------------------------------------------------------------------------------
 
@@ -636,6 +661,7 @@ class PlanCache(Closeable):
 
     def close(self) -> None:
         """Flush and release files; calling it twice is fine."""
+        self._preload.close()
         if self._verifying is not None:
             self._verifying.close()
         self.flush()

@@ -21,6 +21,7 @@ GROUPS = {
         "compact": "Remove what expired and give its room back to the disk.",
         "migrate": "Copy all plans to another place.",
         "warm": "Store the plans of a file of JSON lines.",
+        "warm-up": "Load embedder and plans once, and leave what opens them quickly.",
     },
     "demo": {"demo": "Ask many prompts and check each answer against SQL."},
     "mcp": {"mcp": "Serve the cache by MCP: over stdio, or over HTTP to those who hold a token."},

@@ -1,4 +1,4 @@
-"""`semcache doctor`, `verify`, `compact`, `migrate` and `warm`."""
+"""`semcache doctor`, `verify`, `compact`, `migrate`, `warm` and `warm-up`."""
 
 import argparse
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.canonical import Json, plain
-from semcache.commands.opening import cache_of, encryption_key
+from semcache.commands.opening import cache_of, encryption_key, existing_cache_of
 from semcache.commands.options import add_command, add_common, add_database, add_directory
 from semcache.commands.output import WRONG, print_json, print_pairs
 from semcache.errors import InvalidInput
@@ -55,6 +55,9 @@ def add(commands: "Commands") -> None:
     options.add_argument("--json", action="store_true", help="print JSON")
     options = add_command(commands, "warm", _warm)
     options.add_argument("file", type=Path, help="one prompt and its plan a line")
+    add_common(options)
+    options.set_defaults(tenant=None)
+    options = add_command(commands, "warm-up", _warm_up)
     add_common(options)
     options.set_defaults(tenant=None)
 
@@ -181,3 +184,15 @@ def _warm(options: argparse.Namespace) -> int:
             f"{done.stored} stored, {done.without_plan} without a plan, {len(done.bad)} bad lines"
         )
     return WRONG if done.bad else 0
+
+
+def _warm_up(options: argparse.Namespace) -> int:
+    with existing_cache_of(options) as cache:
+        done = cache.warm_up(tenants=None if options.tenant is None else [options.tenant])
+    if options.json:
+        print_json(plain(asdict(done)))
+    else:
+        for failure in done.failures:
+            print(failure)
+        print(f"{done.entries} entries of {done.tenants} tenants in {done.seconds:.2f} s")
+    return WRONG if done.failures else 0

@@ -55,6 +55,7 @@ _CHOICES = {
     "plan_format": ("routes", "tasks", "program"),
     "ttl_slides": ("never", "exact", "always"),
     "verify": ("background", "inline"),
+    "warm_up": ("never", "background", "before"),
 }
 """Setting → the words that it may be."""
 

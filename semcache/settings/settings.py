@@ -76,6 +76,9 @@ class Settings:
     """Whether a semantic hit may run operations with effect `write`."""
     embedder: str = ""
     """Name or path of a sentence-transformers model; empty: the packaged all-MiniLM-L6-v2."""
+    warm_up: str = "never"
+    """When embedder and tenants are loaded: `before` the cache is opened, in the `background` from
+    then on, or `never`, which is by the first lookup or store that needs them."""
     embedder_threads: int = 1
     """Threads for one embedding; more is slower on a busy machine."""
     model: str = ""

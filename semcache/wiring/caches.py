@@ -100,7 +100,7 @@ def plan_cache(
 ) -> PlanCache:
     """Return a plan cache of these parts."""
     make_index, folder = searching(settings, store, embedder), settings.directory
-    return PlanCache(
+    cache = PlanCache(
         store=store,
         embedder=embedder,
         clock=clock,
@@ -116,6 +116,11 @@ def plan_cache(
         journal=open_journal(settings),
         ignore=ignore,
     )
+    if settings.warm_up == "before":
+        cache.warm_up()
+    elif settings.warm_up == "background":
+        cache.begin_warm_up()
+    return cache
 
 
 def model_responses(settings: Settings, clock: Clock, observer: Observer | None) -> Responses:
