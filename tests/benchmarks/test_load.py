@@ -5,12 +5,11 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from semcache.stores.disk.store import DiskStore
+from semcache import Parameter
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -53,34 +52,42 @@ def test_scale_tells_every_figure_for_every_size(script: Any, tmp_path: Path) ->
 
 
 @pytest.mark.slow  # starts processes, and takes its time
-def test_a_soak_with_kills_ends_in_a_clean_audit(script: Any, tmp_path: Path) -> None:
+def test_a_soak_with_faults_ends_in_a_clean_audit(script: Any, tmp_path: Path) -> None:
     told = tmp_path / "soak.json"
-    asked = "--minutes 0.12 --rate 40 --workers 2 --kill-every 2.5 --entries 30"
+    asked = "--minutes 0.2 --rate 40 --workers 2 --fault-every 1.5 --entries 30"
     more = ["--json", str(told), "--directory", str(tmp_path)]
     assert script("soak").main([*asked.split(), *more]) == 0
-    audit = json.loads(told.read_text(encoding="utf-8"))["audit"]
+    (audit,) = json.loads(told.read_text(encoding="utf-8"))["audit"]
     assert (audit["clean"], audit["lost"], audit["wrong"], audit["problems"]) == (True, [], [], [])
     assert audit["acknowledged"] > 0
 
 
 def test_the_audit_finds_what_was_lost_and_what_was_wrong(script: Any, tmp_path: Path) -> None:
-    soak: ModuleType = script("soak")
+    soak: Any = script("soak")
+    worker: Any = script("soak_worker")
     work = script("curves").Workload(30, 7)
-    log = soak.Log(tmp_path / "log-0.jsonl")
-    with soak.opened(tmp_path / "cache", soak.Timed()) as cache:
-        for number in (1, 2):
-            script("load").store(cache, work, number)
-            log.say(stored=number)
-    log.say(stored=3)  # acknowledged, and never written
+    place = soak.SoakedStore("disk", tmp_path)
+    log = worker.Log(tmp_path / "log-0.jsonl")
+    params = [Parameter("year", 2024, mention="2024"), Parameter("limit", 5, mention="5")]
+    with worker.opened(tmp_path, "") as cache:
+        for tenant, number, wrong in (("a", 1, False), ("a", 2, False), ("corrected", 4, True)):
+            plan = worker.planned(work, tenant, number, 2024, 5, wrong=wrong)
+            cache.store(work.prompt(number, 2024, 5), plan, params=params, tenant=tenant)
+            log.say(stored=number, tenant=tenant)
+    log.say(stored=3, tenant="a")  # acknowledged, and never written
     log.say(wrong=5, served={})
-    store = DiskStore.open(tmp_path / "cache")
-    record = store.scan("default")[0]
+    log.say(corrected=4, at=10.0, pending=False, by=1, how="feedback")
+    log.say(stale=4, start=9.0, by=2)  # before it was corrected
+    log.say(stale=4, start=11.0, by=2)
+    store = place.plain()
+    record = store.scan("a")[0]
     store.put(type(record)(**{**{f: getattr(record, f) for f in record.__slots__}, "keys": ()}))
     store.close()
-    found = soak.audit(tmp_path, work, kills=0, seconds=1.0)
+    found = soak.audit(place, work, seconds=1.0)
     assert not found.clean
-    assert found.lost == [3]
-    assert [one["wrong"] for one in found.wrong] == [5]
+    assert found.lost == [("a", 3)]
+    assert [one["wrong"] for one in found.wrong] == [5, 4]
+    assert [one.get("start") for one in found.after_correction] == [11.0, None]
     assert len(found.problems) == 1
 
 
