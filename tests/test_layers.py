@@ -10,7 +10,7 @@ import semcache
 
 PACKAGE = Path(semcache.__file__).parent
 
-LEAVES = {"errors", "canonical", "contexts", "secrecy"}
+LEAVES = {"errors", "canonical", "contexts", "secrecy", "schemas"}
 VALUES = LEAVES | {"events", "catalog", "plans"}
 TEXTS = VALUES | {"prompts", "binding"}
 PORTS = TEXTS | {"ports"}
@@ -19,6 +19,7 @@ PORTS = TEXTS | {"ports"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "canonical": {"errors"},
+    "schemas": {"errors", "canonical"},
     "events": LEAVES,
     "forks": set(),
     "secrecy": set(),

@@ -4,14 +4,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import cast
+from typing import TYPE_CHECKING, Self, cast
 
 from semcache.binding.pieces import WHY, Binding, Pin, Why
 from semcache.binding.recipe import Recipe
 from semcache.canonical import Json, JsonObject, Pointer, dumps, pointer_text
-from semcache.errors import BindingError
+from semcache.errors import BindingError, InvalidInput
 from semcache.plans.document import LISTED
 from semcache.prompts.parameter import Parameter
+
+if TYPE_CHECKING:
+    from semcache.binding.template_schema import TemplateDoc
 
 __all__ = ["VERSION", "Binding", "Pin", "PlanTemplate", "Why"]
 
@@ -110,23 +113,44 @@ class PlanTemplate:
         }
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Json]) -> "PlanTemplate":
+    def from_json(cls, record: Mapping[str, Json]) -> Self:
         """Return the template that `to_json` wrote.
 
         Raises:
             BindingError: the record is not one, or a later version wrote it.
         """
-        if record.get("version") != VERSION:
-            raise BindingError(
-                f"the plan template has version {record.get('version')!r}; expected {VERSION}",
-                reason="format",
-            )
+        # Beside its user: pydantic takes longer to load than all of semcache.
+        from semcache.binding.template_schema import SCHEMA  # noqa: PLC0415
+        from semcache.schemas import validated  # noqa: PLC0415
+
         try:
-            return _from_json(record)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise BindingError(
-                f"the plan template cannot be read: {error!r}", reason="format"
-            ) from error
+            return cls.of(validated(SCHEMA, record, what="the plan template"))
+        except InvalidInput as error:
+            raise BindingError(str(error), reason="format") from error
+
+    @classmethod
+    def of(cls, doc: "TemplateDoc") -> Self:
+        """Return the template of JSON that its schema has read.
+
+        Raises:
+            InvalidParameter: the name of a parameter is blank.
+        """
+        return cls(
+            plan=doc["plan"],
+            bindings=tuple(_binding(*row) for row in doc["bindings"]),
+            params=tuple(
+                Parameter(sys.intern(name), value, said) for name, value, said in doc["params"]
+            ),
+            pinned=tuple(
+                Pin(param, value, why, path, echo)
+                for param, path, value, why, echo in doc["pinned"]
+            ),
+            equal=tuple(map(frozenset, doc["equal"])),
+            format=doc["format"],
+            carriers=tuple(map(sys.intern, doc["carriers"])),
+            perishable=doc["perishable"],
+            fading=doc["fading"],
+        )
 
 
 def shared_words(params: Sequence[Parameter], carriers: Sequence[str]) -> dict[str, str]:
@@ -142,56 +166,12 @@ def _binding_to_json(binding: Binding) -> Json:
     return [*row, binding.before, binding.after] if binding.inline else row
 
 
-def _from_json(record: Mapping[str, Json]) -> PlanTemplate:
-    rows = cast("dict[str, list[list[Json]]]", record)
-    return PlanTemplate(
-        plan=cast(JsonObject, dict(cast(JsonObject, record["plan"]))),
-        bindings=tuple(_binding_from_json(row) for row in rows["bindings"]),
-        params=tuple(
-            Parameter(sys.intern(cast(str, name)), value, cast("str | None", mention))
-            for name, value, mention in rows["params"]
-        ),
-        pinned=tuple(_pin_from_json(row) for row in rows["pinned"]),
-        equal=tuple(frozenset(cast("list[str]", group)) for group in rows["equal"]),
-        format=str(record["format"]),
-        carriers=tuple(map(sys.intern, cast("list[str]", record["carriers"]))),
-        perishable=str(record["perishable"]),
-        fading=bool(record["fading"]),
-    )
-
-
-def _binding_from_json(row: list[Json]) -> Binding:
-    at, param, codec, path, *around = row
-    before, after = cast("list[str]", around) if around else ("", "")
-    return _shared(
-        Binding(
-            at=_pointer(at),
-            param=sys.intern(cast(str, param)),
-            codec=cast(str, codec),
-            path=_pointer(path),
-            inline=bool(around),
-            before=before,
-            after=after,
-        )
-    )
+def _binding(at: Pointer, param: str, codec: str, path: Pointer, around: Sequence[str]) -> Binding:
+    before, after = around or ("", "")
+    return _shared(Binding(at, sys.intern(param), codec, path, bool(around), before, after))
 
 
 @lru_cache(maxsize=2_000)
 def _shared(binding: Binding) -> Binding:
     """Return the first equal one: plans of one shape have theirs in the same places."""
     return binding
-
-
-def _pin_from_json(row: list[Json]) -> Pin:
-    param, path, value, why, *echo = row
-    return Pin(
-        param=cast(str, param),
-        value=value,
-        why=cast(Why, why),
-        path=_pointer(path),
-        echo=cast("tuple[str, ...]", tuple(echo)),
-    )
-
-
-def _pointer(value: Json) -> Pointer:
-    return tuple(cast("list[str | int]", value))

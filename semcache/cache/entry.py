@@ -1,19 +1,24 @@
 """An entry: a plan template, what it was made from, and when it may be served."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING
 
+from semcache.binding.bind import bind
 from semcache.binding.template import PlanTemplate
 from semcache.binding.wording import Wording
 from semcache.cache.reading import Reading
-from semcache.canonical import Json, JsonObject, digest, dumps, loads, spelled
-from semcache.errors import BindingError, StoreCorrupt
+from semcache.canonical import Json, JsonObject, digest, dumps, leaves, loads, spelled
+from semcache.errors import BindingError, InvalidInput, InvalidPlan, StoreCorrupt
 from semcache.matching.pair import Held, Side, words_and_value
+from semcache.plans.codec import adopt
 from semcache.ports import Record, Vector
 from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.redaction import is_stand_in
 from semcache.prompts.template import Slot, TemplateText
-from semcache.prompts.tokens import SLOT
+
+if TYPE_CHECKING:
+    from semcache.cache.entry_schema import TemplateTextDoc
 
 FORMAT = 2
 """Version of the JSON of an entry; a reader refuses others."""
@@ -195,26 +200,29 @@ def from_record(record: Record) -> Entry:
         StoreCorrupt: the body is not an entry of a version that we know.
     """
     try:
-        return from_json(record.tenant, loads(record.body, what=f"entry {record.id!r}"))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StoreCorrupt(f"entry {record.id!r} cannot be read: {error!r}; remove it") from error
+        return from_json(record.tenant, loads(record.body), what=f"entry {record.id!r}")
+    except InvalidInput as error:
+        raise StoreCorrupt(f"{error}; remove it") from error
 
 
-def from_json(tenant: str, body: Json) -> Entry:
-    """Return the entry that `body` describes; what is malformed raises as dict access does."""
-    doc = cast("dict[str, Any]", body)
-    if doc["format"] != FORMAT:
-        raise ValueError(f"format {doc['format']!r}; this version reads {FORMAT}")
-    wordings = doc["wordings"]
-    if not set(wordings.values()) <= set(get_args(Wording)):
-        raise ValueError(f"wordings {wordings!r}")
+def from_json(tenant: str, body: Json, *, what: str) -> Entry:
+    """Return the entry that `body` describes; `what` names it in errors.
+
+    Raises:
+        InvalidInput: it is not what `to_json` gives; the message says where.
+    """
+    # Beside its user: pydantic takes longer to load than all of semcache.
+    from semcache.cache.entry_schema import SCHEMA  # noqa: PLC0415
+    from semcache.schemas import validated  # noqa: PLC0415
+
+    doc = validated(SCHEMA, body, what=what)
     return Entry(
         tenant=tenant,
         prompt=doc["prompt"],
         template=_template(doc["template"]),
-        plan=_plan(doc["plan"]),
+        plan=PlanTemplate.of(doc["plan"]),
         named=tuple(doc["named"]),
-        wordings=wordings,
+        wordings=doc["wordings"],
         key=doc["key"],
         schema=doc["schema"],
         catalog=doc["catalog"],
@@ -228,8 +236,23 @@ def from_json(tenant: str, body: Json) -> Entry:
         fades_s=doc["fades_s"],
         without_given=None if doc["given"] is None else _template(doc["given"]),
         cost_s=doc["cost_s"],
-        examples=tuple(tuple(_parameter(p) for p in group) for group in doc["examples"]),
+        examples=tuple(tuple(Parameter(**p) for p in group) for group in doc["examples"]),
     )
+
+
+def faults(entry: Entry) -> Iterator[str]:
+    """Yield what is wrong with the plan of an entry, which its own values must give again."""
+    values = {p.name: p.value for p in entry.plan.params}
+    if any(map(is_stand_in, values.values())):
+        return  # its own values were redacted
+    try:
+        bound = bind(entry.plan, values)
+        adopt(bound.plan, bound.data)
+    except (InvalidPlan, BindingError) as error:
+        yield f"its plan cannot be bound to its own values: {error}"
+        return
+    if {at for at, _ in leaves(bound.plan)} != {at for at, _ in leaves(entry.plan.plan)}:
+        yield "bound to its own values, its plan is another"
 
 
 def merged(
@@ -261,24 +284,9 @@ def _template_json(template: TemplateText) -> JsonObject:
     }
 
 
-def _plan(doc: Mapping[str, Json]) -> PlanTemplate:
-    try:
-        return PlanTemplate.from_json(doc)
-    except BindingError as error:
-        raise ValueError(str(error)) from error
-
-
-def _template(doc: dict[str, Any]) -> TemplateText:
-    template = TemplateText(text=doc["text"], slots=tuple(Slot(**slot) for slot in doc["slots"]))
-    written = [f"<{slot.kind}>" for slot in template.slots]
-    if len(SLOT.findall(template.text)) != len(written):
-        raise ValueError(f"the template {template.text!r} has other slots than {written!r}")
-    return template
+def _template(doc: "TemplateTextDoc") -> TemplateText:
+    return TemplateText(doc["text"], tuple([Slot(**slot) for slot in doc["slots"]]))
 
 
 def _parameter_json(parameter: Parameter) -> JsonObject:
     return {"name": parameter.name, "value": parameter.value, "mention": parameter.mention}
-
-
-def _parameter(doc: dict[str, Any]) -> Parameter:
-    return Parameter(doc["name"], doc["value"], mention=doc["mention"])

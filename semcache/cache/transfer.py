@@ -12,9 +12,16 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from semcache.cache.entry import Entry, from_json
-from semcache.canonical import Json, JsonObject, dumps, loads
-from semcache.errors import InvalidJson, NewerFormat, StoreCorrupt, StoreUnavailable
+from semcache.cache.entry import Entry, faults, from_json
+from semcache.canonical import Json, JsonObject, dumps, loads, plain
+from semcache.errors import (
+    BindingError,
+    InvalidInput,
+    InvalidJson,
+    NewerFormat,
+    StoreCorrupt,
+    StoreUnavailable,
+)
 from semcache.file_errors import unreadable, unwritable
 
 KIND = "semcache plans"
@@ -56,7 +63,7 @@ def read_entries(path: Path, *, tenant: str) -> tuple[Entry, ...]:
     try:
         head, _, body = path.read_bytes().partition(b"\n")
         _check(loads(head.decode(), what="its first line"), body, name)
-        lines = [loads(line, what=f"an entry of {name}") for line in body.decode().split("\n")[:-1]]
+        lines = body.decode().split("\n")[:-1]
     except OSError as error:
         raise StoreUnavailable(unreadable(path, error, expected=EXPECTED)) from error
     except UnicodeDecodeError as error:
@@ -64,9 +71,20 @@ def read_entries(path: Path, *, tenant: str) -> tuple[Entry, ...]:
     except InvalidJson as error:
         raise StoreCorrupt(_strange(name, f": {error}")) from error
     try:
-        return tuple(from_json(tenant, one) for one in lines)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StoreCorrupt(f"{name} has an entry that cannot be read: {error!r}") from error
+        return tuple(_entry(tenant, line, number) for number, line in enumerate(lines, start=2))
+    except (InvalidInput, BindingError) as error:
+        raise StoreCorrupt(
+            f"{name} has an entry that cannot be used: {error}; nothing of the file was taken"
+        ) from error
+
+
+def _entry(tenant: str, line: str, number: int) -> Entry:
+    what = f"line {number}"
+    entry = from_json(tenant, plain(loads(line, what=what), what=what), what=what)
+    wrong = next(faults(entry), None)
+    if wrong is not None:
+        raise InvalidInput(f"{what}: {wrong}")
+    return entry
 
 
 def _check(head: Json, body: bytes, name: str) -> None:

@@ -5,15 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semcache.binding.bind import bind
-from semcache.cache.entry import Entry, from_record
+from semcache.cache.entry import faults, from_record
 from semcache.cache.view import View
 from semcache.cache.views import Views
-from semcache.canonical import JsonObject, Pointer, leaves
-from semcache.errors import BindingError, InvalidPlan, StoreCorrupt
-from semcache.plans.codec import adopt, decode
+from semcache.errors import StoreCorrupt
 from semcache.ports import PlanStore, Record, Snapshots, VectorIndex
-from semcache.prompts.redaction import is_stand_in
 
 NEAR = 0.999
 """Cosine that a vector has with itself at least, whatever rounding does."""
@@ -95,27 +91,7 @@ def _record(record: Record) -> Iterator[str]:
     ):
         if set(has) != set(wants):
             yield f"its {name} are {sorted(has)!r}; by its content they are {sorted(wants)!r}"
-    yield from _plan(entry)
-
-
-def _plan(entry: Entry) -> Iterator[str]:
-    """Yield what is wrong with a plan, which its own values must give again."""
-    values = {p.name: p.value for p in entry.plan.params}
-    try:
-        decode(entry.plan.plan)
-        if any(map(is_stand_in, values.values())):
-            return  # its own values were redacted
-        bound = bind(entry.plan, values)
-        adopt(bound.plan, bound.data)
-    except (InvalidPlan, BindingError) as error:
-        yield f"its plan cannot be bound to its own values: {error}"
-        return
-    if _places(bound.plan) != _places(entry.plan.plan):
-        yield "bound to its own values, its plan is another"
-
-
-def _places(plan: JsonObject) -> set[Pointer]:
-    return {at for at, _ in leaves(plan)}
+    yield from faults(entry)
 
 
 def _index(records: Mapping[str, Record], view: View, embedder: str) -> Iterator[tuple[str, str]]:

@@ -51,7 +51,8 @@ def spoiled(record: Record, name: str) -> Record:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("binding", "cannot be bound"), ("template", "its content is that of entry")]
+    ("name", "says"),
+    [("binding", "which this version lacks"), ("template", "its content is that of entry")],
 )
 def test_an_entry_that_would_not_be_served_rightly_is_told(
     name: str, says: str, kept: Path
