@@ -244,7 +244,7 @@ class EvidenceNotes:
             return Evidence()
         try:
             return Evidence.from_json(loads(note, what=NOTE), weights=self.weights)
-        except (InvalidJson, ValueError) as error:
+        except InvalidJson as error:
             # What was learned is a convenience: without it the tenant starts from the prior again.
             log.warning("evidence is passed over: %s", error)
             return Evidence()

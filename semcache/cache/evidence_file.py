@@ -50,7 +50,7 @@ def read_evidence(path: Path, *, weights: int) -> Evidence:
     _check_version(document.get("version"), name)
     try:
         return Evidence.from_json(document.get("evidence"), weights=weights)
-    except ValueError as error:
+    except InvalidJson as error:
         raise StoreCorrupt(
             f"{name} holds evidence that this version cannot use: {error}; without it a tenant "
             "starts from the prior that ships with the package"

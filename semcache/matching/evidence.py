@@ -8,8 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -245,6 +244,8 @@ class Evidence:
     def trim(self) -> None:
         """Forget what is rare, so that the size stays bounded."""
         self.words.trim(MAX_WORDS)
+        self.kinds.trim(MAX_WORDS)
+        self.values.trim(MAX_WORDS)
         self.pairs.trim(MAX_WORDS)
         self.families.trim(MAX_FAMILIES)
         self.leanings.trim(MAX_LEANINGS)
@@ -278,14 +279,12 @@ class Evidence:
         """Return what `to_json` wrote.
 
         Raises:
-            ValueError: it is of another version, is malformed, or has other than `weights` weights.
+            InvalidJson: it is of another version or malformed, or has other than `weights` weights.
         """
-        try:
-            return _read(cast("dict[str, Any]", body), weights)
-        except KeyError as error:
-            raise ValueError(f"evidence misses its {error.args[0]!r}") from error
-        except (IndexError, TypeError, AttributeError) as error:
-            raise ValueError(f"evidence has a part of an unexpected shape: {error}") from error
+        # Beside its user: pydantic takes longer to load than all of semcache.
+        from semcache.matching.evidence_schema import read_evidence  # noqa: PLC0415
+
+        return read_evidence(body, weights=weights)
 
 
 def order(difference: Difference) -> str:
@@ -338,59 +337,3 @@ def merged(parts: Iterable[Evidence]) -> Evidence:
 
 def _listed(weights: Weights | None) -> Json:
     return None if weights is None else [float(f"{weight:.6g}") for weight in weights]
-
-
-def _read(doc: dict[str, Any], weights: int) -> Evidence:
-    if doc["format"] != FORMAT:
-        raise ValueError(f"evidence has format {doc['format']!r}; this version reads {FORMAT}")
-    return Evidence(
-        words=_tally(doc["words"], MAX_WORDS),
-        kinds=_tally(doc.get("kinds", {"same": {}, "other": {}}), MAX_WORDS),
-        pairs=_tally(doc["pairs"], MAX_WORDS),
-        families=_tally(doc["families"], MAX_FAMILIES),
-        supposed=_tally(doc.get("supposed", {"same": {}, "other": {}}), MAX_WORDS),
-        doubted=_tally(doc.get("doubted", {"same": {}, "other": {}}), MAX_WORDS),
-        values=_tally(doc.get("values", {"same": {}, "other": {}}), MAX_WORDS),
-        record=_tally(doc["record"], MAX_FAMILIES),
-        labels=_count(doc["labels"]),
-        same=_count(doc["same"]),
-        precision=_weights(doc["precision"], weights),
-        pull=_weights(doc["pull"], weights),
-        leanings=_leanings(doc["leanings"]),
-    )
-
-
-def _leanings(doc: dict[str, list[float]]) -> Leanings:
-    sums = {
-        str(key): (float(both[0]), float(both[1]))
-        for key, both in islice(doc.items(), MAX_LEANINGS)
-    }
-    if not all(math.isfinite(pull) and 0 <= firm < math.inf for firm, pull in sums.values()):
-        raise ValueError("evidence has a leaning that is not finite, or less firm than nothing")
-    return Leanings(sums)
-
-
-def _tally(doc: dict[str, dict[str, float]], keep: int) -> Tally:
-    return Tally(_counts(doc["same"], keep), _counts(doc["other"], keep))
-
-
-def _counts(doc: dict[str, float], keep: int) -> dict[str, float]:
-    counts = {str(k): float(n) for k, n in islice(doc.items(), 2 * keep)}
-    if not all(0 <= n < float("inf") for n in counts.values()):
-        raise ValueError("evidence has a count that is negative or not finite")
-    return counts
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"evidence has a count of {value!r}")
-    return value
-
-
-def _weights(values: Sequence[float] | None, size: int) -> Weights | None:
-    if values is None:
-        return None
-    weights = np.array(values, dtype=np.float64)
-    if weights.shape != (size,) or not np.isfinite(weights).all():
-        raise ValueError(f"evidence has weights of shape {weights.shape}; expected {(size,)}")
-    return weights

@@ -230,6 +230,9 @@ def _chance_of_none(hits: int, share: float) -> float:
 def _tail(wrong: int, hits: int, share: float) -> float:
     """Return the probability of at most `wrong` of `hits` if each is wrong with `share`."""
     log_p, log_q = math.log(share), math.log1p(-share)
+    # Ten deviations from the mean all terms are 0 to the last bit: evidence may be of millions.
+    mean, far = hits * share, 10 * math.sqrt(hits * share) + 50
+    counts = range(max(0, int(min(wrong, mean) - far)), min(wrong, int(mean + far)) + 1)
     terms = (
         math.exp(
             math.lgamma(hits + 1)
@@ -238,7 +241,7 @@ def _tail(wrong: int, hits: int, share: float) -> float:
             + k * log_p
             + (hits - k) * log_q
         )
-        for k in range(wrong + 1)
+        for k in counts
     )
     return min(1.0, math.fsum(terms))
 

@@ -104,10 +104,10 @@ def test_evidence_of_another_version_or_broken_is_refused(change: JsonObject) ->
 @pytest.mark.parametrize(
     ("harm", "told"),
     [
-        (lambda doc: doc.pop("words"), "misses its 'words'"),
-        (lambda doc: doc.pop("format"), "misses its 'format'"),
-        (lambda doc: doc.update(words=[]), "part of an unexpected shape"),
-        (lambda doc: doc.update(leanings={"a": 1}), "part of an unexpected shape"),
+        (lambda doc: doc.pop("words"), "at '/words': the member is missing"),
+        (lambda doc: doc.pop("format"), "at '/format': the member is missing"),
+        (lambda doc: doc.update(words=[]), "at '/words'"),
+        (lambda doc: doc.update(leanings={"a": 1}), "at '/leanings/a'"),
     ],
 )
 def test_evidence_that_was_edited_says_what_is_wrong_with_it(

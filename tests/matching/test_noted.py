@@ -9,6 +9,7 @@ from semcache.canonical import dumps, loads
 from semcache.matching import evidence as bounds
 from semcache.matching.evidence import Evidence, Shift
 from semcache.matching.noted import copied, note_text, noted
+from semcache.matching.risk import score_key
 
 KEYS = st.sampled_from("all by not from over sales state tax zone".split())
 COUNTS = st.floats(0.01, 9, allow_nan=False)
@@ -22,7 +23,8 @@ def news(draw: st.DrawFn) -> Evidence:
     for name, key, same, weight in draw(
         st.lists(st.tuples(TALLIES, KEYS, st.booleans(), COUNTS), max_size=12)
     ):
-        getattr(said, name).add(key, same=same, weight=weight)
+        told = score_key(len(key)) if name == "record" else key
+        getattr(said, name).add(told, same=same, weight=weight)
     drawn = draw(st.dictionaries(KEYS, st.tuples(COUNTS, st.floats(-9, 9)), max_size=6))
     if drawn:
         weights = draw(st.lists(st.floats(-9, 9), min_size=3, max_size=3))
