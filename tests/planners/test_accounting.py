@@ -1,11 +1,14 @@
 """What is planned without a model accounts for every word and value of a prompt, or is refused."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from semcache import SemCache
 from semcache.canonical import Json
+from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
 from semcache.errors import PlanningError, Referred
 from semcache.sources.functions import catalog_from, operation
 from semcache.testing import FakeClock, HashEmbedder
@@ -204,3 +207,70 @@ def test_a_noun_and_its_value_fill_the_property_that_identifies_the_noun(
         ("list_notes", {"parcel_id": "P-17"}),
         ("list_notes", {"parcel_id": "17"}),
     ]
+
+
+def house() -> list[Operation]:
+    """Return operations that all begin with the mark of their maker."""
+
+    def given(**properties: str) -> dict[str, Json]:
+        described: dict[str, Json] = {name: {"type": one} for name, one in properties.items()}
+        return {"type": "object", "properties": described, "required": list(properties)}
+
+    return [
+        Operation("AcmeTurnOn", "", given(name="string"), {}, "write"),
+        Operation("AcmeTurnOff", "", given(name="string"), {}, "write"),
+        Operation("AcmeVacuumStart", "", given(), {}, "write"),
+        Operation("AcmeSetVolume", "", given(volume_level="integer"), {}, "write"),
+        Operation("AcmeSearchRooms", "", given(number_of_beds="integer"), {}, "read"),
+        Operation("AcmeSearchFiles", "", given(folder="string", glob="string"), {}, "read"),
+        Operation("AcmeGetFile", "", given(folder="string"), {}, "read"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "params", "call"),
+    [
+        ("Turn off", {"name": "lamp"}, ("AcmeTurnOff", {"name": "lamp"})),
+        ("Start the vacuum", None, ("AcmeVacuumStart", {})),
+        ("Set the volume to 30", None, ("AcmeSetVolume", {"volume_level": 30})),
+        ("Search rooms with 2 beds", None, ("AcmeSearchRooms", {"number_of_beds": 2})),
+    ],
+)
+def test_a_mark_before_every_name_is_no_part_of_what_it_says(
+    prompt: str, params: dict[str, Json] | None, call: tuple[str, dict[str, Json]]
+) -> None:
+    calls: list[tuple[str, dict[str, Json]]] = []
+
+    def noting(one: Operation) -> Operation:
+        return replace(one, call=lambda given: calls.append((one.name, given)))
+
+    catalog = Catalog(map(noting, house()))
+    with SemCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
+        semcache.run(prompt, params=params)
+    assert calls == [call]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "params"),
+    [("Turn", {"name": "lamp"}), ("Turn out", {"name": "lamp"}), ("Start", None), ("Unlock", None)],
+)
+def test_a_verb_of_two_words_is_said_with_both(prompt: str, params: dict[str, Json] | None) -> None:
+    with (
+        SemCache.open(
+            catalog=Catalog(house()), embedder=HashEmbedder(), clock=FakeClock()
+        ) as semcache,
+        pytest.raises(PlanningError),
+    ):
+        semcache.create(prompt, params=params)
+
+
+def test_an_operation_that_is_nearer_and_lacks_a_value_is_asked_for_it() -> None:
+    """Another that also reads does not stand in for it."""
+    with SemCache.open(
+        catalog=Catalog(house()), embedder=HashEmbedder(), clock=FakeClock()
+    ) as semcache:
+        with pytest.raises(Referred, match="'glob'"):
+            semcache.create('Search files in folder "/srv"')
+        assert semcache.create('Get the file in folder "/srv"').plan.operations() == (
+            "AcmeGetFile",
+        )

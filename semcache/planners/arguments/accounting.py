@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from semcache.canonical import same
 from semcache.catalog.catalog import Catalog
 from semcache.planners.arguments.operation_index import Known
-from semcache.planners.arguments.phrasing import LOOSE, READING, VERBS, Phrasing, same_verb, spaces
+from semcache.planners.arguments.phrasing import (
+    LOOSE,
+    PARTICLES,
+    READING,
+    VERBS,
+    Phrasing,
+    same_verb,
+    spaces,
+)
 from semcache.planners.arguments.placing import Placed
 from semcache.planners.arguments.synonyms import GENERAL, words
 from semcache.planners.rules.frame import role
@@ -213,9 +221,11 @@ class _Reader:
         left_out = sum(singular(word) not in self.said for word in self.phrasing.words)
         if self._disordered(start):
             self.odd.append("the order of its words")
-        one_of_many, differs = self._numbers(start)
+        one_of_many, many_of_one, differs = self._numbers(start)
         if one_of_many and not self.placed:
             self.odd.append(one_of_many)
+        if many_of_one and not exact and VERBS.get(self.phrasing.verb) == "get":
+            self.odd.append(many_of_one)  # "search files" is not asked of `get_file`
         return StepAccount(tuple(self.odd), unsaid, (int(not exact), left_out, int(differs)))
 
     def _values(self) -> list[Placed]:
@@ -332,6 +342,8 @@ class _Reader:
 
     def _preposition(self, at: int) -> bool:
         word = self.units[at].word
+        if word in PARTICLES and at == 1 and VERBS.get(self.units[0].word) not in READING:
+            return False  # "turn on" is another verb than "turn"
         if word in _NEUTRAL:
             return self._at(at + 1) is not None
         return word in _ROLES and self._plays(word, at)
@@ -376,7 +388,11 @@ class _Reader:
             return True  # "from repository acme/web": the property is named
         if not _ROLES[word].isdisjoint(words(value.place.name)):
             return True
-        return word == "to" and self.known.verb in _GIVING and not role(name_key(value.place.name))
+        if word != "to" or role(name_key(value.place.name)):
+            return False
+        named = not self.own.isdisjoint(words(value.place.name))
+        sets = VERBS.get(self.phrasing.verb) == "update" and named  # "set the volume to 30"
+        return sets or self.known.verb in _GIVING
 
     def _takes_people(self) -> bool:
         filled = {word for one in self.placed for word in words(one.place.name)}
@@ -392,8 +408,8 @@ class _Reader:
         rest = iter(own)
         return not all(any(word == other for other in rest) for word in said)
 
-    def _numbers(self, start: int) -> tuple[str, bool]:
-        """Return the noun said of one thing where many are given, and whether any number differs.
+    def _numbers(self, start: int) -> tuple[str, str, bool]:
+        """Return the noun said of one where many are given, of many where one is; and whether any.
 
         "get the customer" is no list of all of them; "list customer" may be.
         """
@@ -402,4 +418,6 @@ class _Reader:
         own = [raw for raw in self.phrasing.words if raw not in said]
         other = [raw for raw in own if any(singular(word) == singular(raw) for word in said)]
         one = next((singular(raw) for raw in other if singular(raw) != raw and not listed), "")
-        return one, bool(other)
+        alone = {raw for raw in other if singular(raw) == raw}
+        many = next((word for word in sorted(said) if singular(word) in alone), "")
+        return one, many, bool(other)

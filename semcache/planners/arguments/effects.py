@@ -44,7 +44,7 @@ def says_write(prompt: str, operation: Operation, catalog: Catalog) -> bool:
     """
     if _only_asks(prompt):
         return False
-    known = known_as(operation)
+    known = known_as(operation, catalog)
     said = _unnegated(prompt)
     verbs = {known.verb, *_first_word(operation)}
     verbs |= {
@@ -56,6 +56,9 @@ def says_write(prompt: str, operation: Operation, catalog: Catalog) -> bool:
             return True
         if actions & {VERBS.get(base) for base in _bases(word)}:
             return True
+    # `vacuum_start`: a name that ends in its verb is asked for by a clause that begins with it.
+    if {one.verb for one in known.phrasings} & {*_heads(prompt)}:
+        return True
     about = {*known.nouns, *known.inputs, *known.told, *_choices(operation)}
     return known.verb in _LIGHT and any(_akin(head, about) for head in _heads(prompt))
 

@@ -14,7 +14,7 @@ from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import verb_and_noun
-from semcache.planners.arguments.phrasing import READING, VERBS, Phrasing, phrasings
+from semcache.planners.arguments.phrasing import READING, VERBS, Phrasing, phrasings, unmarked
 from semcache.planners.arguments.synonyms import words
 from semcache.planners.steps.intents import Action
 from semcache.prompts.tokens import tokens
@@ -69,7 +69,7 @@ class OperationIndex:
     @classmethod
     def of(cls, catalog: Catalog) -> "OperationIndex":
         """Return the index of `catalog`. Cost: some 30 µs an operation."""
-        known = tuple(known_as(operation) for operation in catalog)
+        known = tuple(known_as(operation, catalog) for operation in catalog)
         named = Counter(
             word
             for one in known
@@ -127,9 +127,10 @@ class Indexes:
         return made
 
 
-def known_as(operation: Operation) -> Known:
-    """Return the words that an operation goes by."""
-    verb, noun = verb_and_noun(operation.name)
+def known_as(operation: Operation, catalog: Catalog) -> Known:
+    """Return the words that an operation of `catalog` goes by."""
+    name = unmarked(operation.name, catalog)
+    verb, noun = verb_and_noun(name)
     properties = operation.input_schema.get("properties")
     named: JsonObject = as_object(properties)
     return Known(
@@ -139,7 +140,7 @@ def known_as(operation: Operation) -> Known:
         words(noun),
         frozenset(word for name in named for word in words(name)),
         frozenset(content(operation.summary[:MAX_SUMMARY])),
-        phrasings(operation),
+        phrasings(operation, name),
     )
 
 

@@ -7,7 +7,9 @@ the types of issues."). A prompt asks for it if it says the words of one of the 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
+from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import snake
 from semcache.planners.steps.intents import ACTIONS, KEYWORDS, Action
@@ -38,8 +40,12 @@ LOOSE = frozenset(
     "particular record records single specific".split()
 )
 """Words of a phrasing that a prompt may leave out: they say how something comes, not which."""
+PARTICLES = frozenset("away back down off on out over up".split())
+"""Words after a verb that make another verb of it: "turn off"."""
 MAX_WORDS = 14
 """Words of a summary's first sentence; a longer one describes more than it names."""
+MARKED = 3
+"""Names that begin with the same word, from which on it may be the mark of their maker."""
 _FUNCTION = ARTICLES | AUXILIARIES | PREPOSITIONS | PRONOUNS
 _SENTENCE = re.compile(r"[.;:](?:\s|$)|\n")
 _VERSION = re.compile(r"\(?\bv?\d+\)?")
@@ -55,8 +61,36 @@ class Phrasing:
 
     @property
     def nouns(self) -> frozenset[str]:
-        """The words that a prompt must say, singular."""
-        return frozenset(singular(one) for one in self.words if one not in _FUNCTION | LOOSE)
+        """The words that a prompt must say, singular; "off" of `turn_off` is one of them."""
+        particle = {*self.words[:1]} & PARTICLES
+        said = (one for one in self.words if one not in _FUNCTION | LOOSE)
+        return frozenset((*map(singular, said), *particle))
+
+
+@lru_cache(maxsize=16)
+def _marks(catalog: Catalog) -> Mapping[str, str]:
+    """Return space → the word with which all its names begin (`Hass`), where that says nothing."""
+    spaces: dict[str, list[list[str]]] = {}
+    for name in catalog.names:
+        if name not in catalog.builtins:
+            space, _, last = name.rpartition(".")
+            spaces.setdefault(space, []).append(snake(last).split("_"))
+    found = {}
+    for space, names in spaces.items():
+        first = {words[0] for words in names if len(words) > 1}
+        if len(names) >= MARKED and len(first) == 1 and not first & VERBS.keys():
+            found[space] = first.pop()
+    return {s: m for s, m in found.items() if all(len(words) > 1 for words in spaces[s])}
+
+
+def unmarked(name: str, catalog: Catalog) -> str:
+    """Return a name without the word that begins all names beside it: `turn_on` of `HassTurnOn`."""
+    space, _, last = name.rpartition(".")
+    mark = _marks(catalog).get(space)
+    if mark is None:
+        return name
+    rest = snake(last).partition("_")[2]
+    return f"{space}.{rest}" if space else rest
 
 
 def same_verb(said: str, own: str) -> bool:
@@ -67,13 +101,16 @@ def same_verb(said: str, own: str) -> bool:
     return one == other != "other" or (one in READING and other in READING)
 
 
-def phrasings(operation: Operation) -> tuple[Phrasing, ...]:
-    """Return the ways in which an operation says what it does, its name first."""
-    return tuple(dict.fromkeys(_phrasings(operation)))
+def phrasings(operation: Operation, name: str = "") -> tuple[Phrasing, ...]:
+    """Return the ways in which an operation says what it does, its name first.
+
+    `name`: the name to read, if not its own.
+    """
+    return tuple(dict.fromkeys(_phrasings(operation, name or operation.name)))
 
 
-def _phrasings(operation: Operation) -> Iterator[Phrasing]:
-    found = list(_by_name(operation.name))
+def _phrasings(operation: Operation, name: str) -> Iterator[Phrasing]:
+    found = list(_by_name(name))
     said = _by_summary(operation.summary)
     found += [said] if said is not None else []
     for one in found:
@@ -89,6 +126,10 @@ def _by_name(name: str) -> Iterator[Phrasing]:
         yield Phrasing(last[0], tuple(spaces[-1]))
         return
     yield Phrasing(last[0], tuple(last[1:]))
+    if len(last) > 1 and last[0] not in VERBS:  # `vacuum_start`, `light_set_color`
+        inner = (at for at, word in enumerate(last) if at and word in VERBS)
+        for at in dict.fromkeys((*inner, len(last) - 1)):
+            yield Phrasing(last[at], (*last[:at], *last[at + 1 :]))
     if len(last) > 1 and spaces and last[0] in spaces[-1]:  # `git.git_commit`
         yield Phrasing(last[1], tuple(last[2:]))
 

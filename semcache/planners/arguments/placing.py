@@ -39,6 +39,7 @@ _AS_NAMED = 0.85  # from this likeness on, words beside a value are the name of 
 _DIGITS = re.compile(r"\d+\Z")
 _IDENTIFYING = frozenset(["number", "code", "identifier", "quoted", PROPER])
 _TAILS = frozenset((*_IDS, "name"))
+_COUNTS = frozenset(["count", "num", "number"])
 _CALLED = frozenset("number no id called named titled".split())
 
 
@@ -184,11 +185,17 @@ class _Placer:
         phrases = [" ".join(before[-n:]) for n in (3, 2, 1) if len(before) >= n]
         phrases += [after[0]] if after and _DIGITS.sub("", param.name) == "number" else []
         for phrase in phrases:
-            fit = [(likeness(phrase, one, synonyms=self.synonyms), one) for one in self.free]
+            fit = [(self._likeness(phrase, one), one) for one in self.free]
             best = max(fit, key=lambda pair: pair[0], default=(0.0, None))
             if best[1] is not None and best[0] >= _AS_NAMED:
                 return self._put(param, best[1], 0.9, f"named by {phrase!r}", phrase)
         return self._counts(param, before, after)
+
+    def _likeness(self, phrase: str, place: Place) -> float:
+        said, named = words(phrase), words(place.name)
+        if said == named[1:] and named[0] in _COUNTS:  # "2 beds" is the number of beds
+            return _AS_NAMED
+        return likeness(phrase, place, synonyms=self.synonyms)
 
     def _counts(self, param: Parameter, before: Sequence[str], after: Sequence[str]) -> bool:
         """Place a number that says how many: "5 issues", "the first 5"."""

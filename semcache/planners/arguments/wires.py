@@ -76,7 +76,7 @@ class _Result:
         """Return what `step` gives: rows that were filtered, sorted or cut are rows as before."""
         source = given_by(step, asked)
         operation = asked.catalog.get(source.operation)
-        nouns = known_as(operation).nouns
+        nouns = known_as(operation, asked.catalog).nouns
         if source is step:
             return cls(operation.output_schema, nouns)
         root = operation.output_schema

@@ -154,7 +154,7 @@ def _rows(before: Resolution, asked: Asked) -> _Rows:
         before.intent,
         list_path(operation.output_schema) if source is before else (),
         item_fields(operation.output_schema),
-        frozenset(known_as(operation).nouns),
+        frozenset(known_as(operation, asked.catalog).nouns),
         falling=before.operation == SORT and before.input.get("order") == "desc",
     )
 

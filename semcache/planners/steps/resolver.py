@@ -148,6 +148,10 @@ def _chosen(
         nearest = min(lacking, key=lambda pair: (pair[0].rank, pair[1].known.operation.name))
         return missing(intent, nearest[1])
     rank = min(one.account.rank for one in found)
+    # What is meant more likely and lacks a value is asked for it, before another is taken.
+    nearer = [pair for pair in lacking if pair[0].rank < rank]
+    if nearer:
+        return missing(intent, min(nearer, key=lambda pair: pair[0].rank)[1])
     best = sorted((one for one in found if one.account.rank == rank), key=lambda one: one.name)
     # A name with a dot is a server's: the caller's own operation of that name goes before it.
     best = [one for one in best if "." not in one.name] or best
@@ -180,7 +184,7 @@ def linked(made: Fit, intent: SubIntent, asked: Asked) -> Fit | Unfit:
         before = asked.before.get(step)
         if before is None or step in wired or before.operation not in asked.catalog:
             continue
-        nouns = set(known_as(asked.catalog.get(before.operation)).nouns)
+        nouns = set(known_as(asked.catalog.get(before.operation), asked.catalog).nouns)
         properties = as_object(made.known.operation.input_schema.get("properties"))
         open_ = [name for name in properties if name not in filled]
         meant = tuple(name for name in open_ if nouns.intersection(words(name)))
@@ -262,7 +266,7 @@ class SuggestedResolver:
         if not names:
             why = asked.catalog.unknown(name) if name else "nothing is suggested"
             return none(intent, f"{why}; for {intent.goal!r}")
-        known = known_as(asked.catalog.get(names[0]))
+        known = known_as(asked.catalog.get(names[0]), asked.catalog)
         made = checked(fitted(intent, known, asked, synonyms=self._synonyms), asked)
         if isinstance(made, Fit):
             why = f"suggested by the decomposition as {name!r}"

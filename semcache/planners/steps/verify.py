@@ -258,7 +258,7 @@ def _told(goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalo
     said: set[str] = set()
     for _, one in _found(goal, resolved):
         if one.operation in catalog:
-            known = known_as(catalog.get(one.operation))
+            known = known_as(catalog.get(one.operation), catalog)
             said |= {known.verb, *known.nouns} | known.told | known.inputs
     for word, meant in catalog.synonyms.items():
         if {*content(meant)} <= said:
