@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from replay import Score, Semcache, Timed, pooled, read
+from replay import PhaseTimer, Score, Semcache, pooled, read
 from replay import replay as replayed
 from train_prior import first
 
@@ -25,10 +25,10 @@ from semcache.cache import (
     weighing,
     writer,
 )
-from semcache.cache.labels import Labels
-from semcache.cache.view import View
-from semcache.matching import content, proof, risk
+from semcache.cache.evidence.training_labels import TrainingLabels
+from semcache.cache.view.view import View
 from semcache.matching.gates import Gates, held, risk_gates
+from semcache.matching.words import content, proof, risk
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.prompts.recognizers import ambiguity
 from semcache.prompts.template import TemplateText
@@ -58,7 +58,7 @@ PARTS: dict[str, Without] = {
         patch.object(proof, "is_cleared", lambda *_: False)
     ),
     "evidence of planned misses": lambda s: s.enter_context(
-        patch.object(Labels, "planned", lambda *_: None)
+        patch.object(TrainingLabels, "planned", lambda *_: None)
     ),
     "weights of single words": lambda s: s.enter_context(
         patch.object(risk.Model, "_leaning", lambda *_: 0.0)
@@ -111,7 +111,7 @@ def plain_sense() -> object:
 _STEPS = plan_cache.shipped().steps
 
 
-def run(args: argparse.Namespace, embedder: Timed, without: Without) -> Sequence[Score]:
+def run(args: argparse.Namespace, embedder: PhaseTimer, without: Without) -> Sequence[Score]:
     """Return the scores of the streams without a part."""
     scores = []
     with contextlib.ExitStack() as stack:
@@ -134,7 +134,7 @@ def main() -> int:
     parser.add_argument("--mode", choices=("text", "params"), default="text")
     parser.add_argument("--max-wrong", type=float)
     args = parser.parse_args()
-    embedder = Timed(MiniLMEmbedder())
+    embedder = PhaseTimer(MiniLMEmbedder())
     print(f"{'without':44s} right  wrong / hits")
     for name, without in PARTS.items():
         total = pooled([score.summary() for score in run(args, embedder, without)])[0]

@@ -18,8 +18,8 @@ from curves import NEAR, Workload
 from tqdm import tqdm
 
 from semcache import Parameter, PlanCache
-from semcache.cache.entry import from_record, template_key
-from semcache.matching.content import embedded_text
+from semcache.cache.entries.entry import from_record, template_key
+from semcache.matching.words.content import embedded_text
 from semcache.ports import Record
 from semcache.prompts.template import TemplateText
 from semcache.settings import Settings

@@ -24,24 +24,24 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from replay import Timed, read
+from replay import PhaseTimer, read
 from scipy.optimize import minimize
 
 from semcache import Hit, Miss, PlanCache
-from semcache.cache.asked import Asked
-from semcache.cache.labels import Labels
-from semcache.cache.looking import Lookup
-from semcache.cache.serving import Refused
-from semcache.cache.trying import serve
-from semcache.cache.view import View
-from semcache.cache.weighing import Weighed
+from semcache.cache.evidence.group_risk import WeighedGroup
+from semcache.cache.evidence.training_labels import TrainingLabels
+from semcache.cache.lookup.bind_entry import Refused
+from semcache.cache.lookup.context import Lookup
+from semcache.cache.lookup.evaluation import serve
+from semcache.cache.query import Query
+from semcache.cache.view.view import View
 from semcache.errors import InvalidPrompt
 from semcache.explore.score import is_right
 from semcache.explore.streams import Row
-from semcache.matching.content import content
-from semcache.matching.features import NAMES
 from semcache.matching.gates import risk_gates
-from semcache.matching.risk import Prior, Step
+from semcache.matching.model.features import NAMES
+from semcache.matching.model.risk import Prior, Step
+from semcache.matching.words.content import content
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.ports import Neighbor
 from semcache.prompts.mentions import find_mentions
@@ -57,7 +57,7 @@ LOOSER = 5.0
 """Times the variance between these streams that a stranger's weights may vary."""
 
 
-LookedUp: TypeAlias = tuple[Asked, View, tuple[Weighed, ...]]
+LookedUp: TypeAlias = tuple[Query, View, tuple[WeighedGroup, ...]]
 """A prompt, what was known when it was asked, and how its neighbors were weighed."""
 
 
@@ -81,13 +81,15 @@ class Decision:
     ceiling: bool = False
 
 
-class Recorder(Labels):
+class Recorder(TrainingLabels):
     """Labels that keeps how each reading of a prompt was weighed, and serves from `SERVED_FROM`."""
 
     readings: tuple[LookedUp, ...] = ()
     """Of the last prompt: the plain one, and then one with what was supposed."""
 
-    def weigh(self, view: View, asked: Asked, neighbors: Sequence[Neighbor]) -> tuple[Weighed, ...]:
+    def weigh(
+        self, view: View, asked: Query, neighbors: Sequence[Neighbor]
+    ) -> tuple[WeighedGroup, ...]:
         """Weigh, and keep it."""
         found = super().weigh(view, asked, neighbors)
         self.readings = (*self.readings, (asked, view, found))
@@ -106,9 +108,9 @@ class Job:
 
 
 @cache
-def embedder() -> Timed:
+def embedder() -> PhaseTimer:
     """Return the embedder of this process, which remembers what its jobs embedded before."""
-    return Timed(MiniLMEmbedder())
+    return PhaseTimer(MiniLMEmbedder())
 
 
 def collect(job: Job) -> list[Decision]:
@@ -335,7 +337,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--start", type=Path, help="prior to collect the first labels with")
     parser.add_argument(
-        "--out", type=Path, default=Path(__file__).parents[1] / "semcache/matching/prior.json"
+        "--out", type=Path, default=Path(__file__).parents[1] / "semcache/matching/model/prior.json"
     )
     args = parser.parse_args()
     start = first()

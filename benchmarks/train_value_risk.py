@@ -26,10 +26,11 @@ from scipy.optimize import minimize
 from train_prior import contradictions, said
 
 from semcache import Hit, PlanCache
-from semcache.cache import semantic_tier, tiers, trying
+from semcache.cache.lookup import semantic as semantic_tier
+from semcache.cache.lookup import tiers, trying
 from semcache.errors import SemCacheError
 from semcache.explore.score import is_right
-from semcache.matching.value_risk import (
+from semcache.matching.model.value_risk import (
     NAMES,
     Served,
     ValueChange,
@@ -146,7 +147,9 @@ def main() -> int:
     parser.add_argument("streams", nargs="+", type=Path)
     parser.add_argument("--rows", type=int, default=1600)
     parser.add_argument(
-        "--out", type=Path, default=Path(__file__).parents[1] / "semcache/matching/value_prior.json"
+        "--out",
+        type=Path,
+        default=Path(__file__).parents[1] / "semcache/matching/model/value_prior.json",
     )
     args = parser.parse_args()
     examples = [each for path in args.streams for each in replayed(path, args.rows)]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from semcache.aio import AsyncPlanCache, AsyncSemCache
-    from semcache.cache.found import Found, Hit, Miss
+    from semcache.cache.entries.writer import Stored
     from semcache.cache.plan_cache import PlanCache
-    from semcache.cache.writer import Stored
+    from semcache.cache.result import Found, Hit, Miss
     from semcache.catalog.builtin import NeedsInput, Question
     from semcache.catalog.catalog import Catalog
     from semcache.catalog.operation import Operation
@@ -49,9 +49,9 @@ _HOMES = {
     "AsyncPlanCache": "semcache.aio",
     "AsyncSemCache": "semcache.aio",
     "Catalog": "semcache.catalog.catalog",
-    "Found": "semcache.cache.found",
-    "Hit": "semcache.cache.found",
-    "Miss": "semcache.cache.found",
+    "Found": "semcache.cache.result",
+    "Hit": "semcache.cache.result",
+    "Miss": "semcache.cache.result",
     "NeedsInput": "semcache.catalog.builtin",
     "Operation": "semcache.catalog.operation",
     "Parameter": "semcache.prompts.parameter",
@@ -61,7 +61,7 @@ _HOMES = {
     "SemCache": "semcache.semcache",
     "SemCacheError": "semcache.errors",
     "Settings": "semcache.settings",
-    "Stored": "semcache.cache.writer",
+    "Stored": "semcache.cache.entries.writer",
     "catalog_from": "semcache.sources.functions",
     "operation": "semcache.sources.functions",
 }

@@ -11,8 +11,8 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
-from semcache.cache.found import Found
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Found
 from semcache.contexts import ErrorCapture
 from semcache.errors import StoreUnavailable
 from semcache.runs.here import LOOP

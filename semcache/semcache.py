@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from semcache.cache.found import Found
+from semcache.cache.entries.writer import Stored
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Found
 from semcache.cache.warm_up import WarmUp
-from semcache.cache.writer import Stored
 from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded, Grounding

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from semcache.aio import AsyncPlanCache, AsyncSemCache
-from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidPrompt, StoreUnavailable
 from semcache.semcache import SemCache

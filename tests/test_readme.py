@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 import pytest
 
 import semcache
-from semcache.cache.found import Reason
+from semcache.cache.result import Reason
 from semcache.cli import main
 from semcache.settings import Settings
 

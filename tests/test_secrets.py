@@ -118,7 +118,7 @@ def holds(path: Path, text: str) -> bool:
 def test_whatever_a_cache_writes_is_for_its_owner_alone(
     tmp_path: Path, openai_server: Any, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("semcache.cache.views.WORTHWHILE", 1)
+    monkeypatch.setattr("semcache.cache.view.views.WORTHWHILE", 1)
     settings = Settings(api_key=SECRET, model="m", base_url=openai_server.base_url)
     openai_server.answers(lambda _: "{}")
     before = os.umask(0)  # a process that hides nothing by itself

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit, Miss
 from semcache.canonical import Json, JsonObject, dumps
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation

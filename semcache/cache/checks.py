@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from semcache.cache.found import Hit, Miss
+from semcache.cache.result import Hit, Miss
 from semcache.errors import InvalidInput
 from semcache.prompts.schema.schema import PromptSchema
 

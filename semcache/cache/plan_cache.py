@@ -7,41 +7,38 @@ from pathlib import Path
 from typing import Literal
 
 from semcache.binding.volatile import Ignore, Volatile
-from semcache.cache.asked import Asked
-from semcache.cache.asking import Asking
-from semcache.cache.carrying import Carrying
 from semcache.cache.checks import check_tenant, path_of
-from semcache.cache.corrections import Corrections, Judgment, Removed
-from semcache.cache.decoded import Decoded
-from semcache.cache.entry import Entry
-from semcache.cache.found import Found, Hit, Miss
-from semcache.cache.joining import Joining
-from semcache.cache.judging import Judging
-from semcache.cache.keeping import Keeping
-from semcache.cache.labels import Labels
-from semcache.cache.looking import Parts
-from semcache.cache.lookups import Lookups
-from semcache.cache.planning import Planning
-from semcache.cache.removal import Removal
-from semcache.cache.reports import Reports
-from semcache.cache.selection import Option, Selection, trusted
-from semcache.cache.shared import Shared
-from semcache.cache.sliding import Sliding
+from semcache.cache.entries.entry import Entry
+from semcache.cache.entries.writer import EntryWriter, Stored
+from semcache.cache.evidence.training_labels import TrainingLabels
+from semcache.cache.feedback.corrections import Corrections, Judgment, Removed
+from semcache.cache.feedback.feedback import Feedback, Promotion
+from semcache.cache.feedback.removal import Removal
+from semcache.cache.feedback.vetoes import Vetoes
+from semcache.cache.lookup.context import Parts
+from semcache.cache.lookup.lookup import Tiers
+from semcache.cache.lookup.selection import Option, Selection, trusted
+from semcache.cache.lookup.verification import VerificationQueue
+from semcache.cache.query import Query, QueryReader
+from semcache.cache.reports import Health, Reports
+from semcache.cache.result import Found, Hit, Miss
+from semcache.cache.shared import CacheContext
+from semcache.cache.single_flight import SingleFlight
+from semcache.cache.sliding import Renewal
 from semcache.cache.statistics import Counters, Statistics, statistics
+from semcache.cache.store_plan import PlanIntake
 from semcache.cache.tool_sets import Tools
-from semcache.cache.trouble import Trouble
-from semcache.cache.verifying import Verifying
-from semcache.cache.vetoes import Vetoes
-from semcache.cache.views import NOTE, Views
+from semcache.cache.transfer import Transfer
+from semcache.cache.view.summaries import DecodedEntries
+from semcache.cache.view.views import NOTE, Views
 from semcache.cache.warm_up import Preload, WarmUp
-from semcache.cache.writer import Stored, Writer
 from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
 from semcache.contexts import Closeable
 from semcache.events import Event
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import exact_gates, risk_gates
-from semcache.matching.risk import USUAL_WRONG, shipped
+from semcache.matching.model.risk import USUAL_WRONG, shipped
 from semcache.plans.codec import PlanSource
 from semcache.ports import (
     Bounds,
@@ -98,7 +95,7 @@ class PlanCache(Closeable):
         """What turns texts into vectors."""
         self._store = store
         self._counters = Counters(store, clock)
-        self._trouble = Trouble(observer)
+        self._trouble = Health(observer)
         self._views = Views(
             store,
             make_index=make_index,
@@ -107,10 +104,10 @@ class PlanCache(Closeable):
             note=snapshot_note,
             keep=not settings.frozen,
         )
-        self._shared = Shared(
+        self._shared = CacheContext(
             store=store,
             views=self._views,
-            asking=Asking(
+            asking=QueryReader(
                 clock=clock,
                 settings=settings,
                 catalog=catalog,
@@ -124,7 +121,7 @@ class PlanCache(Closeable):
             volatile=Volatile.of(ignore),
         )
         bound = USUAL_WRONG if settings.max_wrong is None else settings.max_wrong
-        self._labels = Labels(store, shipped(), max_wrong=bound, gates=risk_gates())
+        self._labels = TrainingLabels(store, shipped(), max_wrong=bound, gates=risk_gates())
         self._vetoes = Vetoes(store, frozen=settings.frozen)
         memories = (self._counters, self._vetoes, self._labels, self._views)
         self._corrections = Corrections(
@@ -135,26 +132,26 @@ class PlanCache(Closeable):
             forget=[memory.forget for memory in memories],
             frozen=settings.frozen,
         )
-        writer = Writer(store, embedder, self._trouble, bounds=_bounds(settings))
-        self._sliding = Sliding(self._shared, writer)
-        self._decoded = Decoded()
-        self._keeping = Keeping(self._shared, self._labels, writer)
-        joining = Joining(self._shared, self._keeping)
+        writer = EntryWriter(store, embedder, self._trouble, bounds=_bounds(settings))
+        self._sliding = Renewal(self._shared, writer)
+        self._decoded = DecodedEntries()
+        self._keeping = PlanIntake(self._shared, self._labels, writer)
+        joining = Promotion(self._shared, self._keeping)
         self._verifying = self._verifying_by(verifier, joining)
-        self._lookups = Lookups(self._shared, self._parts(), verifying=self._verifying)
+        self._lookups = Tiers(self._shared, self._parts(), verifying=self._verifying)
         self._preload = Preload(self._shared, self._lookups, embedder)
-        self._planning = Planning(
+        self._planning = SingleFlight(
             store,
             clock,
             self._trouble,
             ttl_s=settings.flight_ttl_s,
             wait_s=settings.flight_wait_s,
         )
-        self._judging = Judging(self._shared, self._labels, self._corrections, joining)
+        self._judging = Feedback(self._shared, self._labels, self._corrections, joining)
         self._selection = Selection(self._shared, self._lookups.parts, joining, self._labels)
         self._removal = Removal(self._shared, self._corrections)
         self._stores = itertools.count(1)
-        self._carrying = Carrying(self._shared, self._keeping, self._labels)
+        self._carrying = Transfer(self._shared, self._keeping, self._labels)
 
     def _parts(self) -> Parts:
         return Parts(
@@ -176,16 +173,18 @@ class PlanCache(Closeable):
             above=self.settings.threshold if self.settings.max_wrong is None else None,
         )
 
-    def _vetoed(self, asked: Asked, entry: str) -> bool:
+    def _vetoed(self, asked: Query, entry: str) -> bool:
         tenant, template = asked.tenant, asked.plain.digest
         return self._corrections.vetoes(tenant, template, entry) or self._vetoes.stands(
             tenant, template, entry, change=self._views.change
         )
 
-    def _verifying_by(self, verifier: Verifier | None, joining: Joining) -> Verifying | None:
+    def _verifying_by(
+        self, verifier: Verifier | None, joining: Promotion
+    ) -> VerificationQueue | None:
         if verifier is None:
             return None
-        return Verifying(
+        return VerificationQueue(
             verifier,
             promote=joining.verified,
             count=lambda tenant, outcome: self._shared.reports.count(tenant, f"verified:{outcome}"),

@@ -3,26 +3,25 @@
 from dataclasses import dataclass
 
 from semcache.binding.volatile import NOTHING, Volatile
-from semcache.cache.asking import Asking
-from semcache.cache.reports import Reports
-from semcache.cache.trouble import Trouble
-from semcache.cache.views import Views
+from semcache.cache.query import QueryReader
+from semcache.cache.reports import Health, Reports
+from semcache.cache.view.views import Views
 from semcache.ports import Clock, PlanStore
 from semcache.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class CacheContext:
     """The truth, what is derived from it, and whom to tell. Each is safe from several threads."""
 
     store: PlanStore
     views: Views
     """What lookups see of the store."""
-    asking: Asking
+    asking: QueryReader
     """Reads prompts."""
     reports: Reports
     """Counts and tells what happens."""
-    trouble: Trouble
+    trouble: Health
     """Is told what fails."""
     clock: Clock
     settings: Settings

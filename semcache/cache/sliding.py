@@ -1,15 +1,15 @@
 """Sliding: hits may make the time that an entry has to live begin anew."""
 
-from semcache.cache.entry import Entry
-from semcache.cache.shared import Shared
-from semcache.cache.writer import Writer
+from semcache.cache.entries.entry import Entry
+from semcache.cache.entries.writer import EntryWriter
+from semcache.cache.shared import CacheContext
 from semcache.events import Tier
 
 
-class Sliding:
+class Renewal:
     """Extends entries that are served, as `settings.ttl_slides` says. Safe from several threads."""
 
-    def __init__(self, shared: Shared, writer: Writer) -> None:
+    def __init__(self, shared: CacheContext, writer: EntryWriter) -> None:
         self._clock = shared.clock
         self._settings = shared.settings
         self._writer = writer

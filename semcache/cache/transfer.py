@@ -1,4 +1,4 @@
-"""Transfer: a tenant's entries as a file of text, to carry them to another cache or to keep in git.
+"""Transfer: a tenant's entries and evidence as files of text, to carry them or to keep them in git.
 
     {"entries":2,"kind":"semcache plans","sha256":"…","version":2}
     {"catalog":"…",…}                                       one entry a line, keys sorted
@@ -11,8 +11,13 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
-from semcache.cache.entry import Entry, faults, from_json
+from semcache.cache.checks import check_tenant
+from semcache.cache.entries.entry import Entry, faults, from_json, from_record
+from semcache.cache.evidence.training_labels import TrainingLabels
+from semcache.cache.shared import CacheContext
+from semcache.cache.store_plan import PlanIntake
 from semcache.canonical import Json, JsonObject, dumps, loads, plain
 from semcache.errors import (
     BindingError,
@@ -23,6 +28,7 @@ from semcache.errors import (
     StoreUnavailable,
 )
 from semcache.file_errors import unreadable, unwritable
+from semcache.matching.evidence import FORMAT, Evidence
 
 KIND = "semcache plans"
 EXPECTED = "what `semcache export` writes"
@@ -125,3 +131,116 @@ def replace_text(path: Path, text: str) -> None:
     except BaseException:
         Path(aside).unlink(missing_ok=True)
         raise
+
+
+EVIDENCE_KIND = "semcache evidence"
+EVIDENCE_EXPECTED = "what `semcache evidence --export` writes"
+
+
+def write_evidence(path: Path, evidence: Evidence) -> None:
+    """Write `evidence` to `path`, in place of what was there, once all of it is written.
+
+    It holds words of prompts with their values taken out, and sums; no prompt and no plan.
+
+    Raises:
+        StoreUnavailable: the file cannot be written; what was there stays.
+    """
+    document: Json = {"kind": EVIDENCE_KIND, "version": FORMAT, "evidence": evidence.to_json()}
+    try:
+        replace_text(path, dumps(document) + "\n")
+    except OSError as error:
+        raise StoreUnavailable(unwritable(path, error)) from error
+
+
+def read_evidence(path: Path, *, weights: int) -> Evidence:
+    """Return the evidence in the file at `path`, for a prior with so many `weights`.
+
+    Raises:
+        StoreUnavailable: the file cannot be read.
+        StoreCorrupt: it is not what `write_evidence` wrote, or it belongs to another prior.
+        NewerFormat: a later semcache wrote it.
+    """
+    name = repr(str(path))
+    try:
+        document = loads(path.read_text(encoding="utf-8"), what="it")
+    except OSError as error:
+        raise StoreUnavailable(unreadable(path, error, expected=EVIDENCE_EXPECTED)) from error
+    except UnicodeDecodeError as error:
+        raise StoreCorrupt(unreadable(path, error, expected=EVIDENCE_EXPECTED)) from error
+    except InvalidJson as error:
+        raise StoreCorrupt(
+            f"{name} holds no evidence: {error}; expected {EVIDENCE_EXPECTED}"
+        ) from error
+    if not isinstance(document, dict) or document.get("kind") != EVIDENCE_KIND:
+        raise StoreCorrupt(f"{name} holds no evidence; expected {EVIDENCE_EXPECTED}")
+    _check_version(document.get("version"), name)
+    try:
+        return Evidence.from_json(document.get("evidence"), weights=weights)
+    except InvalidJson as error:
+        raise StoreCorrupt(
+            f"{name} holds evidence that this version cannot use: {error}; without it a tenant "
+            "starts from the prior that ships with the package"
+        ) from error
+
+
+def _check_version(version: Json, name: str) -> None:
+    if isinstance(version, int) and version > FORMAT:
+        raise NewerFormat(f"{name} has version {version}; this semcache reads {FORMAT}: update it")
+    if version != FORMAT:
+        found = cast("str | int | None", version)
+        raise StoreCorrupt(
+            f"{name} has version {found!r}; this semcache reads {FORMAT}: export it anew, or go "
+            "without: a tenant starts from the prior that ships with the package"
+        )
+
+
+class Transfer:
+    """Reads and writes a tenant's entries and evidence as a whole. Safe from several threads."""
+
+    def __init__(self, shared: CacheContext, keeping: PlanIntake, labels: TrainingLabels) -> None:
+        self._shared = shared
+        self._keeping = keeping
+        self._labels = labels
+
+    def entries(self, tenant: str) -> tuple[Entry, ...]:
+        """Return the tenant's readable entries, oldest first.
+
+        Raises:
+            StoreUnavailable: the store cannot be read.
+        """
+        check_tenant(tenant)
+        found = []
+        for record in self._shared.store.scan(tenant):
+            try:
+                found.append(from_record(record))
+            except StoreCorrupt as error:
+                self._shared.trouble.failed(tenant, "store", error)
+        return tuple(found)
+
+    def export(self, path: Path, tenant: str) -> int:
+        """Write the tenant's entries to a file; return how many. See `PlanCache.export`."""
+        entries = self.entries(tenant)
+        write_entries(path, entries)
+        return len(entries)
+
+    def import_(self, path: Path, tenant: str) -> int:
+        """Keep the entries of a file; return how many were kept. See `PlanCache.import_`."""
+        check_tenant(tenant)
+        now = self._shared.clock.now()
+        entries = read_entries(path, tenant=tenant)
+        fresh = [e for e in entries if e.expires_s is None or e.expires_s > now]
+        return sum(bool(self._keeping.put(entry)) for entry in fresh)
+
+    def export_evidence(self, path: Path, tenant: str) -> int:
+        """Write the tenant's evidence to a file; return from how many labels it is."""
+        check_tenant(tenant)
+        evidence = self._labels.evidence(tenant)
+        write_evidence(path, evidence)
+        return evidence.labels
+
+    def import_evidence(self, path: Path, tenant: str) -> int:
+        """Add the evidence of a file to the tenant's own; return from how many labels it is."""
+        check_tenant(tenant)
+        evidence = read_evidence(path, weights=self._labels.weights)
+        self._labels.absorb(tenant, evidence)
+        return evidence.labels

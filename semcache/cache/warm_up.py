@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from semcache.cache.checks import check_tenant
-from semcache.cache.lookups import Lookups
-from semcache.cache.shared import Shared
+from semcache.cache.lookup.lookup import Tiers
+from semcache.cache.shared import CacheContext
 from semcache.contexts import ErrorCapture
 from semcache.errors import EmbeddingError, StoreError
 from semcache.forks import Lock
@@ -32,7 +32,7 @@ class WarmUp:
 class Preload:
     """Loads what the first lookups would load. Safe from several threads."""
 
-    def __init__(self, shared: Shared, lookups: Lookups, embedder: Embedder) -> None:
+    def __init__(self, shared: CacheContext, lookups: Tiers, embedder: Embedder) -> None:
         self._shared = shared
         self._lookups = lookups
         self._embedder = embedder

@@ -92,7 +92,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class QueryShape:
     """What a query-shaped operation takes; None where it has no such input."""
 
     filters: Columns
@@ -114,7 +114,7 @@ class Shape:
     """The words after it, lower snake case and in the name's own number: `sales`."""
     inputs: tuple[Input, ...]
     """Its inputs; of a query-shaped operation only those beside the query."""
-    query: Query | None
+    query: QueryShape | None
     """What it takes as a query; None for a plain operation."""
     limit: str = ""
     """Input of a plain operation that bounds how much comes back; empty if there is none."""
@@ -168,11 +168,11 @@ def _noun(words: list[str]) -> str:
     return "_".join(noun or words[:end])
 
 
-def _query(properties: JsonObject, root: JsonObject) -> Query | None:
+def _query(properties: JsonObject, root: JsonObject) -> QueryShape | None:
     filters = _columns(properties, root, _FILTERS, _OPERATOR_KEYS)
     if filters is None or not filters.field_key or not filters.value_key:
         return None
-    return Query(
+    return QueryShape(
         filters=filters,
         aggregates=_columns(properties, root, _AGGREGATES, _FUNCTION_KEYS),
         groups=_columns(properties, root, _GROUPS, ()),
@@ -181,7 +181,7 @@ def _query(properties: JsonObject, root: JsonObject) -> Query | None:
     )
 
 
-def _used(query: Query | None) -> set[str]:
+def _used(query: QueryShape | None) -> set[str]:
     if query is None:
         return set()
     columns = (query.filters, query.aggregates, query.groups, query.sorts)

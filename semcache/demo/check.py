@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from semcache.cache.found import Found, Hit
+from semcache.cache.result import Found, Hit
 from semcache.canonical import Json, JsonObject
 from semcache.demo.prompts import Case
 from semcache.demo.queries import Shape

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from semcache.cache.found import Found, Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Found, Hit
 from semcache.canonical import JsonObject, as_object
 from semcache.errors import (
     BindingError,

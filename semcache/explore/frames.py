@@ -4,8 +4,8 @@ from collections import Counter
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from semcache.cache.found import Candidate, Found
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Candidate, Found
 from semcache.errors import MissingExtra
 from semcache.explore.replayed_lookup import ReplayedLookup
 from semcache.explore.report import Report

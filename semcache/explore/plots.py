@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semcache.cache.family import family
-from semcache.cache.found import Candidate, Found
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Candidate, Found
 from semcache.errors import InvalidInput
 from semcache.explore import frames
 from semcache.explore.checks import check_count
 from semcache.explore.replayed_lookup import ReplayedLookup
 from semcache.explore.report import Report
 from semcache.explore.score import Share
-from semcache.matching.content import embedded_text
 from semcache.matching.evidence import Evidence
+from semcache.matching.plan_groups import family
+from semcache.matching.words.content import embedded_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

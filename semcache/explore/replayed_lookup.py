@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from semcache.cache.found import Candidate, Found, Hit, Miss
+from semcache.cache.result import Candidate, Found, Hit, Miss
 from semcache.canonical import Json, JsonObject, leaves, pointer_text
 from semcache.explore.score import plan_text
 from semcache.explore.streams import Row

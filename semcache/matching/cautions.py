@@ -9,10 +9,10 @@ it after a few. What turns a sentence into its opposite is cleared by no other w
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from semcache.matching.alike import Difference
-from semcache.matching.content import MARKS
 from semcache.matching.evidence import MOVED, TURNED, Evidence
-from semcache.matching.word_class import word_class
+from semcache.matching.words.classes import word_class
+from semcache.matching.words.content import MARKS
+from semcache.matching.words.difference import Difference
 from semcache.prompts.words import (
     AGGREGATION,
     COMPARISON,

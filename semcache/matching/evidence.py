@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.canonical import Json, JsonObject
-from semcache.matching.alike import Difference
-from semcache.matching.word_class import word_class
+from semcache.matching.words.classes import word_class
+from semcache.matching.words.difference import Difference
 from semcache.prompts.unseen.supposition import Supposed
 from semcache.prompts.words import (
     AGGREGATION,

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from semcache.canonical import Json
 from semcache.errors import InvalidJson
 from semcache.matching.evidence import Evidence, Leanings, Tally, Weights
-from semcache.matching.risk import score_key
+from semcache.matching.model.risk import score_key
 from semcache.schemas import MOST, STRICT, Amount, Count, validated
 
 _Key = Annotated[str, Field(max_length=10_000)]

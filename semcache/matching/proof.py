@@ -11,15 +11,14 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from semcache.matching.alike import Difference
-from semcache.matching.asking import Asking
-from semcache.matching.beliefs import Beliefs, upper_share
 from semcache.matching.cautions import STEERING, Cautions, Doubt, is_cleared
-from semcache.matching.content import MARKS
 from semcache.matching.evidence import MOVED, TURNED, Evidence, kind, order
-from semcache.matching.families import Families
-from semcache.matching.forms import stem
-from semcache.matching.word_class import word_class
+from semcache.matching.model.beliefs import Beliefs, upper_share
+from semcache.matching.model.features import MatchContext
+from semcache.matching.plan_groups import PlanGroups
+from semcache.matching.words.classes import stem, word_class
+from semcache.matching.words.content import MARKS
+from semcache.matching.words.difference import Difference
 from semcache.prompts.template import slot_name
 from semcache.prompts.unseen.supposition import Supposed
 from semcache.prompts.words import PRONOUNS
@@ -43,7 +42,7 @@ _ASKED = frozenset({"who", "whom", "whose", "when", "where", "why", "how"})
 """Words of which one for another asks for another thing; "who" alone is often said or not."""
 
 
-def doubts(difference: Difference, asking: Asking) -> tuple[Doubt, ...]:
+def doubts(difference: Difference, asking: MatchContext) -> tuple[Doubt, ...]:
     """Return what of a difference neither its words nor their classes prove harmless."""
     # What a tenant's prompts use is a word of its own and no typing error: "stage" for "state".
     typed = [word for word in difference.typed if asking.families.using(word)]
@@ -113,7 +112,7 @@ def _repeated(difference: Difference, mine: Sequence[str]) -> frozenset[str]:
     return frozenset(more.union(word for word in difference.missing if word in said))
 
 
-def unproven_values(asking: Asking) -> tuple[str, ...]:
+def unproven_values(asking: MatchContext) -> tuple[str, ...]:
     """Return what was supposed to be a value and is not known well enough to be one."""
     return tuple(
         one.mention.text
@@ -122,7 +121,7 @@ def unproven_values(asking: Asking) -> tuple[str, ...]:
     )
 
 
-def misplaced_values(asking: Asking, its: Sequence[str]) -> tuple[str, ...]:
+def misplaced_values(asking: MatchContext, its: Sequence[str]) -> tuple[str, ...]:
     """Return what was supposed to be a value and stands behind another word than in `its` words.
 
     What an unseen value is, nothing but the words around it tells: one "undergone" is a procedure,
@@ -164,5 +163,5 @@ def _must_be_proven(word: str) -> bool:
     return word in {MOVED, TURNED} or word in STEERING or word_class(word) in _MUST_BE_PROVEN
 
 
-def _is_unheard(word: str, families: Families) -> bool:
+def _is_unheard(word: str, families: PlanGroups) -> bool:
     return word_class(word) == "open" and not families.using(word)

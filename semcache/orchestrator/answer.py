@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from semcache.cache.found import Found, Hit
+from semcache.cache.result import Found, Hit
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import NeedsInput
 from semcache.planners.steps.intent_graph import IntentGraph

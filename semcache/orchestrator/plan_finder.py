@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
-from semcache.cache.found import Found, Hit, Miss
+from semcache.cache.result import Found, Hit, Miss
 from semcache.canonical import JsonObject
 from semcache.errors import BindingError, ModelError, PlanningError
 from semcache.orchestrator.answer import Chosen, Job, entry_key, failing_key

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from semcache.cache.found import Hit
+from semcache.cache.result import Hit
 from semcache.canonical import Json
 from semcache.catalog.builtin import NeedsInput
 from semcache.errors import ExecutionError, ExpressionError, OperationRefused, StepLimitExceeded

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from semcache.cache.found import Found, Miss
+from semcache.cache.entries.writer import Stored
+from semcache.cache.lookup.selection import Option
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.selection import Option
-from semcache.cache.writer import Stored
+from semcache.cache.result import Found, Miss
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded
 from semcache.errors import (

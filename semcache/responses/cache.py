@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from semcache.cache.flight import Flights
+from semcache.cache.single_flight import KeyLocks
 from semcache.canonical import Json, loads, plain, spelled
 from semcache.contexts import Closeable
 from semcache.errors import InvalidInput, InvalidJson, InvalidSettings, StoreError
@@ -109,7 +109,7 @@ class Responses(Closeable):
         self._limit = Room(max_entries, max_bytes)
         self._ttl_s = ttl_s
         self._observer = observer
-        self._flights = Flights()
+        self._flights = KeyLocks()
         self._counting = Lock()
         self._hits = 0
         self._misses = 0

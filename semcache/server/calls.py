@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from pydantic import Field
 
-from semcache.cache.found import Found
+from semcache.cache.result import Found
 from semcache.canonical import Json, JsonObject, as_object, plain
 from semcache.errors import InvalidInput, UnknownTool
 from semcache.runs.arguments import Arguments, Nothing, read, schema_of

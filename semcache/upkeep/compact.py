@@ -4,7 +4,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from semcache.cache.views import NOTE
+from semcache.cache.view.views import NOTE
 from semcache.ports import Clock, PlanStore
 from semcache.stores.disk.directory import existing
 from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory

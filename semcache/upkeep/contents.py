@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from semcache.cache.entry import from_record
+from semcache.cache.entries.entry import from_record
 from semcache.errors import (
     EmbeddingError,
     StoreCorrupt,
     StoreUnavailable,
 )
-from semcache.matching.content import embedded_text
+from semcache.matching.words.content import embedded_text
 from semcache.ports import Clock, Embedder, PlanStore, Record
 from semcache.stores.disk.snapshots import SnapshotDirectory
 from semcache.stores.vectors.faiss_index import FaissIndex

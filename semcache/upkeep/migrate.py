@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from semcache.cache import evidence, statistics, vetoes
+from semcache.cache import statistics
+from semcache.cache.evidence import evidence_notes
+from semcache.cache.feedback import vetoes
 from semcache.errors import InvalidInput, StoreCorrupt
 from semcache.ports import PlanStore, Record
 
-NOTES = (evidence.NOTE, vetoes.NOTE, statistics.NOTE)
+NOTES = (evidence_notes.NOTE, vetoes.NOTE, statistics.NOTE)
 """What is kept beside the records and moves with them; failures and leases are of the moment."""
 
 

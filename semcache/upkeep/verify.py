@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semcache.cache.entry import faults, from_record
-from semcache.cache.view import View
-from semcache.cache.views import Views
+from semcache.cache.entries.entry import faults, from_record
+from semcache.cache.view.view import View
+from semcache.cache.view.views import Views
 from semcache.errors import StoreCorrupt
 from semcache.ports import PlanStore, Record, Snapshots, VectorIndex
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from semcache.binding.volatile import Ignore
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.views import NOTE
+from semcache.cache.view.views import NOTE
 from semcache.catalog.catalog import Catalog
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.ports import (

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from semcache.cache.views import NOTE
+from semcache.cache.view.views import NOTE
 from semcache.errors import InvalidSettings, MissingExtra, SemCacheError
 from semcache.ports import (
     Embedder,

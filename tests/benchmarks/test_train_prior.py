@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.matching.evidence import Evidence
-from semcache.matching.features import NAMES
-from semcache.matching.risk import Model
+from semcache.matching.model.features import NAMES
+from semcache.matching.model.risk import Model
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

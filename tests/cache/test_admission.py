@@ -2,8 +2,8 @@
 
 import pytest
 
-from semcache.cache.admission import said
-from semcache.cache.entry import Entry
+from semcache.cache.entries.admission import said
+from semcache.cache.entries.entry import Entry
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from semcache import PlanCache
-from semcache.cache.corrections import Correction
-from semcache.cache.found import Hit
+from semcache.cache.feedback.corrections import Correction
+from semcache.cache.result import Hit
 from semcache.errors import StoreCorrupt
 from semcache.settings import Settings
 from semcache.stores.disk.journal import FileJournal

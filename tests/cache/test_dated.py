@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit, Miss
 from semcache.errors import InvalidSettings
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, HashEmbedder

@@ -4,9 +4,9 @@ from functools import partial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.cache.decoded import Decoded
-from semcache.cache.entry import Entry, from_record
+from semcache.cache.entries.entry import Entry, from_record
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.view.summaries import DecodedEntries
 from semcache.canonical import Json, JsonObject
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling
@@ -23,7 +23,7 @@ def entry(body: JsonObject | None = None, **given: Json) -> Entry:
 
 
 def test_a_decoded_entry_is_decoded_again_once_its_record_changed() -> None:
-    decoded, made = Decoded(keep=2), entry()
+    decoded, made = DecodedEntries(keep=2), entry()
     record = replace(made.record(None, ""), change=1)
     first = decoded.entry(record)
     assert decoded.entry(record) is first
@@ -32,7 +32,7 @@ def test_a_decoded_entry_is_decoded_again_once_its_record_changed() -> None:
 
 
 def test_decoded_entries_are_bounded() -> None:
-    decoded, record = Decoded(keep=2), entry().record(None, "")
+    decoded, record = DecodedEntries(keep=2), entry().record(None, "")
     first = decoded.entry(record)
     for n in range(3):
         decoded.entry(replace(record, id=f"{n}"))
@@ -40,7 +40,7 @@ def test_decoded_entries_are_bounded() -> None:
 
 
 def test_of_the_entries_those_served_last_are_kept() -> None:
-    decoded, record = Decoded(keep=2), entry().record(None, "")
+    decoded, record = DecodedEntries(keep=2), entry().record(None, "")
     first = decoded.entry(replace(record, id="first"))
     decoded.entry(replace(record, id="second"))
     assert decoded.known(record.tenant, "first", record.change) is first
@@ -60,6 +60,6 @@ JSON = st.recursive(
 @given(JSON)
 def test_a_decoded_entry_is_that_of_its_record_but_for_examples(extra: Json) -> None:
     record = entry(plan(year="2024", extra=extra), year="2024").record(None, "")
-    whole, decoded = from_record(record), Decoded().entry(record)
+    whole, decoded = from_record(record), DecodedEntries().entry(record)
     assert decoded == replace(whole, examples=())
     assert repr(decoded) == repr(replace(whole, examples=()))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.cache.entry import Entry, from_json, from_record, merged, template_key
+from semcache.cache.entries.entry import Entry, from_json, from_record, merged, template_key
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidJson, StoreCorrupt

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from semcache import Miss, PlanCache
-from semcache.cache.evidence import EvidenceNotes
+from semcache.cache.evidence.evidence_notes import EvidenceNotes
 from semcache.errors import StoreUnavailable
 from semcache.testing import FakeClock, HashEmbedder
 from tests.cache.learning import evidence, plan, plan_it
@@ -97,7 +97,7 @@ def taught(cache: PlanCache) -> list[object]:
 def test_what_is_written_in_the_background_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
-    monkeypatch.setattr("semcache.cache.evidence.EVERY", 3)
+    monkeypatch.setattr("semcache.cache.evidence.evidence_notes.EVERY", 3)
     with PlanCache.open(embedder=HashEmbedder(), clock=clock, max_wrong=0.05) as cache:
         behind = taught(cache)
     monkeypatch.setattr(EvidenceNotes, "_write_behind", EvidenceNotes._write)
@@ -108,7 +108,7 @@ def test_what_is_written_in_the_background_changes_nothing(
 def test_evidence_of_two_caches_that_write_in_the_background_adds_up(
     tmp_path: Path, embedder: HashEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("semcache.cache.evidence.EVERY", 2)
+    monkeypatch.setattr("semcache.cache.evidence.evidence_notes.EVERY", 2)
     with (
         PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as one,
         PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as other,
@@ -124,7 +124,7 @@ def test_evidence_of_two_caches_that_write_in_the_background_adds_up(
 def test_labels_that_could_not_be_written_wait_for_the_next_write(
     cache: PlanCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("semcache.cache.evidence.EVERY", 2)
+    monkeypatch.setattr("semcache.cache.evidence.evidence_notes.EVERY", 2)
     write, broken = cache._store.update_note, True
 
     def update(tenant: str, name: str, change: Callable[[str | None], str | None]) -> None:
@@ -145,7 +145,7 @@ def test_labels_that_could_not_be_written_wait_for_the_next_write(
 def test_what_is_on_its_way_when_a_tenant_is_cleared_does_not_come_back(
     cache: PlanCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("semcache.cache.evidence.EVERY", 1)
+    monkeypatch.setattr("semcache.cache.evidence.evidence_notes.EVERY", 1)
     plan_it(cache, "sales by state", "state")
     plan_it(cache, "sales by city", "city")
     cache.clear(tenant="default")

@@ -1,7 +1,7 @@
 import pytest
 
-from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.testing import HashEmbedder
 from tests.cache.sales import YEAR, plan, schema

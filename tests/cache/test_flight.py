@@ -3,12 +3,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from semcache.cache.flight import Flights
+from semcache.cache.single_flight import KeyLocks
 from tests.waiting import until
 
 
 def test_who_comes_first_did_not_wait() -> None:
-    flights = Flights()
+    flights = KeyLocks()
     with flights.enter("k") as waited:
         assert not waited
         assert len(flights) == 1
@@ -16,7 +16,7 @@ def test_who_comes_first_did_not_wait() -> None:
 
 
 def test_one_at_a_time_is_inside_and_the_others_waited() -> None:
-    flights, inside, most = Flights(), [0], [0]
+    flights, inside, most = KeyLocks(), [0], [0]
     entered, go = threading.Event(), threading.Event()
 
     def fly(_: int) -> bool:
@@ -41,13 +41,13 @@ def test_one_at_a_time_is_inside_and_the_others_waited() -> None:
 
 
 def test_different_keys_do_not_wait_for_each_other() -> None:
-    flights = Flights()
+    flights = KeyLocks()
     with flights.enter("a") as a, flights.enter("b") as b:
         assert (a, b, len(flights)) == (False, False, 2)
 
 
 def test_what_is_raised_inside_leaves_the_key_free() -> None:
-    flights = Flights()
+    flights = KeyLocks()
     with pytest.raises(LookupError), flights.enter("k"):
         raise LookupError
     assert len(flights) == 0
@@ -56,7 +56,7 @@ def test_what_is_raised_inside_leaves_the_key_free() -> None:
 
 
 def test_all_who_wait_for_a_holder_that_fails_hear_of_it_and_none_tries_again() -> None:
-    flights, tries = Flights(), [0]
+    flights, tries = KeyLocks(), [0]
     entered, go = threading.Event(), threading.Event()
 
     def fly(_: int) -> None:
@@ -77,7 +77,7 @@ def test_all_who_wait_for_a_holder_that_fails_hear_of_it_and_none_tries_again() 
 
 
 def test_an_interrupt_of_the_holder_is_its_own() -> None:
-    flights, inside = Flights(), threading.Event()
+    flights, inside = KeyLocks(), threading.Event()
 
     def interrupted() -> None:
         with flights.enter("k"):

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from semcache.cache.found import Hit, Miss, Trace
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit, Miss, Trace
 from semcache.canonical import JsonObject
 from semcache.prompts.schema.schema import PromptSchema
 

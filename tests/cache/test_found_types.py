@@ -3,7 +3,7 @@
 from typing import assert_type
 
 from semcache import Hit, Miss, PlanCache
-from semcache.cache.found import Found
+from semcache.cache.result import Found
 from semcache.events import Tier
 from semcache.testing import HashEmbedder
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from semcache.cache.found import Miss
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Miss
 from semcache.canonical import Json
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock

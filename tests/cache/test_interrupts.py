@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from semcache import PlanCache
-from semcache.cache.found import Hit
+from semcache.cache.result import Hit
 from semcache.testing import HashEmbedder
 from tests.calling import calling
 from tests.interrupts import interrupted

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from semcache import Hit, PlanCache
-from semcache.cache.decoded import Decoded
-from semcache.cache.found import Found
-from semcache.cache.recent import Recent
+from semcache.cache.query import QueryCache
+from semcache.cache.result import Found
+from semcache.cache.view.summaries import DecodedEntries
 from semcache.canonical import JsonObject
 from semcache.testing import HashEmbedder, RecordingObserver
 from tests.calling import calling
@@ -105,9 +105,9 @@ def busy(cache: PlanCache, tenants: int, seed: int) -> list[Traffic]:
 
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semcache.cache.asking.Recent", partial(Recent, SHARED))
-    monkeypatch.setattr("semcache.cache.plan_cache.Decoded", partial(Decoded, SHARED))
-    monkeypatch.setattr("semcache.cache.labels.REMEMBERED", SHARED)
+    monkeypatch.setattr("semcache.cache.query.QueryCache", partial(QueryCache, SHARED))
+    monkeypatch.setattr("semcache.cache.plan_cache.DecodedEntries", partial(DecodedEntries, SHARED))
+    monkeypatch.setattr("semcache.cache.evidence.training_labels.REMEMBERED", SHARED)
 
 
 @pytest.mark.usefixtures("crowded")

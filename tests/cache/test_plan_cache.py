@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.binding.codecs import alike
-from semcache.cache.found import Hit, Miss
+from semcache.cache.entries.writer import Stored
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.writer import Stored
+from semcache.cache.result import Hit, Miss
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
@@ -421,7 +421,7 @@ def test_a_record_that_is_no_entry_of_ours_is_passed_over(
     assert not cache.lookup("sales in 2023")
     assert not cache.lookup("show me sales in 2023")
     assert cache.entries() == ()
-    assert "format 99" in caplog.text
+    assert "found 99" in caplog.text
 
 
 # Bad input ───────────────────────────────────────────────────────────────────────────────────────

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import pytest
 
-from semcache.cache.found import Miss
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.planning import Planning
-from semcache.cache.trouble import Trouble
+from semcache.cache.reports import Health
+from semcache.cache.result import Miss
+from semcache.cache.single_flight import SingleFlight
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import StoreUnavailable
@@ -37,12 +37,12 @@ from tests.calling import calling
 plan = partial(calling, "report")
 
 
-def made(store: MemoryStore, clock: FakeClock, **more: Any) -> Planning:
+def made(store: MemoryStore, clock: FakeClock, **more: Any) -> SingleFlight:
     options = {"ttl_s": 10.0, "wait_s": 60.0, **more}
-    return Planning(store, clock, Trouble(RecordingObserver()), **options)
+    return SingleFlight(store, clock, Health(RecordingObserver()), **options)
 
 
-class Held(MemoryStore):
+class PinnedWords(MemoryStore):
     """A store in which another process has every lease until it is told to let go."""
 
     def __init__(self, clock: FakeClock, *, dies: bool = False) -> None:
@@ -96,14 +96,14 @@ def test_another_process_is_waited_for_until_it_lets_go() -> None:
 
 def test_a_holder_that_died_is_taken_over_when_its_lease_has_run_out() -> None:
     clock = FakeClock()
-    with made(Held(clock, dies=True), clock).alone("acme", "t") as waited:
+    with made(PinnedWords(clock, dies=True), clock).alone("acme", "t") as waited:
         assert waited
     assert 10.0 <= clock.monotonic() < 10.2
 
 
 def test_nobody_waits_longer_than_told_and_then_it_plans_beside_the_holder() -> None:
     clock = FakeClock()
-    with made(Held(clock), clock).alone("acme", "t") as waited:
+    with made(PinnedWords(clock), clock).alone("acme", "t") as waited:
         assert waited
     assert 60.0 <= clock.monotonic() < 60.2
 
@@ -172,7 +172,7 @@ def test_a_store_that_fails_leaves_the_threads_to_wait_for_each_other() -> None:
             raise StoreUnavailable("locked")
 
     observer = RecordingObserver()
-    planning = Planning(Broken(), FakeClock(), Trouble(observer), ttl_s=10, wait_s=60)
+    planning = SingleFlight(Broken(), FakeClock(), Health(observer), ttl_s=10, wait_s=60)
     with planning.alone("acme", "t") as waited:
         assert not waited
     assert [event.part for event in observer.of(TierFailed)] == ["store"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit
 from semcache.canonical import JsonObject
 from semcache.stores.disk.database import damage
 from semcache.testing import HashEmbedder

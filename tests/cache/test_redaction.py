@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache import Hit, Miss, PlanCache, SemCache
-from semcache.cache.found import Found
+from semcache.cache.result import Found
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
@@ -73,7 +73,7 @@ def _has(text: str, secrets: tuple[str, ...]) -> bool:
 def watched(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> Watched:
-    monkeypatch.setattr("semcache.cache.views.WORTHWHILE", 1)
+    monkeypatch.setattr("semcache.cache.view.views.WORTHWHILE", 1)
     caplog.set_level(logging.DEBUG)
     return Watched(tmp_path, caplog)
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit
 from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation

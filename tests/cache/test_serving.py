@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit, Miss
 from semcache.canonical import Json, JsonObject
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.prompts.parameter import Parameter

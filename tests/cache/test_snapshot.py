@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.cache import views as views_module
-from semcache.cache.entry import from_record
-from semcache.cache.found import Found, Hit
-from semcache.cache.kindred import Kindred
+from semcache.cache.entries.entry import from_record
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.seen import Seen, SeenEntries, pack_examples
-from semcache.cache.snapshot import pack_view, unpack_view
-from semcache.cache.view import View
+from semcache.cache.result import Found, Hit
+from semcache.cache.view import views as views_module
+from semcache.cache.view.snapshot import pack_view, unpack_view
+from semcache.cache.view.summaries import EntrySummaries, EntrySummary, pack_examples
+from semcache.cache.view.view import View
 from semcache.canonical import Json
 from semcache.errors import InvalidParameter, StoreCorrupt
-from semcache.matching.pair import Side
+from semcache.matching.gates import Side
+from semcache.matching.plan_groups import PlanGroupSets
 from semcache.ports import Record
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import Slot, TemplateText
@@ -263,14 +263,14 @@ def test_an_entry_that_is_replaced_while_it_is_unpacked_stays_replaced(
     [record, *_] = records(tmp_path, clock)
     view.put(record, "")
     old = view.entries[record.id]
-    entries = SeenEntries({record.id: old.pack()})
-    new = Seen(old.side, old.label, "[]", (), 99, old.said, old.given)
+    entries = EntrySummaries({record.id: old.pack()})
+    new = EntrySummary(old.side, old.label, "[]", (), 99, old.said, old.given)
 
-    def interrupted(line: bytes) -> Seen:
+    def interrupted(line: bytes) -> EntrySummary:
         entries[record.id] = new
         return old
 
-    monkeypatch.setattr(Seen, "unpack", staticmethod(interrupted))
+    monkeypatch.setattr(EntrySummary, "unpack", staticmethod(interrupted))
     assert entries[record.id] is old
     assert entries[record.id] is new
 
@@ -287,20 +287,20 @@ def test_what_is_known_of_an_entry_survives_packing(
     side = Side(TemplateText(text, slots), frozenset({"a", "b"}), "catalog", "grounding")
     try:
         said = [Parameter("of", value, mention=words) for words, value in values]
-        seen = Seen(side, text, pack_examples([said, said]), (0, 2), 12, "f", "g")
+        seen = EntrySummary(side, text, pack_examples([said, said]), (0, 2), 12, "f", "g")
         line = seen.pack()
     except (UnicodeEncodeError, ValueError, InvalidParameter):
         return
     assert b"\n" not in line
-    assert Seen.unpack(line) == seen
-    assert [*Seen.unpack(line).parameters()] == [*said, *said]
+    assert EntrySummary.unpack(line) == seen
+    assert [*EntrySummary.unpack(line).parameters()] == [*said, *said]
 
 
 def test_entries_of_a_snapshot_are_entries_of_the_store(tmp_path: Path, clock: FakeClock) -> None:
     for record in records(tmp_path, clock):
         view = View(index=FaissIndex())
         view.put(record, "")
-        again = Seen.unpack(view.entries[record.id].pack())
+        again = EntrySummary.unpack(view.entries[record.id].pack())
         assert again.side == from_record(record).side
         assert again.change == record.change
 
@@ -316,14 +316,14 @@ CHANGES = st.lists(
 def test_families_of_a_snapshot_change_as_those_it_was_taken_of(
     added: list[tuple[bool, str, str]], data: st.DataObject
 ) -> None:
-    def change(kindred: Kindred, changes: list[tuple[bool, str, str]], *, add: bool) -> None:
+    def change(kindred: PlanGroupSets, changes: list[tuple[bool, str, str]], *, add: bool) -> None:
         for given_, words, family in changes:
             kin = kindred.of((given_, "", ""))
             (kin.add if add else kin.remove)(family, tuple(words.split()))
 
-    kept = Kindred()
+    kept = PlanGroupSets()
     change(kept, added, add=True)
-    again = Kindred(kept.pack())
+    again = PlanGroupSets(kept.pack())
     for kindred, removed in zip(
         (kept, again), 2 * [data.draw(st.permutations(added))], strict=True
     ):

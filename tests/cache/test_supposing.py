@@ -3,8 +3,8 @@ from functools import partial
 
 import pytest
 
-from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit, Miss
 from semcache.canonical import JsonObject
 from semcache.prompts.parameter import Parameter
 from semcache.testing import HashEmbedder

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit
 from semcache.canonical import JsonObject
 from semcache.errors import NewerFormat, SemCacheError, StoreCorrupt, StoreUnavailable
 from semcache.prompts.parameter import Parameter

@@ -2,8 +2,8 @@
 
 import pytest
 
-from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit
 from tests.calling import calling, given_input, missed
 
 

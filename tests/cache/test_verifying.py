@@ -5,8 +5,8 @@ from typing import Literal
 
 import pytest
 
-from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit, Miss
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidSettings, ModelUnavailable
 from semcache.planners.model.verifier import ModelVerifier

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from semcache import Hit, PlanCache
-from semcache.cache import vetoes as room
-from semcache.cache.vetoes import Vetoes
+from semcache.cache.feedback import vetoes as room
+from semcache.cache.feedback.vetoes import Vetoes
 from semcache.stores.memory import MemoryStore
 from tests.cache.conftest import ScriptedEmbedder
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.views import Views
+from semcache.cache.result import Hit
+from semcache.cache.view.views import Views
 from semcache.ports import Record
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore

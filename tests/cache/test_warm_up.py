@@ -123,12 +123,12 @@ def test_the_setting_is_one_of_three_words() -> None:
 def test_lookups_are_answered_while_another_thread_warms_up(filled: Path) -> None:
     held = threading.Event()
 
-    class Held(HashEmbedder):
+    class PinnedWords(HashEmbedder):
         def embed(self, texts: Sequence[str]) -> Vectors:
             assert held.wait(30)
             return super().embed(texts)
 
-    with PlanCache.open(filled, embedder=Held(), warm_up="background") as cache:
+    with PlanCache.open(filled, embedder=PinnedWords(), warm_up="background") as cache:
         found = cache.lookup("sales of chairs in 2021", tenant="acme")
         held.set()
     assert found

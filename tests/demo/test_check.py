@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.cache.found import Found, Miss, Trace
+from semcache.cache.result import Found, Miss, Trace
 from semcache.canonical import Json
 from semcache.demo.check import Checked, DemoTally, Way, checked, difference, finding, truth
 from semcache.demo.prompts import CASES, Case

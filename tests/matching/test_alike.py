@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.matching import alike
-from semcache.matching.alike import compare, is_alike
-from semcache.matching.word_class import word_class
+from semcache.matching.words import difference as alike
+from semcache.matching.words.classes import word_class
+from semcache.matching.words.difference import compare, is_alike
 
 WORDS = st.lists(
     st.sampled_from("order orders paid unpaid over under state city <year> not".split()), max_size=8

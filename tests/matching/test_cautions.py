@@ -4,20 +4,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.matching.alike import compare
-from semcache.matching.asking import Asking
 from semcache.matching.cautions import Doubt, is_cleared, learn
 from semcache.matching.evidence import MOVED, TURNED, Evidence
-from semcache.matching.families import Families
+from semcache.matching.model.features import MatchContext
+from semcache.matching.plan_groups import PlanGroups
 from semcache.matching.proof import doubts
+from semcache.matching.words.difference import compare
 from semcache.prompts.template import Slot
 
 
-def asking(words: str, its: str, *, slots: tuple[Slot, ...] = (), given: bool = False) -> Asking:
-    families = Families()
+def asking(
+    words: str, its: str, *, slots: tuple[Slot, ...] = (), given: bool = False
+) -> MatchContext:
+    families = PlanGroups()
     families.add("f", tuple(its.split()))
     families.add("g", tuple(words.split()))
-    return Asking(tuple(words.split()), slots, given, Evidence(), families)
+    return MatchContext(tuple(words.split()), slots, given, Evidence(), families)
 
 
 def cautions(

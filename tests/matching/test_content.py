@@ -1,6 +1,6 @@
 import pytest
 
-from semcache.matching.content import POLAR, content, embedded_text, is_telling
+from semcache.matching.words.content import POLAR, content, embedded_text, is_telling
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import TemplateText, mask
 

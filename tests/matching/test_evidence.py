@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from semcache.canonical import JsonObject
 from semcache.matching import cautions
-from semcache.matching.alike import compare
 from semcache.matching.cautions import Doubt
 from semcache.matching.evidence import MAX_LEANINGS, MAX_WORDS, Evidence, Shift, leanings, merged
+from semcache.matching.words.difference import compare
 
 WORDS = st.lists(st.sampled_from("paid unpaid state city over".split()), max_size=4).map(tuple)
 LABELS = st.lists(st.tuples(WORDS, WORDS, st.sampled_from("fg"), st.booleans()), max_size=12)

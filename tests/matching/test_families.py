@@ -3,7 +3,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.matching.families import Families
+from semcache.matching.plan_groups import PlanGroups
 
 ENTRIES = st.lists(
     st.tuples(st.sampled_from("fg"), st.lists(st.sampled_from("abc"), max_size=3).map(tuple))
@@ -11,7 +11,7 @@ ENTRIES = st.lists(
 
 
 def test_families_know_their_words_and_how_many_use_one() -> None:
-    families = Families()
+    families = PlanGroups()
     families.add("sum", ("total", "sales"))
     families.add("sum", ("total", "revenue"))
     families.add("count", ("count", "sales"))
@@ -20,7 +20,7 @@ def test_families_know_their_words_and_how_many_use_one() -> None:
 
 
 def test_a_family_is_contested_if_as_many_say_the_same_and_have_another_plan() -> None:
-    families = Families()
+    families = PlanGroups()
     families.add("one", ("sales",))
     assert not families.contested("one", ("sales",))
     families.add("other", ("sales",))
@@ -31,7 +31,7 @@ def test_a_family_is_contested_if_as_many_say_the_same_and_have_another_plan() -
 
 
 def test_a_family_that_is_not_there_has_no_words() -> None:
-    families = Families()
+    families = PlanGroups()
     assert (families.size("x"), dict(families.words("x")), families.using("x")) == (0, {}, 0)
 
 
@@ -40,7 +40,7 @@ def test_a_family_that_is_not_there_has_no_words() -> None:
 def test_taking_out_what_was_added_leaves_nothing(
     entries: list[tuple[str, tuple[str, ...]]],
 ) -> None:
-    families = Families()
+    families = PlanGroups()
     for entry in entries:
         families.add(*entry)
     for entry in entries:
@@ -54,10 +54,10 @@ def test_taking_out_what_was_added_leaves_nothing(
 def test_families_begun_with_what_others_said_know_the_same(
     before: list[tuple[str, tuple[str, ...]]], after: list[tuple[str, tuple[str, ...]]]
 ) -> None:
-    families = Families()
+    families = PlanGroups()
     for entry in before:
         families.add(*entry)
-    again = Families(json.loads(json.dumps(families.saying)))
+    again = PlanGroups(json.loads(json.dumps(families.saying)))
     for entry in after:
         families.add(*entry)
         again.add(*entry)
@@ -71,7 +71,7 @@ def test_families_begun_with_what_others_said_know_the_same(
 def test_words_that_every_entry_of_a_family_uses_follow_its_entries(
     before: list[tuple[str, tuple[str, ...]]], after: list[tuple[str, tuple[str, ...]]]
 ) -> None:
-    families = Families()
+    families = PlanGroups()
     for entry in before:
         families.add(*entry)
     assert {name for name in "fg" if families.always(name)} <= {family for family, _ in before}

@@ -2,28 +2,29 @@ from collections.abc import Sequence
 
 import pytest
 
-from semcache.matching.asking import Asking
 from semcache.matching.evidence import Evidence
-from semcache.matching.families import Families
-from semcache.matching.features import NAMES, Featured, Near, featured
+from semcache.matching.model.features import NAMES, GroupFeatures, MatchContext, NearEntry, featured
+from semcache.matching.plan_groups import PlanGroups
 from semcache.prompts.template import Slot
 
 
 def asking(
-    words: str, *, evidence: Evidence | None = None, families: Families | None = None
-) -> Asking:
-    return Asking(tuple(words.split()), (), False, evidence or Evidence(), families or Families())
+    words: str, *, evidence: Evidence | None = None, families: PlanGroups | None = None
+) -> MatchContext:
+    return MatchContext(
+        tuple(words.split()), (), False, evidence or Evidence(), families or PlanGroups()
+    )
 
 
-def near(entry: str, words: str, family: str, score: float = 0.95) -> Near:
-    return Near(entry, score, tuple(words.split()), (), family)
+def near(entry: str, words: str, family: str, score: float = 0.95) -> NearEntry:
+    return NearEntry(entry, score, tuple(words.split()), (), family)
 
 
-def values(found: Featured) -> dict[str, float]:
+def values(found: GroupFeatures) -> dict[str, float]:
     return dict(zip(NAMES, found.values, strict=True))
 
 
-def only(words: str, neighbors: Sequence[Near]) -> dict[str, float]:
+def only(words: str, neighbors: Sequence[NearEntry]) -> dict[str, float]:
     (found,) = featured(asking(words), neighbors)
     return values(found)
 
@@ -70,7 +71,7 @@ def test_evidence_makes_a_word_harmless_or_worse() -> None:
 
 
 def test_a_word_that_no_entry_ever_used_is_unheard_of() -> None:
-    families = Families()
+    families = PlanGroups()
     families.add("f", ("song",))
     (found,) = featured(asking("song sia", families=families), [near("a", "song", "f")])
     assert values(found)["unheard"] == 1
@@ -79,8 +80,8 @@ def test_a_word_that_no_entry_ever_used_is_unheard_of() -> None:
 def test_slots_with_other_words_before_them_are_counted() -> None:
     mine = (Slot("city", "", "to", "x", "x"), Slot("city", "", "from", "x", "x"))
     its = (Slot("city", "", "from", "x", "x"), Slot("city", "", "via", "x", "x"))
-    asked = Asking(("flight",), mine, False, Evidence(), Families())
-    (found,) = featured(asked, [Near("a", 0.9, ("flight",), its, "f")])
+    asked = MatchContext(("flight",), mine, False, Evidence(), PlanGroups())
+    (found,) = featured(asked, [NearEntry("a", 0.9, ("flight",), its, "f")])
     assert values(found)["contexts"] == pytest.approx(1 / 1.5)
 
 

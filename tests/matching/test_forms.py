@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.matching.forms import is_mistyped, is_other_thing, stem
+from semcache.matching.words.classes import is_mistyped, is_other_thing, stem
 
 
 @pytest.mark.parametrize(

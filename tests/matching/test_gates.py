@@ -2,9 +2,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.matching.content import content
 from semcache.matching.gates import (
     Gates,
+    Pair,
+    PinnedWords,
+    Side,
+    Verdict,
     catalog,
     exact_gates,
     grounding,
@@ -16,7 +19,7 @@ from semcache.matching.gates import (
     slots,
     threshold,
 )
-from semcache.matching.pair import Held, Pair, Side, Verdict
+from semcache.matching.words.content import content
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import mask
 
@@ -92,7 +95,9 @@ def test_other_signs_are_refused(query: str, candidate: str, reason: str) -> Non
 
 
 def test_what_a_plan_holds_on_to_must_be_said_by_its_words_or_its_value() -> None:
-    candidate = side("sales in 2024")._replace(held=(Held("reno", "nv"), Held("2024", "2024")))
+    candidate = side("sales in 2024")._replace(
+        held=(PinnedWords("reno", "nv"), PinnedWords("2024", "2024"))
+    )
     query = side("sales in 2024")
     assert not held(pair(query, candidate)).passed
     for words in ("reno", "nv"):
@@ -101,7 +106,7 @@ def test_what_a_plan_holds_on_to_must_be_said_by_its_words_or_its_value() -> Non
 
 
 def test_what_a_caller_gives_need_not_be_said() -> None:
-    candidate = side("sales in 2024")._replace(held=(Held("reno", "nv", unless_given=True),))
+    candidate = side("sales in 2024")._replace(held=(PinnedWords("reno", "nv", unless_given=True),))
     assert held(pair(side("sales in 2024", "city"), candidate)).passed
     assert not held(pair(side("sales in 2024"), candidate)).passed
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from semcache.canonical import dumps, loads
 from semcache.matching import evidence as bounds
 from semcache.matching.evidence import Evidence, Shift
-from semcache.matching.noted import copied, note_text, noted
-from semcache.matching.risk import score_key
+from semcache.matching.evidence_note import copied, note_text, noted
+from semcache.matching.model.risk import score_key
 
 KEYS = st.sampled_from("all by not from over sales state tax zone".split())
 COUNTS = st.floats(0.01, 9, allow_nan=False)

@@ -1,12 +1,12 @@
 import pytest
 
-from semcache.matching.alike import compare
-from semcache.matching.asking import Asking
-from semcache.matching.beliefs import upper_share
 from semcache.matching.evidence import MOVED, TURNED, Evidence
-from semcache.matching.families import Families
+from semcache.matching.model.beliefs import upper_share
+from semcache.matching.model.features import MatchContext
+from semcache.matching.plan_groups import PlanGroups
 from semcache.matching.proof import doubts as doubts_of
 from semcache.matching.proof import misplaced_values, unproven
+from semcache.matching.words.difference import compare
 from semcache.prompts.mentions import Mention
 from semcache.prompts.unseen.supposition import Supposed
 
@@ -14,10 +14,10 @@ from semcache.prompts.unseen.supposition import Supposed
 def doubts(
     mine: str, its: str, *, evidence: Evidence | None = None, given: bool = False
 ) -> tuple[str, ...]:
-    families = Families()
+    families = PlanGroups()
     families.add("f", tuple(its.split()))
     words = tuple(mine.split())
-    asking = Asking(words, (), given, evidence or Evidence(), families)
+    asking = MatchContext(words, (), given, evidence or Evidence(), families)
     doubted = doubts_of(compare(words, tuple(its.split())), asking)
     return unproven(doubted, asking.evidence)
 
@@ -90,18 +90,20 @@ def test_one_preposition_for_another_is_never_a_habit() -> None:
 
 def test_a_word_that_prompts_use_is_no_typing_error() -> None:
     assert doubts("invoices by subsidiray", "invoices by subsidiary") == ()
-    families = Families()
+    families = PlanGroups()
     families.add("f", ("invoice", "complaint"))
     families.add("g", ("invoice", "compliant"))
-    asking = Asking(("invoice", "compliant"), (), False, Evidence(), families)
+    asking = MatchContext(("invoice", "compliant"), (), False, Evidence(), families)
     doubted = doubts_of(compare(asking.words, ("invoice", "complaint")), asking)
     assert unproven(doubted, asking.evidence) == ("compliant",)
 
 
-def supposing(words: str, *values: str, kind: str = "procedure") -> Asking:
+def supposing(words: str, *values: str, kind: str = "procedure") -> MatchContext:
     read = [Mention(0, len(value), value, kind, value, "supposed") for value in values]
     supposed = tuple(Supposed(mention, "", 5.0) for mention in read)
-    return Asking(tuple(words.split()), (), False, Evidence(), Families(), supposed=supposed)
+    return MatchContext(
+        tuple(words.split()), (), False, Evidence(), PlanGroups(), supposed=supposed
+    )
 
 
 @pytest.mark.parametrize(

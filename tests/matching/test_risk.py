@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.matching.evidence import Evidence, Tally
-from semcache.matching.features import NAMES
-from semcache.matching.risk import (
+from semcache.matching.model.features import NAMES
+from semcache.matching.model.risk import (
     Model,
     Prior,
     Step,

@@ -2,7 +2,13 @@ import math
 
 import pytest
 
-from semcache.matching.value_risk import NAMES, ValueChange, ValuePrior, features, shipped_values
+from semcache.matching.model.value_risk import (
+    NAMES,
+    ValueChange,
+    ValuePrior,
+    features,
+    shipped_values,
+)
 
 PLAIN = ValueChange(names=1)
 

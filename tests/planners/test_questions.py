@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from semcache.aio import AsyncSemCache
-from semcache.cache.found import Hit
+from semcache.cache.result import Hit
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import Question
 from semcache.catalog.catalog import Catalog

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from semcache.cache.found import Miss
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Miss
 from semcache.ports import Vectors
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema.schema import PromptSchema

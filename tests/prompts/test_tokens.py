@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from semcache.matching.content import content
+from semcache.matching.words.content import content
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import mask
 from semcache.prompts.tokens import (

@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 import pytest
 
-from semcache.cache.found import Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit
 from semcache.canonical import Json
 from semcache.prompts.parameter import Parameter
 from semcache.testing import HashEmbedder

@@ -134,7 +134,7 @@ def readable(directory: Path, *words: str) -> set[str]:
 def test_nothing_of_a_cache_can_be_read_in_its_files(
     kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("semcache.cache.views.WORTHWHILE", 1)
+    monkeypatch.setattr("semcache.cache.view.views.WORTHWHILE", 1)
     with opened(kept, max_wrong=0.05) as cache:
         found = cache.lookup("visits to Springfield for ORD789", tenant="acme-inc")
         assert found.params == {"town": "Springfield", "order": "ORD789"}  # type: ignore[union-attr]  # a hit

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from semcache import Catalog, PlanCache, SemCache, Settings
-from semcache.cache.found import Hit
+from semcache.cache.result import Hit
 from semcache.errors import ForeignDirectory, InvalidInput, StoreUnavailable
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.frozen import FrozenStore

@@ -17,7 +17,7 @@ def plan(operation: str, year: str) -> JsonObject:
 @pytest.fixture
 def kept(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a few plans of two tenants, and a snapshot of their views."""
-    monkeypatch.setattr("semcache.cache.views.WORTHWHILE", 1)
+    monkeypatch.setattr("semcache.cache.view.views.WORTHWHILE", 1)
     with PlanCache.open(tmp_path / "cache", embedder=HashEmbedder(), clock=clock) as cache:
         for tenant in ("acme", "umbrella"):
             for n, prompt in enumerate(PROMPTS):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from semcache import PlanCache
-from semcache.cache.entry import from_record
+from semcache.cache.entries.entry import from_record
 from semcache.canonical import spelled
 from semcache.ports import PlanStore, Record
 from semcache.stores.disk.store import DiskStore

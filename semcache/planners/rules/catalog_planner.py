@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from semcache.canonical import Json, JsonObject, same
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
-from semcache.catalog.shape import Columns, Input, Query, Shape, shape, snake
+from semcache.catalog.shape import Columns, Input, QueryShape, Shape, shape, snake
 from semcache.errors import NotActionable, PlanningError
 from semcache.plans.checks import check
 from semcache.plans.routes.document import RoutePlan
@@ -145,7 +145,9 @@ def _does(one: Shape, action: str) -> bool:
 # ── input of a query ─────────────────────────────────────────────────────────────────────────────
 
 
-def _query_input(query: Query, schema: PromptSchema, params: Mapping[str, Parameter]) -> JsonObject:
+def _query_input(
+    query: QueryShape, schema: PromptSchema, params: Mapping[str, Parameter]
+) -> JsonObject:
     filters: list[Json] = []
     aggregates: list[Json] = []
     for name, value in schema.params.items():
@@ -212,7 +214,7 @@ def _operator(operator: str, columns: Columns) -> str:
     return operator
 
 
-def _aggregate(query: Query, name: str, function: Json) -> JsonObject:
+def _aggregate(query: QueryShape, name: str, function: Json) -> JsonObject:
     columns = query.aggregates
     if columns is None or not columns.field_key or not columns.second_key:
         raise _Unfit("it aggregates nothing")
@@ -231,7 +233,7 @@ def _groups(columns: Columns, schema: PromptSchema) -> list[Json]:
     return [{columns.field_key: name} if columns.field_key else name for name in names]
 
 
-def _sorts(query: Query, schema: PromptSchema) -> tuple[str, list[Json]]:
+def _sorts(query: QueryShape, schema: PromptSchema) -> tuple[str, list[Json]]:
     name = schema.params.get("sort_by")
     columns = query.sorts
     if name is None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from semcache.cache.found import Hit
+from semcache.cache.result import Hit
 from semcache.catalog.grounding import Grounding
 from semcache.errors import InvalidSettings
 from semcache.planners.model.grounding import Groundings

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from semcache.cache import views
-from semcache.cache.found import Hit, Miss
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Hit, Miss
+from semcache.cache.view import views
 from semcache.canonical import JsonObject
 from semcache.errors import SemCacheError
 from semcache.events import TierFailed

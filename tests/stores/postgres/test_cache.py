@@ -176,7 +176,7 @@ class TestManyMachines:
     def test_a_machines_snapshot_serves_that_machine_alone(
         self, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("semcache.cache.views.WORTHWHILE", 3)
+        monkeypatch.setattr("semcache.cache.view.views.WORTHWHILE", 3)
         folders = [tmp_path / name for name in ("left", "right")]
 
         def opened(folder: Path) -> PlanCache:

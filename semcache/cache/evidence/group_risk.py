@@ -1,0 +1,262 @@
+"""Group risk: how risky each plan group near a prompt is, worked out once for prompts alike."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from semcache.cache.evidence.evidence_notes import TenantEvidence
+from semcache.cache.query import Query
+from semcache.cache.view.summaries import EntrySummary
+from semcache.cache.view.view import View
+from semcache.forks import Lock
+from semcache.matching.cautions import Doubt
+from semcache.matching.gates import Gates, Pair, Verdict, common, looked_at
+from semcache.matching.model.features import (
+    NEIGHBORS,
+    GroupFeatures,
+    MatchContext,
+    NearEntry,
+    featured,
+)
+from semcache.matching.model.risk import probability_wrong
+from semcache.matching.proof import doubts, misplaced_values, unproven, unproven_values
+from semcache.matching.words.content import content
+from semcache.ports import Neighbor
+
+_LOW_RISK = Verdict("risk", passed=True)
+
+
+class _Judged(NamedTuple):
+    verdict: Verdict
+    doubts: tuple[Doubt, ...] = ()
+
+
+class DecisionRule(NamedTuple):
+    """What families are judged by."""
+
+    asking: MatchContext
+    cutoff: float
+    """Lowest score that may be served."""
+
+
+_PASSED_OVER = _Judged(Verdict("risk", passed=False, reason="another family came before it"))
+
+
+@dataclass(slots=True)
+class WeighedGroup:
+    """A family of neighbors and what the risk model says of it."""
+
+    featured: GroupFeatures
+    score: float
+    """Log odds that it has the prompt's plan."""
+    _bar: DecisionRule | None = field(repr=False)
+    _judged: _Judged | None = field(default=None, repr=False)
+
+    @property
+    def entry(self) -> str:
+        """Id of the entry that would be served."""
+        return self.featured.near.entry
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it may be served, and if not, why."""
+        return self.judge().verdict
+
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """What of its difference only the record of its kind can clear."""
+        return self.judge().doubts
+
+    def judge(self) -> _Judged:
+        """Return what is said of it, worked out when first asked."""
+        if self._judged is None:
+            if self._bar is None:
+                return _PASSED_OVER
+            self._judged = _judged(self.featured, self.score, self._bar)
+            self._bar = None
+        return self._judged
+
+    def judged_by(self, bar: DecisionRule | None) -> "WeighedGroup":
+        """Return the same family to be judged by `bar` where it was not judged yet."""
+        return WeighedGroup(self.featured, self.score, bar, self._judged)
+
+    def settle(self) -> None:
+        """Let go of what it is judged by, once the lookup is over: families are kept for longer."""
+        self._bar = None
+
+
+def weigh(
+    known: TenantEvidence, view: View, asked: Query, neighbors: Sequence[Neighbor], gates: Gates
+) -> tuple[WeighedGroup, ...]:
+    """Return the families among the `neighbors` that pass the `gates`, least risk first."""
+    near = _comparable(view, asked, neighbors, gates)
+    if not near:
+        return ()
+    bar = _bar(known, view, asked)
+    found = featured(bar.asking, near)
+    keys = [one.keys for one in found]
+    scores = known.model.scores([one.values for one in found], keys)
+    weighed = [WeighedGroup(one, score, bar) for one, score in zip(found, scores, strict=True)]
+    weighed.sort(key=lambda one: (-one.score, one.entry))
+    weighed[0].judge()  # the first is served or learned from; the others may never be asked about
+    return tuple(weighed)
+
+
+def weighed_alike(
+    known: TenantEvidence, view: View, asked: Query, weighed: Sequence[WeighedGroup]
+) -> tuple[WeighedGroup, ...]:
+    """Return families weighed for a prompt that differs from `asked` in nothing but values."""
+    bar = _bar(known, view, asked)
+    return tuple([one.judged_by(bar) for one in weighed])
+
+
+def _bar(known: TenantEvidence, view: View, asked: Query) -> DecisionRule:
+    asking = MatchContext(
+        words=content(asked.given_template.text),
+        slots=asked.given_template.slots,
+        text=asked.given_template.text,
+        given=bool(asked.given),
+        evidence=known.evidence,
+        families=view.kin(asked.side(), given=bool(asked.given)),
+        known=known.beliefs,
+        supposed=asked.supposed,
+    )
+    return DecisionRule(asking, known.cutoff)
+
+
+def _judged(one: GroupFeatures, score: float, bar: DecisionRule) -> _Judged:
+    supposed = unproven_values(bar.asking)
+    if supposed:
+        reason = f"not known to be values: {', '.join(map(repr, supposed))}"
+        return _Judged(Verdict("slots", passed=False, reason=reason))
+    misplaced = misplaced_values(bar.asking, one.near.words)
+    if misplaced:
+        reason = f"values behind other words than its own: {', '.join(map(repr, misplaced))}"
+        return _Judged(Verdict("slots", passed=False, reason=reason))
+    doubted = doubts(one.difference, bar.asking)
+    doubtful = unproven(doubted, bar.asking.evidence)
+    if doubtful:
+        reason = f"not known to be harmless: {', '.join(map(repr, doubtful))}"
+        return _Judged(Verdict("words", passed=False, reason=reason), doubted)
+    if score >= bar.cutoff:
+        return _Judged(_LOW_RISK, doubted)
+    reason = (
+        f"wrong with probability {probability_wrong(score):.3f}; "
+        f"served up to {probability_wrong(bar.cutoff):.3f}"
+    )
+    words = one.difference.words
+    if words:
+        reason += f" (differs in {', '.join(map(repr, words[:6]))})"
+    return _Judged(Verdict("risk", passed=False, reason=reason), doubted)
+
+
+def _comparable(
+    view: View, asked: Query, neighbors: Sequence[Neighbor], gates: Gates
+) -> list[NearEntry]:
+    """Return the first neighbors that pass the gates that no evidence can argue with."""
+    side, given = asked.side(), bool(asked.given)
+    found: list[NearEntry] = []
+    known: dict[tuple[object, ...] | None, bool] = {}
+    for neighbor in neighbors:
+        seen = view.entries.known(neighbor.id)
+        if seen is None:
+            continue
+        pair = Pair(side, seen.facing(given=given), neighbor.similarity)
+        looks = None if given else looked_at(pair.candidate)
+        admitted = known.get(looks)  # most candidates are alike in what the gates look at
+        if admitted is None:
+            admitted = gates.admit(pair)
+            if looks is not None:
+                known[looks] = admitted
+        if admitted:
+            found.append(_near(seen, neighbor, pair, given=given))
+            if len(found) == NEIGHBORS:
+                break
+    return found
+
+
+def _near(seen: EntrySummary, neighbor: Neighbor, pair: Pair, *, given: bool) -> NearEntry:
+    template = common(pair).candidate.template if given else pair.candidate.template
+    words, family = content(template.text), seen.family(given=given)
+    text = template.text
+    return NearEntry(neighbor.id, neighbor.similarity, words, template.slots, family, text)
+
+
+class _Weighing(NamedTuple):
+    neighbors: Sequence[Neighbor]
+    version: int
+    """Of the evidence."""
+    weighed: tuple[WeighedGroup, ...]
+
+
+class ScoreCache:
+    """The last weighings of all tenants. Safe from several threads."""
+
+    def __init__(self, keep: int = 512) -> None:
+        self._keep = keep
+        self._lock = Lock()
+        self._kept: OrderedDict[_Key, _Weighing] = OrderedDict()
+
+    def of(
+        self,
+        known: TenantEvidence,
+        view: View,
+        asked: Query,
+        neighbors: Sequence[Neighbor],
+        weigh: Callable[[], tuple[WeighedGroup, ...]],
+    ) -> tuple[WeighedGroup, ...]:
+        """Return what `weigh` would, without asking it if a prompt like `asked` was weighed before.
+
+        Before: among the very same neighbors, of which `NeighborCache` has others once the view
+        changed, and by the same evidence.
+        """
+        if asked.supposed:
+            return weigh()
+        key = _but_for_values(asked, view)
+        with self._lock:
+            kept = self._kept.get(key)
+        if kept is not None and kept.neighbors is neighbors and kept.version == known.version:
+            return weighed_alike(known, view, asked, kept.weighed)
+        weighed = weigh()
+        # Others than those handed out, which hold on to the evidence until their lookup is over.
+        apart = tuple([one.judged_by(None) for one in weighed])
+        with self._lock:
+            self._kept[key] = _Weighing(neighbors, known.version, apart)
+            self._kept.move_to_end(key)
+            if len(self._kept) > self._keep:
+                self._kept.popitem(last=False)
+        return weighed
+
+    def forget(self, tenant: str | None) -> None:
+        """Drop what is kept of the tenant, or of all (None)."""
+        with self._lock:
+            for key in [key for key in self._kept if tenant in {None, key.tenant}]:
+                del self._kept[key]
+
+
+class _Key(NamedTuple):
+    """All that weighing looks at in a prompt."""
+
+    tenant: str
+    text: str
+    slots: tuple[tuple[str, str, str], ...]
+    """Kind, name, and the word before, of each."""
+    given: frozenset[str]
+    catalog: str
+    grounding: str
+    said: frozenset[str]
+    """Its values too where an entry holds on to some; empty where none does."""
+
+
+def _but_for_values(asked: Query, view: View) -> _Key:
+    template = asked.given_template
+    return _Key(
+        asked.tenant,
+        template.text,
+        tuple([slot[:3] for slot in template.slots]),
+        frozenset(asked.given),
+        asked.catalog,
+        asked.grounding,
+        asked.side().said if view.fixed else frozenset(),
+    )

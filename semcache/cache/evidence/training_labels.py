@@ -1,0 +1,290 @@
+"""Training labels: what planned prompts and feedback say of neighbors, for the next lookup."""
+
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from semcache.cache.evidence.evidence_notes import EvidenceNotes, TenantEvidence
+from semcache.cache.evidence.group_risk import ScoreCache, WeighedGroup, weigh
+from semcache.cache.query import Query
+from semcache.cache.view.view import View
+from semcache.forks import Forked, Lock, follow_forks
+from semcache.matching.cautions import NEARLY, learn
+from semcache.matching.evidence import Evidence
+from semcache.matching.gates import Gates
+from semcache.matching.model.risk import Prior, score_key
+from semcache.matching.model.value_risk import ValueChange, shipped_values
+from semcache.ports import Neighbor, PlanStore
+from semcache.prompts.mentions import Mention
+from semcache.prompts.template import slot_name
+from semcache.prompts.unseen.supposition import Supposed
+
+T = TypeVar("T")
+
+_NAME = "name"
+"""Key of what the tenant's plans said where a prompt had another name than the entry."""
+
+REMEMBERED = 512
+"""Lookups whose neighbors are remembered until their prompts are planned."""
+LABELED = 3
+"""Families that a planned prompt labels."""
+_FIRST, _OTHERS, _TOLD = 1.0, 0.3, 0.1
+"""Weight of a label: for the family that would have been served or whose hit was planned all the
+same, for others, and by somebody's word: those who judge hits judge the wrong ones."""
+
+
+class _Changed(NamedTuple):
+    """A plan for the words of a prompt that was made for other values."""
+
+    entry: str
+    family: str
+
+
+class _Read(NamedTuple):
+    """One reading of a prompt, and the families that were weighed for it."""
+
+    weighed: tuple[WeighedGroup, ...]
+    supposed: tuple[Supposed, ...]
+    others: tuple[WeighedGroup, ...] = ()
+    """Families with another member than the one that differs least: those that were asked for."""
+
+
+_Remembered: TypeAlias = OrderedDict[tuple[str, str], tuple[_Read, ...]]
+"""Tenant and prompt → its readings: the plain one, and then the one with what was supposed."""
+
+
+class TrainingLabels(Forked):
+    """Evidence of all tenants, kept in the store's notes, each tenant's apart. Thread-safe.
+
+    A tenant waits for its own evidence alone, and a lookup only for the first reading of it.
+    """
+
+    def __init__(self, store: PlanStore, prior: Prior, *, max_wrong: float, gates: Gates) -> None:
+        self._notes = EvidenceNotes(store, prior, max_wrong=max_wrong)
+        self._gates = gates
+        self._values = shipped_values()
+        self._highest = self._values.bound(max_wrong)
+        self._weighings = ScoreCache()
+        self._asked: _Remembered = OrderedDict()
+        self._answered: _Remembered = OrderedDict()
+        """Those whose prompts were planned since: a hit among them may still be judged."""
+        self._changed: OrderedDict[tuple[str, str], _Changed] = OrderedDict()
+        """Tenant and prompt → the plan that was served or refused with its values."""
+        self._lock = Lock()
+        follow_forks(self)
+
+    def forked(self) -> None:
+        """Begin anew in a forked child: what is pending is the parent's to write."""
+        self._asked, self._answered = OrderedDict(), OrderedDict()
+        self._changed = OrderedDict()
+        self._notes.forked()
+
+    def risk(self, asked: Query, entry: str, family: str, change: ValueChange) -> float:
+        """Return the probability that the plan of `entry` is wrong for the values of a prompt.
+
+        Where they are names, the prompt's own plan or an audit of its hit will tell.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        if not change.names:
+            return self._values.risk(change)
+        values = self._notes.of(asked.tenant).evidence.values
+        risk = self._values.risk(change, values.of(_NAME))
+        if asked.known is None:  # else the reading may be wrong, which says nothing of names
+            with self._lock:
+                _remember(self._changed, (asked.tenant, asked.shown), _Changed(entry, family))
+        return risk
+
+    @property
+    def highest_risk(self) -> float:
+        """Risk of values up to which plans are served."""
+        return self._highest
+
+    def weigh(
+        self, view: View, asked: Query, neighbors: Sequence[Neighbor]
+    ) -> tuple[WeighedGroup, ...]:
+        """Return the families among `neighbors`, least risk first; they await the prompt's plan.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        known = self._notes.of(asked.tenant)
+        with known.lock:
+            anew = partial(weigh, known, view, asked, neighbors, self._gates)
+            weighed = self._weighings.of(known, view, asked, neighbors, anew)
+        key = (asked.tenant, asked.shown)
+        with self._lock:
+            plain = self._asked.get(key, ())[:1] if asked.supposed else ()
+            _remember(self._asked, key, (*plain, _Read(weighed, asked.supposed)))
+        return weighed
+
+    def another(
+        self,
+        view: View,
+        asked: Query,
+        neighbors: Sequence[Neighbor],
+        family: str,
+        without: Collection[str],
+    ) -> WeighedGroup | None:
+        """Return the family as if its members `without` were not there; None if no other is near.
+
+        For a prompt that was weighed before.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        left = [neighbor for neighbor in neighbors if neighbor.id not in without]
+        known = self._notes.of(asked.tenant)
+        with known.lock:
+            found = weigh(known, view, asked, left, self._gates)
+        other = next((one for one in found if one.featured.near.family == family), None)
+        key = (asked.tenant, asked.shown)
+        with self._lock:
+            if other is not None and key in self._asked:
+                *before, last = self._asked[key]
+                last = last._replace(others=(*last.others, other))
+                self._asked[key] = (*before, last)
+        return other
+
+    # Learning ------------------------------------------------------------------------------
+
+    def planned(
+        self,
+        tenant: str,
+        text: str,
+        families: Collection[str],
+        mentions: Collection[Mention] = (),
+    ) -> None:
+        """Take in the plan of a prompt that was looked up before: it labels its neighbors.
+
+        `mentions`: what its values turned out to be; they label what was supposed.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read or written.
+        """
+        with self._lock:
+            readings = self._asked.pop((tenant, text), ())
+            changed = self._changed.pop((tenant, text), None)
+            if changed is None and not any(read.weighed or read.supposed for read in readings):
+                return
+            _remember(self._answered, (tenant, text), readings)
+        news = Evidence()
+        if changed is not None:
+            news.values.add(_NAME, same=changed.family in families)
+        spans = {(m.start, m.end, slot_name(m.kind)) for m in mentions}
+        right = [read for read in readings if news.read_right(read.supposed, spans)]
+        last = right[-1] if right else _Read((), ())
+        known = self._notes.of(tenant)
+        with known.lock:
+            # Readings that were wrong say nothing of words; that they were is in the evidence now.
+            _learn(news, known, last.weighed, families)
+        if last.weighed:
+            nearest = max(last.weighed, key=lambda one: one.featured.near.score)
+            news.count(same=nearest.featured.near.family in families)
+        self._notes.take(tenant, news)
+
+    def judged(
+        self, tenant: str, text: str, entry: str, *, right: bool, explored: bool = False
+    ) -> None:
+        """Take in how a hit turned out, by somebody's word or by the plan made for it (`explored`).
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read or written.
+        """
+        key = (tenant, text)
+        with self._lock:
+            unplanned = key in self._asked
+            changed = self._changed.pop(key, None)
+            readings = self._asked.get(key) or self._answered.get(key, ())
+        weighed = (*readings[-1].weighed, *readings[-1].others) if readings else ()
+        served = next((one for one in weighed if one.entry == entry), None)
+        news = Evidence()
+        # Who says that a hit was wrong has its entry vetoed or removed: nothing of others is said.
+        if changed is not None and changed.entry == entry and (right or explored):
+            news.values.add(_NAME, same=right)
+            if served is None:
+                self._notes.take(tenant, news)
+        if served is None:
+            return
+        news.record.add(score_key(served.score), same=right)
+        if unplanned:  # else its plan has labeled the pair already
+            found = served.featured
+            news.learn(found.difference, found.near.family, same=right)
+            known, weight = self._notes.of(tenant), _FIRST if explored else _TOLD
+            with known.lock:
+                if explored or not right:
+                    _learn_doubts(news, known, served, same=right)
+                news.shift(known.model.step(found.values, found.keys, same=right, weight=weight))
+        self._notes.take(tenant, news)
+
+    # Keeping -------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Write what is pending.
+
+        Raises:
+            StoreUnavailable: the store cannot be written; what is pending waits for the next.
+        """
+        self._notes.flush()
+
+    def forget(self, tenant: str | None) -> None:
+        """Drop what is in memory of the tenant, or of all (None)."""
+        self._notes.forget(tenant)
+        self._weighings.forget(tenant)
+        with self._lock:
+            for remembered in (self._asked, self._answered, self._changed):
+                for key in [key for key in remembered if tenant in {None, key[0]}]:
+                    del remembered[key]
+
+    @property
+    def weights(self) -> int:
+        """How many weights the risk model has."""
+        return self._notes.weights
+
+    def evidence(self, tenant: str) -> Evidence:
+        """Return a copy of what the tenant's labels said, of all processes; written first.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read or written.
+        """
+        return self._notes.written(tenant)
+
+    def absorb(self, tenant: str, evidence: Evidence) -> None:
+        """Add `evidence` to what the tenant's own labels said.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read or written.
+        """
+        self._notes.absorb(tenant, evidence)
+
+
+def _learn(
+    news: Evidence,
+    known: TenantEvidence,
+    weighed: Sequence[WeighedGroup],
+    families: Collection[str],
+) -> None:
+    """Take in what the families were that were weighed for a prompt."""
+    if weighed:
+        _learn_doubts(news, known, weighed[0], same=weighed[0].featured.near.family in families)
+    for rank, one in enumerate(weighed[:LABELED]):
+        found = one.featured
+        same = found.near.family in families
+        news.learn(found.difference, found.near.family, same=same)
+        weight = _OTHERS if rank else _FIRST
+        news.shift(known.model.step(found.values, found.keys, same=same, weight=weight))
+
+
+def _learn_doubts(news: Evidence, known: TenantEvidence, one: WeighedGroup, *, same: bool) -> None:
+    """Take in what must be proven of a family that was nearly served, or was."""
+    if one.score >= known.cutoff - NEARLY:
+        learn(news, one.doubts, same=same)
+
+
+def _remember(remembered: OrderedDict[tuple[str, str], T], key: tuple[str, str], what: T) -> None:
+    remembered[key] = what
+    remembered.move_to_end(key)
+    if len(remembered) > REMEMBERED:
+        remembered.popitem(last=False)

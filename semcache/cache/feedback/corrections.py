@@ -1,0 +1,288 @@
+"""Corrections: what callers say is wrong or must go, and that must not be lost.
+
+A correction that the store cannot take now (locked, hanging, full, gone) is kept in the process,
+and beside the store where there is a place for it. It holds at once for this process, is made as
+soon as the store answers, and is found again by the next process if this one ends.
+Making one twice does no harm: a plan that was made anew meanwhile is made once more.
+"""
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal, Self
+
+from semcache.cache.entries.entry import Entry
+from semcache.cache.feedback.vetoes import Vetoes
+from semcache.cache.reports import Health, Why
+from semcache.canonical import dumps, loads
+from semcache.errors import InvalidJson, StoreCorrupt, StoreError
+from semcache.forks import Forked, Lock, follow_forks
+from semcache.ports import Journal, PlanStore
+
+RETRY_S = 1.0
+"""Seconds after which a store that failed is tried again; twice as long each time, up to 30."""
+_LONGEST_S = 30.0
+_LINGER_S = 60.0
+"""Seconds that a lookup may take which began before a correction reached the store."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """One thing that must hold from now on."""
+
+    kind: Literal["remove", "clear", "veto"]
+    tenant: str | None
+    """None: of every tenant."""
+    entries: tuple[str, ...] = ()
+    """Ids to remove, or the one that is vetoed."""
+    labels: tuple[str, ...] = ()
+    """Labels (`Record.labels`) of entries to remove."""
+    template: str = ""
+    """Digest of the template text that is never to be served the entry."""
+    why: Why = "invalidated"
+
+    def covers(self, tenant: str, entry_id: str, entry: Entry) -> bool:
+        """Return whether the entry is not to be served any more."""
+        if self.kind == "veto" or self.tenant not in (None, tenant):
+            return False
+        if self.kind == "clear" or entry_id in self.entries:
+            return True
+        return bool(self.labels) and not set(self.labels).isdisjoint(entry.labels)
+
+    def to_text(self) -> str:
+        """Return the correction as JSON."""
+        return dumps({k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()})
+
+    @classmethod
+    def of(cls, text: str) -> "Correction":
+        """Return the correction that `to_text` wrote.
+
+        Raises:
+            StoreCorrupt: this is none.
+        """
+        try:
+            match loads(text, what="a correction"):
+                case {
+                    "kind": "remove" | "clear" | "veto" as kind,
+                    "tenant": str() | None as tenant,
+                    "entries": list(entries),
+                    "labels": list(labels),
+                    "template": str(template),
+                    "why": "invalidated" | "cleared" | "feedback" as why,
+                }:
+                    ids, names = tuple(map(str, entries)), tuple(map(str, labels))
+                    return cls(kind, tenant, ids, names, template, why)
+        except InvalidJson as error:
+            raise StoreCorrupt(f"a correction cannot be read: {error}") from error
+        raise StoreCorrupt(f"a correction cannot be read: {text[:80]!r}")
+
+
+class Removed(int):
+    """How many entries a removal removed: a number that also says whether all of it is done."""
+
+    pending: str
+    """Why it is not done yet, and what holds until it is; empty if it is done."""
+
+    def __new__(cls, count: int, pending: str = "") -> Self:
+        """Return the number `count` with what is pending."""
+        made = super().__new__(cls, count)
+        made.pending = pending
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """What became of a caller's word on a hit."""
+
+    outcome: Literal["counted", "vetoed", "removed"]
+    """`counted`: it counts as evidence; `vetoed`: the hit is not served to that prompt again;
+    `removed`: its entry goes."""
+    pending: str = ""
+    """Why it is not done yet, and what holds until it is; empty if it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A correction that reached the store, for lookups that began before."""
+
+    correction: Correction
+    change: int
+    """Number of the last change when it was made: what came later is not meant."""
+    until_s: float
+
+
+class Corrections(Forked):
+    """Makes corrections, and keeps those that cannot be made now. Safe from several threads."""
+
+    def __init__(
+        self,
+        store: PlanStore,
+        vetoes: Vetoes,
+        trouble: Health,
+        *,
+        journal: Journal | None,
+        forget: Sequence[Callable[[str | None], None]],
+        frozen: bool,
+    ) -> None:
+        """Take up what an earlier process could not make.
+
+        `journal`: where corrections are kept beside the store; None: in this process alone.
+        `forget`: each drops what is in memory of a tenant, or of all (None). `frozen`: nothing is
+        ever written, and nothing that cannot be made holds.
+        """
+        self._store = store
+        self._vetoes = vetoes
+        self._trouble = trouble
+        self._journal = None if frozen else journal
+        self._forget = tuple(forget)
+        self._frozen = frozen
+        self._lock = Lock()
+        self._making = Lock()
+        self._pending: dict[str, Correction] = {}
+        self._made: tuple[_Made, ...] = ()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        follow_forks(self)
+        if self._journal is not None:
+            self._journal.reserve()
+            self._take_up(self._journal)
+
+    def _take_up(self, journal: Journal) -> None:
+        for name, text in journal.texts().items():
+            try:
+                self._pending[name] = Correction.of(text)
+            except StoreCorrupt as error:
+                _log.warning("%s; it is left out", error)
+        if self._pending:
+            self._go_on_trying()
+
+    def forked(self) -> None:
+        """Let a forked child try by itself: the thread that does is the parent's."""
+        self._wake, self._thread = threading.Event(), None
+
+    # Making --------------------------------------------------------------------------------
+
+    def make(self, correction: Correction) -> Removed:
+        """Make `correction`, or keep it and let it hold in this process until it can be made."""
+        try:
+            return Removed(self._do(correction))
+        except StoreError as error:
+            self._trouble.failed(correction.tenant or "", "store", error, doing="writing")
+            if self._frozen:
+                return Removed(0, str(error))
+            return Removed(0, self._keep(correction, error))
+
+    def _do(self, correction: Correction) -> int:
+        tenant, removed = correction.tenant, 0
+        if correction.kind == "veto":
+            self._vetoes.add(tenant or "", correction.template, correction.entries[0])
+        elif correction.kind == "clear":
+            removed = self._store.clear(tenant)
+            for forget in self._forget:
+                forget(tenant)
+        elif tenant is not None:
+            ids = set(correction.entries)
+            for label in correction.labels:
+                ids.update(self._store.labelled(tenant, label))
+            removed = self._store.remove(tenant, sorted(ids))
+        if removed or correction.kind == "clear":
+            self._trouble.removed(tenant or "", removed, correction.why)
+        return removed
+
+    def _keep(self, correction: Correction, error: StoreError) -> str:
+        name = secrets.token_hex(8)
+        with self._lock:
+            self._pending = {**self._pending, name: correction}
+        where = "in this process alone"
+        if self._journal is not None:
+            try:
+                self._journal.keep(name, correction.to_text())
+                where = "beside the store"
+            except StoreError as second:
+                self._trouble.failed(correction.tenant or "", "store", second, doing="writing")
+        self._go_on_trying()
+        return (
+            f"the store failed ({error}); it holds for this process from now on, is kept {where}, "
+            "and is done when the store answers"
+        )
+
+    # What is pending -----------------------------------------------------------------------
+
+    @property
+    def pending(self) -> int:
+        """How many corrections wait for the store."""
+        return len(self._pending)
+
+    def hides(self, tenant: str, entry_id: str, entry: Entry, change: int) -> bool:
+        """Return whether a correction keeps the entry, as that change wrote it, from being served.
+
+        Costs next to nothing where none is pending.
+        """
+        if not self._pending and not self._made:
+            return False
+        waiting = tuple(self._pending.values())
+        if any(one.covers(tenant, entry_id, entry) for one in waiting):
+            return True
+        now = time.monotonic()
+        self._made = tuple(made for made in self._made if made.until_s > now)
+        return any(
+            change <= made.change and made.correction.covers(tenant, entry_id, entry)
+            for made in self._made
+        )
+
+    def vetoes(self, tenant: str, template: str, entry_id: str) -> bool:
+        """Return whether a veto that waits for the store keeps the entry from that template."""
+        return bool(self._pending) and any(
+            one.kind == "veto"
+            and (one.tenant, one.template, one.entries) == (tenant, template, (entry_id,))
+            for one in tuple(self._pending.values())
+        )
+
+    def retry(self) -> int:
+        """Make what is pending, in order; return how many still are. Raises nothing."""
+        with self._making:
+            for name, correction in [*self._pending.items()]:
+                try:
+                    self._do(correction)
+                    change = self._store.last_change()
+                except StoreError as error:
+                    _log.debug("a correction still waits for the store: %s", error)
+                    return len(self._pending)
+                made = _Made(correction, change, time.monotonic() + _LINGER_S)
+                with self._lock:
+                    self._made = (*self._made, made)
+                    self._pending = {k: one for k, one in self._pending.items() if k != name}
+                if self._journal is not None:
+                    self._journal.drop(name)
+            if self._journal is not None:
+                self._journal.reserve()
+        return 0
+
+    def close(self) -> None:
+        """Try once more, and stop trying; what is left is for the next process."""
+        if self._pending:
+            self.retry()
+        self._closed = True
+        self._wake.set()
+
+    def _go_on_trying(self) -> None:
+        with self._lock:
+            if self._thread is not None and self._thread.is_alive():
+                return
+            self._thread = threading.Thread(
+                target=self._try_again, name="semcache-corrections", daemon=True
+            )
+            self._thread.start()
+
+    def _try_again(self) -> None:
+        wait_s = RETRY_S
+        while not self._wake.wait(wait_s) and not self._closed:
+            if not self.retry():
+                return
+            wait_s = min(2 * wait_s, _LONGEST_S)

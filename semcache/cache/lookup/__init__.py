@@ -1,0 +1,1 @@
+"""Lookup: the tiers in their order, from a query to a hit or a miss."""

@@ -1,0 +1,291 @@
+"""Binding an entry: with a prompt's own values it becomes a plan, or there is a reason why not.
+
+Where the caller gives every value that the plan depends on, no word need be understood for it. What
+else was found in the prompt, a number that nobody gave, must be what it was for the entry.
+"""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from datetime import date
+from typing import NamedTuple
+
+from semcache.binding.bind import BoundPlan, bind
+from semcache.binding.pieces import Pin
+from semcache.binding.wording import deterministic, read
+from semcache.cache.entries.entry import Entry, SlotExtraction
+from semcache.cache.entries.relative_dates import retold
+from semcache.cache.query import Query
+from semcache.canonical import Json, same
+from semcache.errors import BindingError
+from semcache.matching.gates import Verdict
+from semcache.matching.slot_roles import match_slots
+from semcache.prompts.given_template import given_template
+from semcache.prompts.mentions import Mention, find_mentions
+from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.recognizers.learned_values import LearnedValues
+from semcache.prompts.template import Slot
+
+TRANSLATED_SHARE = 0.05
+"""A type of parameter whose stored values were other than the prompt's own words more often than
+this takes an unseen value only through a known translation ("SFO" is "San Francisco")."""
+
+
+class Refused(Exception):
+    """An entry cannot serve a prompt."""
+
+    def __init__(self, gate: str, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict = Verdict(gate, passed=False, reason=reason)
+
+
+class Served(NamedTuple):
+    """A bound plan and the values that went into it."""
+
+    bound: BoundPlan
+    values: Mapping[str, Json]
+
+
+def serve_by_slots(entry: Entry, asked: Query, learned: LearnedValues) -> Served:
+    """Bind `entry` to the values that stand in the slots of `asked`, slot by slot.
+
+    Raises:
+        Refused: a value cannot be read or may not differ, or the plan cannot take it.
+    """
+    reading = entry.reading
+    values = dict(reading.unsaid)
+    for key, given in asked.given.items():
+        if key in reading.names:
+            values[reading.names[key]] = given.value
+    for slot, mention in zip(reading.slots, asked.mentions, strict=True):
+        _same_role(slot, mention)
+        value = _value(slot, mention, asked, learned, entry.created_s)
+        if slot.name in values and not same(values[slot.name], value):
+            raise Refused("binding", f"{slot.name!r} stands twice with different values")
+        values[slot.name] = value
+    return bound(entry, values)
+
+
+def serve_by_schema(entry: Entry, asked: Query) -> Served:
+    """Bind `entry` to the values of the schema of `asked`, name by name.
+
+    Raises:
+        Refused: a parameter has no value there, or the plan cannot take it.
+    """
+    found = {} if asked.schema is None else {p.name: p.value for p in asked.schema.parameters()}
+    found |= {name: parameter.value for name, parameter in asked.given.items()}
+    by_key = {name_key(name): value for name, value in found.items()}
+    texts = {mention.text.casefold() for mention in asked.mentions}
+    values: dict[str, Json] = {}
+    for parameter in entry.plan.params:
+        key = name_key(parameter.name)
+        if key in by_key:
+            values[parameter.name] = by_key[key]
+        elif parameter.name not in entry.named and _said(parameter.mention, texts):
+            values[parameter.name] = parameter.value
+        else:
+            raise Refused("binding", f"the schema has no value for {parameter.name!r}")
+    return bound(entry, values)
+
+
+def _said(mention: str | None, texts: set[str]) -> bool:
+    return mention is not None and mention.casefold() in texts
+
+
+def _same_role(slot: SlotExtraction, mention: Mention) -> None:
+    """Refuse a slot that the caller names otherwise: origin where the entry has destination."""
+    if mention.source == "given" and slot.named and name_key(mention.name) != slot.key:
+        text = f"{mention.text!r} is {mention.name!r} here and {slot.name!r} there"
+        raise Refused("parameters", text)
+
+
+def _value(
+    slot: SlotExtraction, mention: Mention, asked: Query, learned: LearnedValues, stored_s: float
+) -> Json:
+    given = asked.given.get(slot.key)
+    if given is not None:
+        return given.value
+    declared = mention.source == "closed" and slot.how in {"recognized", "recognized_text"}
+    if slot.named and not mention.relative and not declared:
+        known = learned.translation(slot.type, mention.text)
+        if known is not None and not _is_respelled(mention, known):
+            return known
+        if known is None and mention.source not in {"recognized", "closed"}:
+            _check_copied(slot, mention, learned)
+    return value_of(slot, mention, asked, stored_s)
+
+
+def _is_respelled(mention: Mention, value: Json) -> bool:
+    """Return whether `value` is the words in other case, which is for the stored plan to show."""
+    words = mention.value if isinstance(mention.value, str) else mention.text
+    return isinstance(value, str) and words != value and words.casefold() == value.casefold()
+
+
+def value_of(slot: SlotExtraction, mention: Mention, asked: Query, stored_s: float) -> Json:
+    """Return what the words of `mention` are in `slot` of an entry stored at `stored_s`.
+
+    Raises:
+        Refused: the words do not tell.
+    """
+    if slot.how == "dated":
+        return _dated(slot, mention, asked, asked.day(stored_s))
+    if _says_again(slot, mention):
+        return slot.value
+    try:
+        return read(slot.how, mention, source=slot.source, value=slot.value)
+    except BindingError as error:
+        raise Refused("binding", str(error)) from error
+
+
+_SPELLED = frozenset({"code", "identifier", "quoted", "email", "url"})
+
+
+def _says_again(slot: SlotExtraction, mention: Mention) -> bool:
+    """Return whether the words are those of the source: in other case only if case is no matter."""
+    if slot.source == mention.text:
+        return True
+    spelled = slot.how == "verbatim" or mention.kind in _SPELLED
+    return not spelled and slot.source.casefold() == mention.text.casefold()
+
+
+def _dated(slot: SlotExtraction, mention: Mention, asked: Query, stored: date) -> Json:
+    today = asked.day()
+    value = retold(mention, source=slot.source, value=slot.value, stored=stored, today=today)
+    if value is None:
+        raise Refused("binding", f"what {mention.text!r} means on {today} cannot be told for sure")
+    return value
+
+
+def _check_copied(slot: SlotExtraction, mention: Mention, learned: LearnedValues) -> None:
+    """Refuse free text where values are often not the words, and these words are new."""
+    if not deterministic(slot.how):
+        return
+    if learned.other_share(slot.type, mention.text) > TRANSLATED_SHARE:
+        reason = f"values of {slot.type!r} that look so are often not the prompt's words"
+        raise Refused("binding", f"{reason}; {mention.text!r} is new")
+
+
+def bound(
+    entry: Entry, values: Mapping[str, Json], *, told: Container[str] = frozenset()
+) -> Served:
+    """Bind `entry` to `values`; of those in `told`, nothing need be concluded from words.
+
+    Raises:
+        Refused: the plan cannot take these values.
+    """
+    try:
+        return Served(bind(entry.plan, values, told=told), values)
+    except BindingError as error:
+        gate = "pinned" if error.reason in {"pinned", "equal"} else "binding"
+        raise Refused(gate, str(error)) from error
+
+
+_WORDS_ALONE = frozenset({"unknown", "echo"})
+
+
+def serve_by_names(entry: Entry, asked: Query) -> Served:
+    """Bind `entry` to the values that the caller of `asked` gave, name by name.
+
+    The names are those of the entry; the gate `parameters` saw to that.
+
+    Raises:
+        Refused: a value that nobody gave differs, one is said in another measure, or the plan
+            cannot take a value.
+    """
+    _check_measures(entry, asked)
+    reading = entry.reading
+    values = dict(reading.unsaid)
+    for key, given in asked.given.items():
+        if key in reading.names:
+            values[reading.names[key]] = given.value
+    told = set(values)
+    for slot, mine, its in _own(entry, asked):
+        values[slot.name] = slot.value
+        if mine is None or its is None:
+            _check_literal(entry, slot, asked)
+            told.add(slot.name)
+        elif _repeats(entry, slot, asked, its):
+            told.add(slot.name)
+        else:
+            mention = Mention(
+                0, 0, its.mention_text, its.kind, its.value, "recognized", "", its.relative
+            )
+            values[slot.name] = value_of(slot, mention, asked, entry.created_s)
+    return bound(entry, values, told=told)
+
+
+def _check_measures(entry: Entry, asked: Query) -> None:
+    """Refuse 50 euros where the plan was made for 50 dollars: of a given 50, only words tell."""
+    stored = {name_key(slot.name): slot for slot in entry.template.slots if slot.name}
+    for slot in asked.template.slots:
+        mine = stored.get(name_key(slot.name)) if slot.name else None
+        if mine is not None and _is_other_measure(mine.kind, slot.kind):
+            said = f"{slot.mention_text!r} is said in another measure than {mine.mention_text!r}"
+            raise Refused("slots", said)
+
+
+def _is_other_measure(left: str, right: str) -> bool:
+    if left == right:
+        return False
+    return "percent" in {left, right} or all(kind.startswith("money") for kind in (left, right))
+
+
+def _own(entry: Entry, asked: Query) -> Iterator[tuple[SlotExtraction, Slot | None, Slot | None]]:
+    """Yield each value of the entry that nobody named, its slot, and the prompt's slot for it.
+
+    No slots: the words stayed words of the template, or say a given value once more.
+    """
+    mine = [slot for slot in entry.given.slots if not slot.name]
+    its = [slot for slot in asked.given_template.slots if not slot.name]
+    fitting = _for_these(mine, its)
+    roles = match_slots(mine, fitting)
+    if roles is None:
+        raise Refused("binding", "which value plays which part cannot be told")
+    left = list(range(len(mine)))
+    for slot in entry.reading.slots:
+        if slot.named:
+            continue
+        at = next((i for i in left if mine[i].mention_text == slot.source), None)
+        if at is None:
+            yield slot, None, None
+        else:
+            left.remove(at)
+            yield slot, mine[at], fitting[roles[at]]
+
+
+def _for_these(mine: Sequence[Slot], its: Sequence[Slot]) -> list[Slot]:
+    """Return those of `its` whose kind is one of `mine`; others say a given value."""
+    kinds = {slot.kind for slot in mine}
+    return [slot for slot in its if slot.kind in kinds]
+
+
+def _pins(entry: Entry, name: str) -> list[Pin]:
+    return [pin for pin in entry.plan.pinned if pin.param == name]
+
+
+def _check_literal(entry: Entry, slot: SlotExtraction, asked: Query) -> None:
+    """Refuse if the plan holds words that nobody gave, and the prompt does not say them."""
+    if all(pin.why in _WORDS_ALONE for pin in _pins(entry, slot.name) or [_HELD]):
+        return
+    if f" {_flat(slot.source)} " not in f" {_flat(asked.text)} ":
+        raise Refused("pinned", f"the plan was made for {slot.source!r}, which is not said here")
+
+
+_HELD = Pin("", None, "repeated")
+
+
+def _flat(text: str) -> str:
+    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
+
+
+def _repeats(entry: Entry, slot: SlotExtraction, asked: Query, its: Slot) -> bool:
+    """Return whether what is quoted is the same but for given values in it."""
+    pins = _pins(entry, slot.name)
+    if its.kind != "quoted" or not pins or any(pin.why not in _WORDS_ALONE for pin in pins):
+        return False
+    named = [p for p in entry.plan.params if p.name in entry.named]
+    return _without(slot.source, named) == _without(its.mention_text, [*asked.given.values()])
+
+
+def _without(quoted: str, given: Sequence[Parameter]) -> str:
+    inner = quoted[1:-1]
+    bare = [Parameter(p.name, p.value, None) for p in given]
+    return given_template(inner, bare, find_mentions(inner, given=bare)).text

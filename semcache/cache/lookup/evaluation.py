@@ -1,0 +1,200 @@
+"""The evaluation of a candidate: it is bound and checked for a prompt, or refused."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from semcache.cache.entries.entry import Entry
+from semcache.cache.lookup.bind_entry import (
+    Refused,
+    Served,
+    serve_by_names,
+    serve_by_schema,
+    serve_by_slots,
+)
+from semcache.cache.lookup.context import BoundEntry, Lookup
+from semcache.cache.query import Query
+from semcache.cache.result import Candidate
+from semcache.cache.view.view import View
+from semcache.canonical import Json, same
+from semcache.errors import InvalidPlan
+from semcache.events import Tier
+from semcache.matching.gates import Verdict
+from semcache.matching.model.value_risk import ValueChange
+from semcache.matching.slot_roles import match_slots
+from semcache.matching.words.content import content, is_other_mood, is_telling, other_numbers
+from semcache.plans.checks import check_values
+from semcache.plans.codec import adopt
+from semcache.plans.plan import ExecutionPlan
+from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.recognizers.registry import OPEN_KINDS
+
+_NONE = ValueChange()
+
+
+def says_the_same(entry: Entry, asked: Query) -> bool:
+    """Return whether nothing but values parts a prompt from the one that the entry is of."""
+    mine, its = asked.given_template.text, entry.given.text if asked.given else entry.template.text
+    return mine == its or content(mine) == content(its)
+
+
+def value_change(
+    view: View, entry_id: str, entry: Entry, asked: Query, values: Mapping[str, Json]
+) -> ValueChange:
+    """Return what the `values` of a prompt change in `entry`."""
+    changed = [
+        parameter
+        for parameter in entry.plan.params
+        if parameter.name in values and not same(values[parameter.name], parameter.value)
+    ]
+    if not changed:
+        return _NONE
+    seen = view.entries.known(entry_id)
+    before: dict[str, set[str]] = {}
+    for parameter in (*entry.plan.params, *(seen.parameters() if seen is not None else ())):
+        before.setdefault(name_key(parameter.name), set()).add(_text(parameter.value))
+    new = [p for p in changed if _text(values[p.name]) not in before[name_key(p.name)]]
+    names = [p for p in new if _is_name(entry, p, values[p.name])]
+    if not names:
+        return _NONE
+    given = bool(asked.given)
+    kin = view.kin(entry.side, given=given)
+    contested, repeated = kin.contradictions()
+    return ValueChange(
+        names=len(names),
+        seen=min(len(before[name_key(p.name)]) for p in names),
+        group=kin.size(seen.family(given=given)) if seen is not None else 1,
+        telling=_declared(names, asked, values)
+        or is_telling(entry.given if given else entry.template),
+        contested=contested,
+        repeated=repeated,
+    )
+
+
+def _declared(names: Sequence[Parameter], asked: Query, values: Mapping[str, Json]) -> bool:
+    """Return whether the catalog says of each name what it is one of, as no template need then."""
+    closed = {_text(mention.value) for mention in asked.mentions if mention.source == "closed"}
+    return all(_text(values[parameter.name]) in closed for parameter in names)
+
+
+def _text(value: Json) -> str:
+    return str(value).casefold()
+
+
+def _is_name(entry: Entry, parameter: Parameter, value: Json) -> bool:
+    """Return whether a value is told by a name, and not by a number, a date, a text or a code."""
+    if not isinstance(value, str) or any(map(str.isdigit, value)):
+        return False
+    slots = zip(entry.plan.carriers, entry.template.slots, strict=False)
+    slot = next((slot for name, slot in slots if name == parameter.name), None)
+    return slot is None or not (slot.kind in OPEN_KINDS or slot.relative)
+
+
+_BOUND = Verdict("binding", passed=True)
+
+
+def judge(
+    lookup: Lookup,
+    tier: Tier,
+    entry: Entry,
+    asked: Query,
+    verdicts: tuple[Verdict, ...],
+    *,
+    score: float,
+    entry_id: str,
+) -> BoundEntry | Verdict:
+    """Return what may be served of `entry`, or the verdict that refused it."""
+    passed = None
+    if verdicts[-1].passed:
+        try:
+            passed = serve(lookup, tier, entry, asked, score=score, entry_id=entry_id)
+            verdicts = (*verdicts, _BOUND)
+        except Refused as refused:
+            verdicts = (*verdicts, refused.verdict)
+    text = entry.template.text
+    lookup.consider(Candidate(entry_id, entry.label, text, tier, score, verdicts))
+    return verdicts[-1] if passed is None else passed
+
+
+def serve(
+    lookup: Lookup, tier: Tier, entry: Entry, asked: Query, *, score: float, entry_id: str
+) -> BoundEntry:
+    """Return `entry` with the values of `asked`.
+
+    Raises:
+        Refused: feedback, another plan for the same words, or the values speak against it.
+    """
+    # Feedback on a hit of the template tier removes the entry, so a veto names other templates.
+    if tier != "template" and lookup.parts.vetoed(asked, entry_id):
+        raise Refused("vetoed", "feedback said that this plan is wrong for this prompt")
+    _check_contested(lookup, tier, asked, entry_id)
+    if entry.writes:
+        _check_told(entry, asked)
+    if tier == "semantic" and not asked.given:
+        asked = _in_roles(entry, asked)
+    with lookup.timed("bind"):
+        if tier == "schema":
+            served = serve_by_schema(entry, asked)
+        elif asked.given:
+            served = serve_by_names(entry, asked)
+        else:
+            served = serve_by_slots(entry, asked, lookup.view.learned)
+    with lookup.timed("check"):
+        plan = _checked(lookup, served)
+    says_other = tier == "semantic" and not says_the_same(entry, asked)
+    risk = 0.0 if says_other else _value_risk(lookup, entry, asked, served, entry_id)
+    return BoundEntry(entry_id, entry, served, plan, score, risk)
+
+
+def _value_risk(lookup: Lookup, entry: Entry, asked: Query, served: Served, entry_id: str) -> float:
+    """Return how probable it is that the values make it another plan.
+
+    Raises:
+        Refused: more probable than the bound allows, and there are new names.
+    """
+    seen, labels = lookup.view.entries.known(entry_id), lookup.parts.labels
+    change = value_change(lookup.view, entry_id, entry, asked, served.values)
+    family = "" if seen is None else seen.family(given=bool(asked.given))
+    risk = labels.risk(asked, entry_id, family, change)
+    if risk > labels.highest_risk and change.names:
+        raise Refused(
+            "risk",
+            f"with these values the plan is another one with probability {risk:.3f}; "
+            f"served up to {labels.highest_risk:.3f}",
+        )
+    return risk
+
+
+def _check_contested(lookup: Lookup, tier: Tier, asked: Query, entry_id: str) -> None:
+    seen = None if tier == "schema" else lookup.view.entries.known(entry_id)
+    if seen is not None and lookup.view.contested(seen, given=bool(asked.given)):
+        raise Refused("contested", "as many entries that say the same have another plan")
+
+
+def _check_told(entry: Entry, asked: Query) -> None:
+    """Refuse to write for a prompt that asks whether to, or that says one thing for several."""
+    text, its = asked.given_template.text, entry.given.text if asked.given else entry.template.text
+    if is_other_mood(text, its):
+        raise Refused("words", "the plan writes, and one of the prompts asks whether, not to")
+    nouns = other_numbers(text, its)
+    if nouns:
+        raise Refused("words", f"the plan writes, and {nouns[0]!r} stands in another number")
+
+
+def _checked(lookup: Lookup, served: Served) -> ExecutionPlan:
+    try:
+        plan = adopt(served.bound.plan, served.bound.data)
+    except InvalidPlan as error:
+        raise Refused("check", str(error)) from error
+    catalog = lookup.asked.tools.catalog
+    findings = check_values(plan, catalog) if catalog is not None else ()
+    if findings:
+        raise Refused("check", f"{findings[0].path}: {findings[0].what}")
+    return plan
+
+
+def _in_roles(entry: Entry, asked: Query) -> Query:
+    """Return the prompt with its mentions in the order of the entry's slots."""
+    roles = match_slots(entry.template.slots, asked.template.slots)
+    if roles is None:
+        raise Refused("binding", "which value plays which part cannot be told")
+    return replace(asked, mentions=tuple(asked.mentions[role] for role in roles))

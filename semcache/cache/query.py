@@ -1,0 +1,302 @@
+"""Queries: prompts as the tiers see them, read as their tenants read them."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, tzinfo
+
+from semcache.cache.checks import check_tenant
+from semcache.cache.tool_sets import Tools, ToolSet, ToolSets
+from semcache.cache.view.view import View
+from semcache.catalog.catalog import Catalog
+from semcache.errors import InvalidPrompt, ModelError, NormalizationError
+from semcache.forks import Lock
+from semcache.matching.gates import Side, words_and_value
+from semcache.ports import Clock, Normalizer
+from semcache.prompts.given_template import given_template
+from semcache.prompts.mentions import Mention, find_mentions
+from semcache.prompts.parameter import Parameter, by_name, name_key
+from semcache.prompts.recognizers.learned_values import LearnedValues
+from semcache.prompts.redaction import Redact, Secrets, hide
+from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.template import TemplateText, mask
+from semcache.prompts.text import check_prompt
+from semcache.prompts.unseen.supposition import Supposed, Supposition
+from semcache.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One prompt on its way through the tiers."""
+
+    tenant: str
+    text: str
+    given: Mapping[str, Parameter]
+    """Spelling-free name → what the caller gave."""
+    mentions: tuple[Mention, ...]
+    """In the order of the text; one for each slot of the template."""
+    template: TemplateText
+    tools: ToolSet
+    """What its plan may call."""
+    grounding: str
+    given_template: TemplateText
+    """The template text without the given values; `template` where none are given."""
+    schema: PromptSchema | None = None
+    now: float = 0.0
+    """Epoch seconds at which it is asked."""
+    zone: tzinfo = UTC
+    """Where its days begin and end."""
+    secrets: Secrets | None = None
+    """What of it must not be written down; None: nobody said."""
+    shown: str = ""
+    """The prompt as it may be written down."""
+    supposed: tuple[Supposed, ...] = ()
+    """Those of its mentions that were supposed."""
+    known: TemplateText | None = None
+    """Its template text without the mentions that were concluded; None if none were."""
+
+    @property
+    def catalog(self) -> str:
+        """Fingerprint of what its plan may call; empty if nobody said."""
+        return self.tools.fingerprint
+
+    def day(self, epoch: float | None = None) -> date:
+        """Return the day at `epoch` seconds, or on which it is asked (None), in its zone."""
+        return datetime.fromtimestamp(self.now if epoch is None else epoch, self.zone).date()
+
+    def side(self) -> Side:
+        """Return the prompt's side of a pair."""
+        return Side(
+            template=self.given_template,
+            names=frozenset(self.given),
+            catalog=self.catalog,
+            grounding=self.grounding,
+            said=self._said(),
+        )
+
+    def _said(self) -> frozenset[str]:
+        slots = self.given_template.slots
+        own = [slot for slot in slots if not slot.name] if self.given else slots
+        return frozenset(each for slot in own for each in words_and_value(slot))
+
+    def aligned(self, mentions: Sequence[Mention]) -> "Query":
+        """Return the same prompt read with other mentions."""
+        template = mask(self.text, mentions)
+        bare = self.given_template if self.given else template
+        return replace(
+            self,
+            mentions=tuple(mentions),
+            template=template,
+            given_template=bare,
+            known=self.plain,
+        )
+
+    @property
+    def plain(self) -> TemplateText:
+        """Its template text with no other mentions than those known to be values."""
+        return self.template if self.known is None else self.known
+
+    def supposing(self, reading: Supposition) -> "Query":
+        """Return the same prompt with what was supposed."""
+        return replace(self.aligned(reading.mentions), supposed=reading.supposed)
+
+
+def ask(
+    text: str,
+    *,
+    tenant: str,
+    given: Sequence[Parameter],
+    tools: ToolSet,
+    learned: LearnedValues | None,
+    grounding: str = "",
+    now: float = 0.0,
+    zone: tzinfo = UTC,
+    redact: Redact | None = None,
+) -> Query:
+    """Return `text` with its mentions found and masked, and what `redact` hides among them."""
+    mentions = find_mentions(text, given=given, closed=tools.closed, learned=learned)
+    shown, secrets = text, None
+    if redact is not None:
+        plain = find_mentions(text, closed=tools.closed)
+        shown, mentions, secrets = hide(text, mentions, plain=plain, redact=redact, given=given)
+    template = mask(text, mentions)
+    return Query(
+        tenant=tenant,
+        text=text,
+        given={name_key(parameter.name): parameter for parameter in given},
+        mentions=mentions,
+        template=template,
+        tools=tools,
+        grounding=grounding,
+        given_template=given_template(text, given, mentions, learned) if given else template,
+        now=now,
+        zone=zone,
+        secrets=secrets,
+        shown=shown,
+    )
+
+
+MOST_CHARS = 1_000
+"""Characters of the longest prompt that is kept: longer ones are rarely asked again."""
+
+
+class QueryCache:
+    """The last prompts without given values, as they were read. Thread-safe.
+
+    How a prompt is read depends on the values that a tenant's view has learned, so that what is
+    kept is good for that version of the view alone. It keeps about 2 KB a prompt.
+    """
+
+    def __init__(self, keep: int = 2048) -> None:
+        self._keep = keep
+        self._lock = Lock()
+        self._read: OrderedDict[tuple[str, ...], tuple[int, Query]] = OrderedDict()
+
+    def get(
+        self, tenant: str, text: str, grounding: str, version: int, tools: ToolSet
+    ) -> Query | None:
+        """Return the prompt as read with that version of the view and `tools`; None if not."""
+        known = self._read.get((tenant, text, grounding, tools.fingerprint))
+        if known is None or known[0] != version or known[1].tools is not tools:
+            return None
+        return known[1]
+
+    def put(self, asked: Query, version: int) -> None:
+        """Keep a prompt as it was read; the one kept longest makes room."""
+        if len(asked.text) > MOST_CHARS:
+            return
+        with self._lock:
+            self._read[asked.tenant, asked.text, asked.grounding, asked.catalog] = (version, asked)
+            if len(self._read) > self._keep:
+                self._read.popitem(last=False)
+
+
+log = logging.getLogger(__name__)
+
+
+class QueryReader:
+    """Reads prompts: what is closed, given or learned is found in them. Safe from several threads.
+
+    A prompt without given values that is asked again is not read again.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        settings: Settings,
+        catalog: Catalog | None,
+        normalizer: Normalizer | None,
+        redact: Redact | None,
+    ) -> None:
+        self.redact = redact
+        """What hides what must not be written down; None: nothing must."""
+        self._clock = clock
+        self._settings = settings
+        self._normalizer = normalizer
+        self._sets = ToolSets(settings.translations)
+        self.catalog = catalog
+
+    @property
+    def catalog(self) -> Catalog | None:
+        """What plans may call; None if nobody said."""
+        return self._own.catalog
+
+    @catalog.setter
+    def catalog(self, catalog: Catalog | None) -> None:
+        self._own = self._sets.made(catalog)
+        self._recent = (
+            QueryCache()
+        )  # prompts were read with the closed values of the catalog before
+
+    def tools(self, tools: Tools | None) -> ToolSet:
+        """Return what a call's plan may call: its own `tools`, else those of the cache (None).
+
+        Raises:
+            InvalidInput, InvalidOperation: they cannot be used.
+        """
+        return self._own if tools is None else self._sets.of(tools)
+
+    def tools_with(self, fingerprint: str) -> ToolSet:
+        """Return the tools of that fingerprint if some call had them, else those of the cache."""
+        own = self._own
+        return own if own.fingerprint == fingerprint else self._sets.known(fingerprint) or own
+
+    def checked(
+        self,
+        prompt: str,
+        tenant: str,
+        params: Mapping[str, object] | Sequence[Parameter] | None,
+    ) -> tuple[str, Sequence[Parameter]]:
+        """Return the text of a prompt, and the values that come with it.
+
+        Raises:
+            InvalidPrompt, InvalidParameter, InvalidInput: prompt, values or tenant cannot be used.
+        """
+        text = check_prompt(prompt, max_chars=self._settings.max_prompt_chars)
+        given = by_name(params)
+        check_tenant(tenant)
+        return text, given
+
+    def read(
+        self,
+        text: str,
+        tenant: str,
+        given: Sequence[Parameter],
+        *,
+        grounding: str,
+        view: View | None,
+        schema: PromptSchema | None,
+        tools: ToolSet,
+    ) -> Query:
+        """Return the prompt as the tiers see it; `view`: what the tenant has learned, if known."""
+        plain = not given and self.redact is None  # what is hidden is nowhere kept
+        version = view.version if view is not None and plain else None
+        known = (
+            None if version is None else self._recent.get(tenant, text, grounding, version, tools)
+        )
+        if known is not None:
+            return replace(known, now=self._clock.now(), schema=schema)
+        asked = ask(
+            text,
+            tenant=tenant,
+            given=given,
+            tools=tools,
+            learned=None if view is None else view.learned,
+            grounding=grounding,
+            now=self._clock.now(),
+            zone=self._settings.zone,
+            redact=self.redact,
+        )
+        if version is not None:
+            self._recent.put(asked, version)
+        return replace(asked, schema=schema) if schema is not None else asked
+
+    def plain(self, asked: Query) -> Sequence[Mention]:
+        """Return the mentions that the prompt shows by itself, whatever is given with it."""
+        return (
+            find_mentions(asked.text, closed=asked.tools.closed) if asked.given else asked.mentions
+        )
+
+    def schema(self, asked: Query) -> PromptSchema | None:
+        """Return what the normalizer says of the prompt; None without one, or if it cannot."""
+        catalog = asked.tools.catalog
+        if self._normalizer is None or catalog is None:
+            return None
+        params = tuple(asked.given.values())
+        try:
+            return self._normalizer.normalize(asked.text, catalog=catalog, params=params)
+        except (NormalizationError, InvalidPrompt, ModelError) as error:
+            # The prompt is fine, or it would not have come here: it has no schema, that is all.
+            said = str(error) if asked.secrets is None else asked.secrets.clean(str(error))
+            log.debug("no schema: %s", said)
+            return None
+
+    def redacted(self, text: str, *, prompt: str = "", params: object = None) -> str:
+        """Return `text` without what is to be hidden in it, in `prompt` and in its `params`."""
+        if self.redact is None:
+            return text
+        given = by_name(params) if isinstance(params, Mapping) else ()
+        _, _, secrets = hide(prompt, (), plain=(), redact=self.redact, given=given)
+        return secrets.clean(text)

@@ -1,0 +1,1 @@
+"""Views: what is known of each tenant in memory, derived from the store."""

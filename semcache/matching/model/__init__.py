@@ -1,0 +1,1 @@
+"""Models of risk: how probable it is that a candidate's plan is wrong for a prompt."""

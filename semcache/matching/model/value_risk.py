@@ -1,0 +1,115 @@
+"""Value risk: how probable it is that a plan is another one for the values of a new prompt.
+
+The words of two prompts may be equal and their plans not: "is the <name> open" asks a door and a
+window in two ways, and a tenant's planner may contradict itself. Numbers, dates, quoted texts and
+codes do not decide which plan it is; names may. What tells is how many names the plan was made or
+confirmed for, how many entries share the plan, whether the template says anything beside the name,
+and how often the tenant's entries that say the same have another plan.
+
+The weights are a logistic model's, fitted to replays of public streams; they ship as data
+(`value_prior.json`, made by `benchmarks/train_value_risk.py`), with what was served at each risk by
+models that had never seen the stream. A tenant's own planned prompts move the risk as counts move a
+Beta prior.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple, cast
+
+_STANDS_FOR = 2.0
+"""Labels of a tenant that the model's risk weighs. 1, 2 and 4 explain the replays about
+equally well (log loss .110, .105, .101); the fewer, the sooner a tenant's own plans count."""
+_REPEATED = 5
+"""Sayings of more than one entry without a contradiction that a tenant is taken to have had."""
+
+
+class ValueChange(NamedTuple):
+    """What a prompt changes in an entry that says the same words."""
+
+    names: int = 0
+    """Values that are names, and that the plan was neither made nor confirmed for."""
+    seen: int = 1
+    """Names that the plan was made or confirmed for, in the slot that has had fewest."""
+    group: int = 1
+    """Entries that share the plan but for values."""
+    telling: bool = True
+    """Whether the template says what its slots hold (`content.is_telling`)."""
+    contested: int = 0
+    repeated: int = 0
+    """Sayings that several entries of the tenant share; those of them with more than one plan are
+    `contested`."""
+
+
+NAMES = ("one", "name", "seen", "untelling", "group", "contradicted")
+
+
+def features(change: ValueChange) -> tuple[float, ...]:
+    """Return the features of the model, in the order of `NAMES`.
+
+    Where no name changed the first is all there is: its weight is how often plans of unchanged
+    words were wrong where the streams do not contradict themselves.
+    """
+    name = float(change.names > 0)
+    return (
+        1.0,
+        name,
+        name * math.log(max(1, change.seen)),
+        name * (not change.telling),
+        name * math.log(max(1, change.group)),
+        name * change.contested / (change.repeated + _REPEATED),
+    )
+
+
+class Served(NamedTuple):
+    """What replays came to where a name changed and all up to `risk` was served."""
+
+    risk: float
+    hits: int
+    wrong: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePrior:
+    """The model before a tenant said anything."""
+
+    weights: tuple[float, ...]
+    """One a feature, in log odds that the plan is wrong."""
+    served: tuple[Served, ...]
+    """Lowest risk first."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the prior as JSON."""
+        weights = dict(zip(NAMES, self.weights, strict=True))
+        return {"weights": weights, "served": [[*step] for step in self.served]}
+
+    @classmethod
+    def from_json(cls, doc: Mapping[str, Any]) -> "ValuePrior":
+        """Return what `to_json` wrote; what is malformed raises as dict access does."""
+        weights = tuple(float(doc["weights"][name]) for name in NAMES)
+        return cls(weights, tuple(Served(*step) for step in doc["served"]))
+
+    def risk(self, change: ValueChange, labels: Sequence[float] = (0.0, 0.0)) -> float:
+        """Return the probability in (0, 1) that the plan is wrong.
+
+        `labels`: how often another name went with the same plan in the tenant, and with another.
+        """
+        odds = sum(w * x for w, x in zip(self.weights, features(change), strict=True))
+        believed = 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
+        same, other = labels
+        return (believed * _STANDS_FOR + other) / (_STANDS_FOR + same + other)
+
+    def bound(self, max_wrong: float) -> float:
+        """Return the highest risk up to which replays were wrong with at most `max_wrong`."""
+        within = [step.risk for step in self.served if step.wrong <= max_wrong * step.hits]
+        return max(within, default=0.0)
+
+
+@cache
+def shipped_values() -> ValuePrior:
+    """Return the prior that comes with the package."""
+    text = files("semcache.matching.model").joinpath("value_prior.json").read_text(encoding="utf-8")
+    return ValuePrior.from_json(cast("dict[str, Any]", json.loads(text)))

@@ -1,0 +1,273 @@
+"""Plan groups: entries whose plans are the same but for prompts' values, and the words they use."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+from semcache.binding.codecs import inline
+from semcache.binding.recipe import Fill
+from semcache.binding.template import PlanTemplate
+from semcache.canonical import Json, digest
+from semcache.forks import Lock
+
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+Saying = dict[str, str | dict[str, int]]
+"""Content words, with a space between them → the family of the one entry that says just these; or
+family → how many of its entries say them. Most words are said by one."""
+
+
+class _Used:
+    """Which words the families use; it follows from what their entries say."""
+
+    def __init__(self, saying: Saying) -> None:
+        self.using: Counter[str] = Counter()
+        self._sizes: dict[str, int] = {}
+        self._words: dict[str, str | Counter[str]] = {}
+        """Family → words of its entries, each with how many use it; text where it has one entry,
+        as most have: a million counters would take minutes to make."""
+        self._always: dict[str, tuple[str, ...]] = {}
+        for words, by in saying.items():
+            if isinstance(by, str):
+                self.count(by, words, 1)
+            else:
+                for family, times in by.items():
+                    self.count(family, words, times)
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def size(self, family: str) -> int:
+        return self._sizes.get(family, int(family in self._words))
+
+    def words(self, family: str) -> Mapping[str, int]:
+        known = self._words.get(family, _NOTHING)
+        return dict.fromkeys(known.split(), 1) if isinstance(known, str) else known
+
+    def count(self, family: str, words: str, by: int) -> None:
+        self._always.pop(family, None)
+        if by == 1 and family not in self._words:
+            self._words[family] = words
+            self.using.update(set(words.split()))
+            return
+        size, known = self.size(family) + by, self._words.get(family)
+        if not isinstance(known, Counter):
+            known = Counter(self.words(family))
+        for word in set(words.split()):
+            before = known[word]
+            known[word] += by
+            self.using[word] += (known[word] > 0) - (before > 0)
+            if not known[word]:
+                del known[word]
+            if not self.using[word]:
+                del self.using[word]
+        if size:
+            self._sizes[family], self._words[family] = size, known
+        else:
+            self._sizes.pop(family, None)
+            self._words.pop(family, None)
+
+    def always(self, family: str) -> tuple[str, ...]:
+        always = self._always.get(family)
+        if always is None:
+            size, words = self.size(family), self.words(family)
+            # Sorted, since sums over them are rounded by their order, which sets leave to chance.
+            always = tuple(sorted([word for word, times in words.items() if times == size]))
+            self._always[family] = always
+        return always
+
+
+def _is_repeated(by: Mapping[str, int]) -> bool:
+    return sum(by.values()) > 1
+
+
+class PlanGroups:
+    """Words of a tenant's families. Changed by one thread at a time; reads need no lock.
+
+    The words that each family uses are counted when somebody first asks: only risk does, and of a
+    hundred thousand entries it takes a part of a second.
+    """
+
+    def __init__(self, saying: Saying | None = None) -> None:
+        """Begin with the `saying` of other families, or with none."""
+        self.saying: Saying = {} if saying is None else saying
+        """What was added; the rest follows from it."""
+        self._counted: _Used | None = None
+        self._repeated: tuple[int, int] | None = None
+        """Sayings with more than one family, and with more than one entry; None: not counted."""
+        self._lock = Lock()
+
+    def _used(self) -> _Used:
+        used = self._counted
+        if used is not None:
+            return used
+        with self._lock:
+            if self._counted is None:
+                self._counted = _Used(self.saying)
+            return self._counted
+
+    def __len__(self) -> int:
+        return len(self._used())
+
+    def add(self, family: str, words: tuple[str, ...]) -> None:
+        """Take in an entry of `family` with these content words."""
+        self._count(family, words, 1)
+
+    def remove(self, family: str, words: tuple[str, ...]) -> None:
+        """Take an entry that was added out again."""
+        self._count(family, words, -1)
+
+    def _count(self, family: str, words: tuple[str, ...], by: int) -> None:
+        with self._lock:
+            said = " ".join(words)
+            before = self.said_by(said)
+            counted = {**before, family: before.get(family, 0) + by}
+            left = {name: times for name, times in counted.items() if times}
+            # Replaced, not changed in place: a reader may be walking the old one.
+            if not left:
+                del self.saying[said]
+            elif left == {family: 1}:
+                self.saying[said] = family
+            else:
+                self.saying[said] = left
+            if self._counted is not None:
+                self._counted.count(family, said, by)
+            if self._repeated is not None:
+                contested, repeated = self._repeated
+                contested += (len(left) > 1) - (len(before) > 1)
+                repeated += _is_repeated(left) - _is_repeated(before)
+                self._repeated = contested, repeated
+
+    def contradictions(self) -> tuple[int, int]:
+        """Return how many sayings have more than one family, and how many more than one entry."""
+        known = self._repeated
+        if known is not None:
+            return known
+        with self._lock:
+            if self._repeated is None:
+                shared = [by for by in self.saying.values() if not isinstance(by, str)]
+                self._repeated = sum(len(by) > 1 for by in shared), len(shared)
+            return self._repeated
+
+    def said_by(self, words: str) -> Mapping[str, int]:
+        """Return the families that say just these words, each with how many of its entries do."""
+        by = self.saying.get(words, _NOTHING)
+        return {by: 1} if isinstance(by, str) else by
+
+    def contested(self, family: str, words: tuple[str, ...]) -> bool:
+        """Return whether as many entries with just these words are of another family."""
+        saying = self.said_by(" ".join(words))
+        if saying.keys() <= {family}:
+            return False
+        rivals = max(times for other, times in saying.items() if other != family)
+        return rivals >= max(1, saying.get(family, 0))
+
+    def size(self, family: str) -> int:
+        """Return how many entries the family has."""
+        return self._used().size(family)
+
+    def words(self, family: str) -> Mapping[str, int]:
+        """Return each word of the family with the number of its entries that use it."""
+        return self._used().words(family)
+
+    def always(self, family: str) -> tuple[str, ...]:
+        """Return the words that every entry of the family uses."""
+        used = self._used()
+        with self._lock:
+            return used.always(family)
+
+    def using(self, word: str) -> int:
+        """Return how many families use the word."""
+        return self._used().using[word]
+
+
+GroupKey: TypeAlias = tuple[bool, str, str]
+"""What makes plans comparable: whether values are given, the catalog, and the grounding."""
+
+
+class PlanGroupSets:
+    """Kin → the families there. Safe to read from several threads while one changes them."""
+
+    def __init__(self, packed: bytes = b"") -> None:
+        """Begin with what `pack` returned, or empty."""
+        self._packed = packed
+        self._families: dict[GroupKey, PlanGroups] = {}
+        self._lock = Lock()
+
+    def of(self, kin: GroupKey) -> PlanGroups:
+        """Return the families of `kin`, none if it is new."""
+        known = self._families.get(kin)
+        if known is not None:
+            return known
+        with self._lock:
+            if self._packed:
+                shared: dict[str, str] = {}
+                for key, words, families, more in json.loads(self._packed):
+                    # `json` makes new ones, and most words and families are there once more where
+                    # values are given.
+                    said = [shared.setdefault(one, one) for one in words]
+                    alone = zip(said, [shared.setdefault(f, f) for f in families], strict=True)
+                    self._families[*key,] = PlanGroups({**dict(alone), **more})
+                self._packed = b""
+            return self._families.setdefault(kin, PlanGroups())
+
+    def pack(self) -> bytes:
+        """Return all of it as one line of JSON; what is still packed costs nothing."""
+        if self._packed:
+            return self._packed
+        packed = [[kin, *_packed(known.saying)] for kin, known in self._families.items()]
+        return json.dumps(packed, separators=(",", ":")).encode()
+
+
+def _packed(saying: Saying) -> tuple[list[str], list[str], Saying]:
+    """Return words that one entry says, the families of those entries, and what the others say."""
+    alone = {words: by for words, by in saying.items() if isinstance(by, str)}
+    more = {words: by for words, by in saying.items() if words not in alone}
+    return [*alone], [*alone.values()], more
+
+
+_BLANK = "\0"
+"""Stands for a value; no plan holds it."""
+
+
+def family(plan: PlanTemplate, *, given: bool) -> str:
+    """Return a name that plans share if they differ only in values.
+
+    `given`: all values count as such, as they do where the caller gives them; else only those that
+    words of the prompt carry: of "sales this year" the year is part of what the plan is.
+    """
+    return _named(plan, {} if given else _unsaid(plan))
+
+
+def families(plan: PlanTemplate) -> tuple[str, str]:
+    """Return the family of `plan` for prompts without given values, and for those with them."""
+    unsaid = _unsaid(plan)
+    given = _named(plan, {})
+    return (_named(plan, unsaid) if unsaid else given), given
+
+
+def _unsaid(plan: PlanTemplate) -> dict[str, Json]:
+    """Return the values that no words of the prompt carry, by the names of their parameters."""
+    said = {*plan.carriers, *plan.follows}
+    return {p.name: p.value for p in plan.params if p.name not in said}
+
+
+def _named(plan: PlanTemplate, values: dict[str, Json]) -> str:
+    """Return the name of `plan` with `values` in it, and nothing for the others."""
+    recipe = plan.recipe
+    filled = [_blanked(place, values) for place in recipe.places]
+    return digest(recipe.put(plan.plan, filled))[:20]
+
+
+def _blanked(place: tuple[Fill, ...], values: dict[str, Json]) -> Json:
+    if not place[0].binding.inline:
+        binding = place[0].binding
+        return values.get(binding.param, _BLANK + binding.codec)
+    return "".join(
+        fill.binding.before
+        + (str(inline(values[fill.binding.param])) if fill.binding.param in values else _BLANK)
+        + fill.binding.after
+        for fill in place
+    )
