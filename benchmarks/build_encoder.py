@@ -1,22 +1,36 @@
-"""Write the graph of the default embedder: the six layers of all-MiniLM-L6-v2, without weights.
+"""Write the graph of the default embedder, and weights of 8 bits for it.
 
     python benchmarks/build_encoder.py [OUT]
+    python benchmarks/build_encoder.py --weights [--source FOLDER] [--name NAME] [OUT]
 
+The graph is the six layers of all-MiniLM-L6-v2, without weights.
 Needs the package `onnx`, which only this script and its test use. The graph is 11 KB and ships with
 the package, so that nobody needs torch, or an export, to embed. Weights are named in it and handed
 over when it is loaded (`semcache/models/minilm.py`). Attention, the norms with their sums and the
 activation are the fused operators that onnxruntime publishes as `com.microsoft`.
+
+`--weights`: FOLDER has `model.safetensors` and `tokenizer.json`, by default the packaged ones. OUT
+becomes a folder with `weights.safetensors`, where each row of a matrix is 8 bits a number and one
+fp32 scale, `tokenizer.json`, a notice and `manifest.json`. They are computed in fp32, and are a
+model of their own: with `--texts` it prints how far vectors are from the packaged ones.
 """
 
+import argparse
+import hashlib
+import json
 import math
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, helper
+from safetensors.numpy import load_file, save_file
 
-from semcache.models.minilm import EPSILON, GRAPH, LAYERS
+from semcache.models.minilm import EPSILON, GRAPH, LAYERS, SCALE, MiniLMEmbedder
+from semcache.models.weights import Manifest, packaged_weights
 
 WIDTH, HEADS, INNER = 384, 12, 1536
 """`hidden_size`, `num_attention_heads` and `intermediate_size` of the weights."""
@@ -108,12 +122,77 @@ def weights() -> Iterator[TensorProto]:
             yield tensor
 
 
+NOTICE = """Weights of this folder: {name}, made of all-MiniLM-L6-v2 (sentence-transformers,
+Apache License 2.0, https://www.apache.org/licenses/LICENSE-2.0) and changed: each row of a matrix
+was rounded to 8 bits a number with one scale.
+"""
+
+
+def rounded(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a matrix of 8 bits and the scale of each of its rows."""
+    scales = np.maximum(np.abs(matrix).max(axis=1), 1e-12) / 127
+    return np.rint(matrix / scales[:, None]).astype(np.int8), scales.astype(np.float32)
+
+
+def write_weights(source: Path, out: Path, *, name: str) -> None:
+    """Write weights of 8 bits a number, and all that loading them needs, into the folder `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    kept: dict[str, np.ndarray] = {}
+    for key, tensor in load_file(source / "model.safetensors").items():
+        if not key.startswith(("embeddings.", "encoder.")) or tensor.dtype != np.float32:
+            continue  # the pooler, which sentence vectors don't use, and numbers of positions
+        if tensor.ndim == 1:
+            kept[key] = tensor
+        else:
+            kept[key], kept[key + SCALE] = rounded(tensor)
+    save_file(kept, out / Manifest.WEIGHTS)
+    shutil.copyfile(source / "tokenizer.json", out / "tokenizer.json")
+    (out / "NOTICE").write_text(NOTICE.format(name=name), encoding="utf-8")
+    digests = {
+        file: hashlib.sha256((out / file).read_bytes()).hexdigest()
+        for file in (Manifest.WEIGHTS, "tokenizer.json")
+    }
+    manifest = json.dumps({"name": name, "files": digests}, indent=1)
+    (out / Manifest.FILE).write_text(f"{manifest}\n", encoding="utf-8")
+
+
+def compared(out: Path, texts: Sequence[str]) -> str:
+    """Return how far vectors by the weights of `out` are from the packaged ones."""
+    ours, theirs = MiniLMEmbedder(out, memo=0).embed(texts), MiniLMEmbedder(memo=0).embed(texts)
+    away = 1 - (ours * theirs).sum(axis=1)
+    near, far = ours @ ours.T, theirs @ theirs.T
+    np.fill_diagonal(near, -1)
+    np.fill_diagonal(far, -1)
+    same = (near.argmax(axis=1) == far.argmax(axis=1)).mean()
+    return (
+        f"{len(texts)} texts: 1 - cosine {away.mean():.1e} in the mean, {away.max():.1e} at most; "
+        f"cosines between texts differ by {np.abs(near - far).max():.3f} at most; "
+        f"the nearest neighbor is the same for {same:.1%}"
+    )
+
+
 def main(argv: Sequence[str]) -> int:
-    """Write the graph; return the exit status."""
-    default = Path(__file__).parent.parent / "semcache" / "models" / GRAPH
-    out = Path(argv[0]) if argv else default
-    out.write_bytes(graph())
-    print(f"{out}: {out.stat().st_size} bytes, onnx {onnx.__version__}")
+    """Write the graph or weights; return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--weights", action="store_true", help="write weights, not the graph")
+    parser.add_argument("--source", type=Path, metavar="FOLDER", help="weights in fp32")
+    parser.add_argument("--name", default="all-MiniLM-L6-v2-8bit", help="in the fingerprint")
+    parser.add_argument("--texts", type=Path, nargs="*", default=[], help="streams to compare on")
+    parser.add_argument("out", type=Path, nargs="?")
+    given = parser.parse_args(argv)
+    models = Path(__file__).parent.parent / "semcache" / "models"
+    if not given.weights:
+        out = given.out or models / GRAPH
+        out.write_bytes(graph())
+        print(f"{out}: {out.stat().st_size} bytes, onnx {onnx.__version__}")
+        return 0
+    out = given.out or models / "minilm"
+    write_weights(given.source or packaged_weights(), out, name=given.name)
+    print(f"{out}: {sum(file.stat().st_size for file in out.iterdir()) / 1e6:.1f} MB")
+    if given.texts:
+        lines = (line for file in given.texts for line in file.open(encoding="utf-8"))
+        texts = list(dict.fromkeys(json.loads(line)["text"] for line in lines))
+        print(compared(out, texts[:: max(1, len(texts) // 2000)][:2000]))
     return 0
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+import numpy as np
+
 from semcache.canonical import Json, JsonObject
 from semcache.plans.document import enclosed
 from semcache.prompts.parameter import Parameter
@@ -163,6 +165,11 @@ def exact_upper(count: int, of: int, confidence: float) -> float:
     """
     if count >= of:
         return 1.0
-    from scipy.special import betaincinv  # noqa: PLC0415 - takes a tenth of a second
-
-    return float(betaincinv(count + 1, of - count, confidence))
+    # Of `count` or fewer among `of`, by share p: the sum of exp(ways + k log p/(1-p) + of log 1-p).
+    k = np.arange(count + 1)
+    ways = np.concatenate([[0.0], np.cumsum(np.log((of - k[:-1]) / (k[:-1] + 1)))])
+    low, high = count / of, 1.0
+    while (share := (low + high) / 2) not in {low, high}:
+        logs = ways + k * math.log(share / (1 - share)) + of * math.log1p(-share)
+        low, high = (share, high) if np.exp(logs).sum() > 1 - confidence else (low, share)
+    return high

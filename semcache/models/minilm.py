@@ -13,7 +13,13 @@ import numpy.typing as npt
 from semcache.errors import EmbeddingError, WeightsUnavailable
 from semcache.forks import Lock
 from semcache.models.memo import VectorMemo, check_counts
-from semcache.models.weights import MINILM_NAME, packaged_weights, verify_packaged
+from semcache.models.weights import (
+    MINILM_NAME,
+    Manifest,
+    packaged_weights,
+    verify_files,
+    verify_packaged,
+)
 from semcache.ports import Vectors
 
 if TYPE_CHECKING:
@@ -31,30 +37,45 @@ EPSILON = 1e-12
 MAX_TOKENS = 256
 """As in their `sentence_bert_config.json`; longer texts are cut there, as sentence-transformers
 cuts them."""
+SCALE = ".scale"
+"""After the name of a matrix of 8 bits: what its rows are multiplied by."""
 
 Matrix = npt.NDArray[np.float32]
 
 
 class MiniLMEmbedder:
-    """Embeds with the packaged all-MiniLM-L6-v2 weights; remembers the vectors of the latest texts.
+    """Embeds with weights of all-MiniLM-L6-v2's form; remembers the vectors of the latest texts.
 
-    Vectors equal those of `SentenceTransformersEmbedder` with the same weights to 1e-5, so that
-    both have one fingerprint and either reads a cache that the other filled. Safe from several
-    threads. Never touches the network.
+    With the packaged ones, vectors equal those of `SentenceTransformersEmbedder` to 1e-5, so that
+    both have one fingerprint and either reads a cache that the other filled. Weights of 8 bits are
+    a model of their own, computed in fp32 too. Safe from several threads. Never touches the
+    network.
     """
 
-    def __init__(self, *, threads: int = 1, memo: int = 10_000, batch_size: int = 64) -> None:
-        """Keep what is asked for; nothing is imported or read before the first `embed`.
+    def __init__(
+        self,
+        weights: Path | None = None,
+        *,
+        threads: int = 1,
+        memo: int = 10_000,
+        batch_size: int = 64,
+    ) -> None:
+        """Keep what is asked for; nothing is imported and no weight read before the first `embed`.
 
         Args:
+            weights: Folder with weights of 8 bits a number, as `benchmarks/build_encoder.py` writes
+                it; None: the packaged fp32 ones.
             threads: Threads for one batch; on a busy machine more are slower, not faster.
             memo: How many texts keep their vector, about 2 KB each; 0 switches the memo off.
             batch_size: Texts that go through the model together.
 
         Raises:
             InvalidSettings: `threads` or `batch_size` under 1, or `memo` under 0.
+            WeightsUnavailable: the folder has no manifest that can be read.
         """
         check_counts(threads=threads, memo=memo, batch_size=batch_size)
+        self._weights = weights
+        self._manifest = None if weights is None else Manifest.read(weights)
         self._threads = threads
         self._batch_size = batch_size
         self._memo = VectorMemo(memo)
@@ -62,11 +83,13 @@ class MiniLMEmbedder:
         self._model: _Model | None = None
 
     def __repr__(self) -> str:
-        return "MiniLMEmbedder()"
+        return f"MiniLMEmbedder({'' if self._weights is None else repr(str(self._weights))})"
 
     @property
     def fingerprint(self) -> str:
         """Name weights, precision and pooling, without reading a file."""
+        if self._manifest is not None:
+            return f"semcache/{self._manifest.label}/fp32/normalized"
         return f"sentence-transformers/{MINILM_NAME}/fp32/normalized"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -95,8 +118,29 @@ class MiniLMEmbedder:
         if self._model is None:
             with self._loading:
                 if self._model is None:
-                    self._model = _open(self._threads)
+                    self._model = self._open()
         return self._model
+
+    def _open(self) -> "_Model":
+        if self._weights is None or self._manifest is None:
+            directory = packaged_weights()
+            verify_packaged(directory)
+            tensors = _tensors(directory / "model.safetensors")
+        else:
+            directory = self._weights
+            verify_files(directory, self._manifest.files, way_out="install this package again")
+            tensors = widened(_tensors(directory / Manifest.WEIGHTS))
+        log.info("loaded embedding weights from %s", directory)
+        norm = "embeddings.LayerNorm."
+        return _Model(
+            tokenizer=_tokenizer(directory),
+            words=tensors["embeddings.word_embeddings.weight"],
+            positions=tensors["embeddings.position_embeddings.weight"]
+            + tensors["embeddings.token_type_embeddings.weight"][0],
+            scale=tensors[norm + "weight"],
+            shift=tensors[norm + "bias"],
+            encoder=_encoder(tensors, self._threads),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,23 +189,6 @@ class _Model:
         return np.asarray(x * self.scale + self.shift, dtype=np.float32)
 
 
-def _open(threads: int) -> _Model:
-    directory = packaged_weights()
-    verify_packaged(directory)
-    log.info("loading embedding weights from %s", directory)
-    tensors = _tensors(directory / "model.safetensors")
-    norm = "embeddings.LayerNorm."
-    return _Model(
-        tokenizer=_tokenizer(directory),
-        words=tensors["embeddings.word_embeddings.weight"],
-        positions=tensors["embeddings.position_embeddings.weight"]
-        + tensors["embeddings.token_type_embeddings.weight"][0],
-        scale=tensors[norm + "weight"],
-        shift=tensors[norm + "bias"],
-        encoder=_encoder(tensors, threads),
-    )
-
-
 def _tensors(path: Path) -> Mapping[str, Matrix]:
     from safetensors import SafetensorError  # noqa: PLC0415 - only who embeds pays for it
     from safetensors.numpy import load_file  # noqa: PLC0415 - the same
@@ -173,6 +200,15 @@ def _tensors(path: Path) -> Mapping[str, Matrix]:
             f"embedding weights {str(path)!r} cannot be read: {error}"
         ) from error
     return loaded
+
+
+def widened(tensors: Mapping[str, Any]) -> dict[str, Matrix]:
+    """Return tensors of 8 bits, whose rows have a scale each, in fp32; others as they are."""
+    return {
+        name: tensor * tensors[name + SCALE][:, None] if tensor.dtype == np.int8 else tensor
+        for name, tensor in tensors.items()
+        if not name.endswith(SCALE)
+    }
 
 
 def _tokenizer(directory: Path) -> "Tokenizer":

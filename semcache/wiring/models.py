@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.models.openai import OpenAIModel
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.models.weights import shipped_weights
 from semcache.ports import Embedder, Model, Vectors
 from semcache.prompts.redaction import Redact, checked
 from semcache.settings import Settings
@@ -13,7 +14,7 @@ from semcache.settings import Settings
 def open_embedder(settings: Settings) -> Embedder:
     """Return the embedder of these settings; it loads nothing before it is used."""
     if not settings.embedder:
-        return MiniLMEmbedder(threads=settings.embedder_threads)
+        return MiniLMEmbedder(shipped_weights(), threads=settings.embedder_threads)
     return SentenceTransformersEmbedder(settings.embedder, threads=settings.embedder_threads)
 
 

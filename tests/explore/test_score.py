@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,6 +62,20 @@ def test_the_exact_bound_is_the_rule_of_three_and_never_below_the_share() -> Non
     assert exact_upper(0, 299, 0.95) == pytest.approx(0.01, abs=1e-4)
     assert exact_upper(0, 298, 0.95) > 0.01
     assert exact_upper(3, 3, 0.95) == exact_upper(0, 0, 0.95) == 1
+
+
+@pytest.mark.parametrize(("count", "of"), [(0, 1), (1, 2), (3, 10), (9, 10), (17, 400), (160, 400)])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_at_the_upper_end_as_few_are_as_unlikely_as_it_says(
+    count: int, of: int, confidence: float
+) -> None:
+    share = exact_upper(count, of, confidence)
+    chance = sum(math.comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(count + 1))
+    assert chance == pytest.approx(1 - confidence, rel=1e-9)
+
+
+def test_the_upper_end_of_a_large_sample_is_found_too() -> None:
+    assert exact_upper(1000, 100_000, 0.95) == pytest.approx(0.0105332, abs=1e-7)
 
 
 @settings(max_examples=100, deadline=None)

@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache import Hit, PlanCache
+from semcache import Hit, PlanCache, Settings
 from semcache.errors import InvalidSettings, MissingExtra, WeightsUnavailable
 from semcache.models import minilm as minilm_module
 from semcache.models import weights
 from semcache.models.minilm import GRAPH, MiniLMEmbedder
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.wiring import open_embedder
 
 if TYPE_CHECKING:
     from semcache.ports import Vectors
@@ -97,7 +99,9 @@ def test_threads_get_the_same_vectors() -> None:
     assert all(np.array_equal(row, rows[0]) for row in rows)
 
 
-def test_the_graph_is_the_one_that_its_script_writes(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    """The script that writes the graph and weights of 8 bits."""
     root = Path(__file__).parents[2]
     spec = importlib.util.spec_from_file_location(
         "build_encoder", root / "benchmarks" / "build_encoder.py"
@@ -106,9 +110,67 @@ def test_the_graph_is_the_one_that_its_script_writes(tmp_path: Path) -> None:
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
+    return script
+
+
+def test_the_graph_is_the_one_that_its_script_writes(tmp_path: Path, script: ModuleType) -> None:
+    root = Path(__file__).parents[2]
     assert script.main([str(tmp_path / "graph")]) == 0
     shipped = (root / "semcache" / "models" / GRAPH).read_bytes()
     assert (tmp_path / "graph").read_bytes() == shipped
+
+
+@pytest.fixture(scope="module")
+def eight_bits(tmp_path_factory: pytest.TempPathFactory, script: ModuleType) -> Path:
+    """The packaged weights at 8 bits a number."""
+    folder = tmp_path_factory.mktemp("weights") / "minilm"
+    assert script.main(["--weights", str(folder)]) == 0
+    return folder
+
+
+def test_weights_of_8_bits_are_a_quarter_and_give_nearly_the_same_vectors(
+    eight_bits: Path, minilm: MiniLMEmbedder
+) -> None:
+    assert sum(file.stat().st_size for file in eight_bits.iterdir()) < 24_000_000
+    texts = ["total sales by state", "who is on call tonight?", "cancel order 88123", "é🙂-5", ""]
+    found = MiniLMEmbedder(eight_bits).embed(texts)
+    assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+    assert ((found * minilm.embed(texts)).sum(axis=1) > 0.995).all()
+
+
+def test_weights_of_8_bits_are_a_model_of_their_own(
+    eight_bits: Path, minilm: MiniLMEmbedder
+) -> None:
+    ours = MiniLMEmbedder(eight_bits)
+    assert ours.fingerprint.startswith("semcache/all-MiniLM-L6-v2-8bit@")
+    assert ours.fingerprint != minilm.fingerprint
+
+
+def test_weights_of_8_bits_that_were_changed_are_refused(eight_bits: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(eight_bits, tmp_path / "copy")
+    changed = copy / weights.Manifest.WEIGHTS
+    changed.write_bytes(changed.read_bytes()[:-1] + b"x")
+    with pytest.raises(WeightsUnavailable, match=r"has SHA-256 .* expected"):
+        MiniLMEmbedder(copy).embed(["a"])
+
+
+@pytest.mark.parametrize("said", [None, "{", "[]", '{"name": "x"}', '{"name": "x", "files": {}}'])
+def test_a_folder_without_a_manifest_of_weights_is_refused(
+    tmp_path: Path, said: str | None
+) -> None:
+    if said is not None:
+        (tmp_path / weights.Manifest.FILE).write_text(said, encoding="utf-8")
+    with pytest.raises(WeightsUnavailable, match=r"manifest\.json"):
+        MiniLMEmbedder(tmp_path)
+
+
+def test_weights_that_are_part_of_the_package_are_the_default(
+    eight_bits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semcache.wiring.models.shipped_weights", lambda: eight_bits)
+    assert open_embedder(Settings()).fingerprint == MiniLMEmbedder(eight_bits).fingerprint
+    monkeypatch.setattr("semcache.wiring.models.shipped_weights", lambda: None)
+    assert open_embedder(Settings()).fingerprint == MiniLMEmbedder().fingerprint
 
 
 @pytest.fixture
