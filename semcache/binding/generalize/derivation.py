@@ -6,7 +6,8 @@ follow, by the rules below, pins the value that it may follow from.
 """
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
@@ -47,30 +48,50 @@ def derives(value: Json, constant: Json, *, words: bool = True) -> bool:
     )
 
 
-def derives_from_both(left: Json, right: Json, constant: Json) -> bool:
-    """Return whether a number may follow from two values: their sum, product, or what is between.
+def derived_pairs(values: Sequence[Json], constants: Iterable[Json]) -> set[int]:
+    """Return the places of values from two of which a number of a plan may follow.
 
-    Between two days are so many days, with or without the last one. Not told: 0 and 1.
+    From two numbers follow their sum, their product and what is between; from two days how many
+    are between, with or without the last one. Not told: 0 and 1. Cost: values times constants.
     """
-    number = None if isinstance(constant, bool) else _number(constant)
-    if number is None or number in {0, 1}:
-        return False
-    days = _days(left), _days(right)
-    if days[0] is not None and days[1] is not None:
-        apart = abs(days[0] - days[1])
-        return number in {apart, apart + 1, apart - 1}
-    one, two = (None if isinstance(each, bool) else _number(each) for each in (left, right))
-    if one is None or two is None or {one, two} & {0, 1}:
-        return False
-    return number in {one + two, abs(one - two), one * two}
+    told = [None if isinstance(each, bool) else _number(each) for each in constants]
+    numbers = {number for number in told if number is not None and number not in {0, 1}}
+    apart = {abs(number) + step for number in numbers for step in (-1, 0, 1)}
+    terms = [None if isinstance(each, bool) else _number(each) for each in values]
+
+    def other_terms(one: Decimal) -> Iterator[Decimal]:
+        for number in numbers:
+            yield from (number - one, one + number)
+            if one and number / one * one == number:
+                yield number / one
+
+    return _pairs(
+        [_days(each) for each in values], lambda day: (day + by for by in apart)
+    ) | _pairs([None if term in {0, 1} else term for term in terms], other_terms)
 
 
-def _days(value: Json) -> int | None:
+def _pairs(
+    values: Sequence[Decimal | None], others: Callable[[Decimal], Iterable[Decimal]]
+) -> set[int]:
+    """Return the places of values that have one of `others` of theirs beside them."""
+    places: defaultdict[Decimal, list[int]] = defaultdict(list)
+    for place, value in enumerate(values):
+        if value is not None:
+            places[value].append(place)
+    found: set[int] = set()
+    for value, at in places.items():
+        for other in others(value):
+            if other in places and (other != value or len(at) > 1):
+                found.update(at, places[other])
+    return found
+
+
+def _days(value: Json) -> Decimal | None:
     time = partial_date(value) if isinstance(value, str) else None
     if time is None or time.day is None:
         return None
     try:
-        return date(time.year, time.month or 1, time.day).toordinal()
+        return Decimal(date(time.year, time.month or 1, time.day).toordinal())
     except ValueError:
         return None
 

@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 
 from semcache.binding.codecs import alike
 from semcache.binding.generalize.echoes import echoing
@@ -73,10 +72,8 @@ def generalize(
             settled.pin(party, "left")
         elif unbound.follows(party.value):
             settled.pin(party, "derived")
-    for left, right in combinations(parties, 2):
-        if unbound.follows_from_both(left.value, right.value):
-            settled.pin(left, "derived")
-            settled.pin(right, "derived")
+    for place in sorted(unbound.following_pairs([party.value for party in parties])):
+        settled.pin(parties[place], "derived")
     params_ = _params(given, owned, settled)
     _tell_apart(given, params_, settled)
     for param in makers(params_, owned.carriers, shared_words(params_, owned.carriers)):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from semcache.binding.codecs import number_text
-from semcache.binding.generalize.derivation import derives, derives_from_both
+from semcache.binding.generalize.derivation import derived_pairs, derives
 from semcache.binding.generalize.parties import SHORT, Party, rarity
 from semcache.binding.leaves import Leaf
 from semcache.binding.pieces import Filling
@@ -109,9 +109,9 @@ class Unbound:
         # What is beside the values of SQL are its own words.
         return any(derives(value, text, words=False) for text in self._rests)
 
-    def follows_from_both(self, left: Json, right: Json) -> bool:
-        """Return whether a number that the plan hands to operations may follow from two values."""
-        return any(derives_from_both(left, right, constant) for constant in self._constants)
+    def following_pairs(self, values: Sequence[Json]) -> set[int]:
+        """Return the places of values from two of which a number that stays may follow."""
+        return derived_pairs(values, self._constants)
 
     def says(self, words: str) -> bool:
         """Return whether `words` stay in the plan."""

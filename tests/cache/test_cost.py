@@ -1,0 +1,67 @@
+"""What a prompt costs grows as its length does: no prompt is dear out of proportion."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from semcache import PlanCache
+from semcache.testing import HashEmbedder
+
+PLAN = {
+    "start_node": {"route": "query"},
+    "query": {"operation": "sales", "input": {"top": 7, "until": "2024-06-30"}, "route": "done"},
+    "done": {"completed": True, "vars": {"answer": "$.query.data"}},
+}
+PARTS = {
+    "words": "sales of shoes ",
+    "tags": "<a>",
+    "numbers": "1017 2093 31 ",
+    "dates": "2024-01-02 2023-05-17 ",
+    "quotes": '"a" "b" ',
+    "open quotes": "'a ",
+    "names": "Ab Cd ",
+    "signs": "!",
+    "parentheses": "(",
+    "dashes": "1-",
+    "money": "$1,0",
+    "emoji": "\U0001f600",
+    "marks": "e\u0301",
+}
+
+
+def steps(work: Callable[[], object]) -> int:
+    """Return how many functions `work` calls."""
+    count = 0
+
+    def note(_: object, event: str, __: object) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def cost(part: str, length: int) -> int:
+    """Return the steps of storing prompts of about `length` characters and looking one up."""
+    prompt = part * (length // len(part))
+    with PlanCache.open(embedder=HashEmbedder()) as cache:
+        cache.store(f"{prompt} first", PLAN)
+        cache.lookup(f"{prompt} warm")  # what is imported or made once
+
+        def work() -> None:
+            cache.store(f"{prompt} second", PLAN)
+            cache.lookup(f"{prompt} third")
+            cache.lookup(f"else {prompt} third")
+
+        return steps(work)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_prompt_of_twice_the_length_costs_about_twice_as_much(name: str) -> None:
+    short, long = cost(PARTS[name], 1500), cost(PARTS[name], 3000)
+    assert long <= 2.5 * short + 2000
