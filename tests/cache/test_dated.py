@@ -97,3 +97,24 @@ def test_days_begin_where_the_settings_say(timezone: str, day: str) -> None:
 def test_a_time_zone_that_nobody_knows_is_a_clear_error() -> None:
     with pytest.raises(InvalidSettings, match=r"'Mars/Olympus'.*IANA"):
         opened(FakeClock(), "Mars/Olympus")
+
+
+def test_a_plan_with_one_end_of_a_period_serves_no_period_that_lies_otherwise_to_the_day() -> None:
+    clock = at(2026, 3, 11)
+    with opened(clock) as cache:
+        cache.store("soil moisture this week", plan(since="2026-03-09"))
+        clock.advance(7 * 24 * 3600)
+        assert given_input(cache.lookup("soil moisture this week")) == {"since": "2026-03-16"}
+        assert given_input(cache.lookup("soil moisture this month")) == {"since": "2026-03-01"}
+        for other in ("last week", "last month", "next week", "March 2024"):
+            assert isinstance(cache.lookup(f"soil moisture {other}"), Miss), other
+
+
+def test_a_parameter_that_begins_a_period_serves_no_period_that_lies_otherwise_to_the_day() -> None:
+    clock = at(2026, 3, 11)
+    with opened(clock) as cache:
+        said = [Parameter("since", "2026-03-01", mention="this month")]
+        cache.store("soil moisture this month", plan(since="2026-03-01"), params=said)
+        assert isinstance(cache.lookup("soil moisture last month"), Miss)
+        clock.advance(25 * 24 * 3600)
+        assert given_input(cache.lookup("soil moisture this month")) == {"since": "2026-04-01"}

@@ -14,7 +14,15 @@ from semcache.binding.leaves import survey
 from semcache.canonical import Json, JsonObject, dumps
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.recognizers.relative_dates import forms, readings, reread, ways
+from semcache.prompts.recognizers.relative_dates import (
+    Days,
+    Way,
+    forms,
+    meant,
+    readings,
+    reread,
+    ways,
+)
 
 _TOLD_APART = frozenset(
     "first last after begins begins_utc ends ends_utc month year year_text quarter".split()
@@ -89,14 +97,49 @@ def retold(mention: Mention, *, source: str, value: Json, stored: date, today: d
     None where the example leaves that open.
     """
     if not isinstance(value, dict):
-        return reread(mention, ways(source, value, stored), today)
+        known_ways = ways(source, value, stored)
+        if not _stands_alike(mention, source, known_ways, stored, today):
+            return None
+        return reread(mention, known_ways, today)
     known = {form: ways(source, part, stored) for form, part in value.items()}
     # One rule made all parts: the first day alone may be that of a month, or of thirty days.
     rules = frozenset.intersection(
         *(frozenset(rule for rule, _ in each) for each in known.values())
     )
+    together = frozenset(way for each in known.values() for way in each if way[0] in rules)
+    if not _stands_alike(mention, source, together, stored, today):
+        return None
     parts = {
         form: reread(mention, frozenset(way for way in each if way[0] in rules), today)
         for form, each in known.items()
     }
     return None if None in parts.values() else cast(Json, parts)
+
+
+_BEGINS = frozenset({"first", "begins", "begins_utc"})
+_ENDS = frozenset({"last", "after", "ends", "ends_utc"})
+
+
+def _stands_alike(
+    mention: Mention, source: str, known: frozenset[Way], stored: date, today: date
+) -> bool:
+    """Return whether a plan with one end of a period leaves the other end to the same side.
+
+    "Since Monday" is all of "this week" on its days; of "last week" it is more than was asked for.
+    So the period of `mention` must lie to `today` as that of `source` lay to `stored`.
+    """
+    forms = {form for _, form in known}
+    if not (forms <= _BEGINS or forms <= _ENDS):
+        return True
+    before, now = readings(source, stored), meant(mention, today)
+    its = {_side(before[rule], stored) for rule, _ in known}
+    mine = {_side(now[rule], today) for rule, _ in known if rule in now} or {
+        _side(days, today) for days in now.values()
+    }
+    single = all(before[rule].first == before[rule].last for rule, _ in known)
+    return single or its == mine
+
+
+def _side(days: Days, day: date) -> int:
+    """Return -1, 0 or 1 as `days` are over on `day`, have it, or are to come."""
+    return (days.first > day) - (days.last < day)

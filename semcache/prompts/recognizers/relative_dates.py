@@ -255,7 +255,7 @@ def reread(mention: Mention, known: frozenset[Way], today: date) -> Json:
     `known` are the ways that examples left. Where their rules do not apply to these words, all
     rules that do must agree.
     """
-    found = _of(mention, today)
+    found = meant(mention, today)
     applying = [(rule, form) for rule, form in known if rule in found]
     tried = applying or [(rule, form) for rule in found for _, form in known]
     values = [forms(found[rule]).get(form) for rule, form in tried]
@@ -263,7 +263,7 @@ def reread(mention: Mention, known: frozenset[Way], today: date) -> Json:
     return values[0] if agreed else None
 
 
-def _of(mention: Mention, today: date) -> Readings:
+def meant(mention: Mention, today: date) -> Readings:
     """Return the readings of words that are relative, or name a day, a month or a year."""
     if mention.relative:
         return readings(mention.text, today)
