@@ -45,7 +45,8 @@ RISKS = (
 )  # fmt: skip
 RIDGE = 0.3
 _SENSE = {"name": 1, "seen": -1, "untelling": 1, "group": -1, "contradicted": 1}
-"""Which way a feature may count: no stream may teach that contradictions are a good sign."""
+"""Which way a feature may count: no stream may teach that contradictions are a good sign, or that
+another name is less of a risk than the same one."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def fitted(examples: Sequence[Example], one: float) -> tuple[float, ...]:
     bounds = [(None, None), *((0, None) if _SENSE[n] > 0 else (None, 0) for n in NAMES[2:])]
     b = minimize(loss, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds).x / spread
     intercept = b[0] - float(np.sum((b * mean)[1:]))
-    return (one, intercept - one, *map(float, b[1:]))
+    return (one, max(0.0, intercept - one), *map(float, b[1:]))
 
 
 def unchanged(examples: Sequence[Example]) -> float:

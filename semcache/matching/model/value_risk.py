@@ -103,9 +103,12 @@ class ValuePrior:
         return (believed * _STANDS_FOR + other) / (_STANDS_FOR + same + other)
 
     def bound(self, max_wrong: float) -> float:
-        """Return the highest risk up to which replays were wrong with at most `max_wrong`."""
+        """Return the highest risk up to which replays were wrong with at most `max_wrong`.
+
+        At most twice `max_wrong`: many safe hits are no reason to serve one that is not.
+        """
         within = [step.risk for step in self.served if step.wrong <= max_wrong * step.hits]
-        return max(within, default=0.0)
+        return min(max(within, default=0.0), 2 * max_wrong)
 
 
 @cache
