@@ -105,10 +105,10 @@ class ValuePrior:
     def bound(self, max_wrong: float) -> float:
         """Return the highest risk up to which replays were wrong with at most `max_wrong`.
 
-        At most twice `max_wrong`: many safe hits are no reason to serve one that is not.
+        At most three times `max_wrong`: many safe hits are no reason to serve one that is not.
         """
         within = [step.risk for step in self.served if step.wrong <= max_wrong * step.hits]
-        return min(max(within, default=0.0), 2 * max_wrong)
+        return min(max(within, default=0.0), 3 * max_wrong)
 
 
 @cache
