@@ -241,7 +241,7 @@ class OpenAIServer:
         self.requests: list[Request] = []
         self.released = threading.Event()
         self._replies: deque[Reply] = deque()
-        self._answer: Callable[[Request], str] | None = None
+        self._answer: Callable[[Request], str | Reply] | None = None
         self._lock = threading.Lock()
         server = self
 
@@ -278,7 +278,7 @@ class OpenAIServer:
         """Answer the next requests with `replies`, one each, whatever they ask."""
         self._replies.extend(replies)
 
-    def answers(self, answer: Callable[[Request], str]) -> None:
+    def answers(self, answer: Callable[[Request], "str | Reply"]) -> None:
         """Answer every chat request that no scripted reply is left for with `answer(request)`."""
         self._answer = answer
 
@@ -302,7 +302,8 @@ class OpenAIServer:
         if request.path.endswith("/embeddings"):
             return Reply(embeddings(request.body))
         if self._answer is not None:
-            return Reply(completion(self._answer(request)))
+            said = self._answer(request)
+            return said if isinstance(said, Reply) else Reply(completion(said))
         return Reply({"error": {"message": "the test scripted no reply for this"}}, status=400)
 
     def _send(self, handler: BaseHTTPRequestHandler, reply: Reply) -> None:

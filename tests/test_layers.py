@@ -47,6 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"matching", "cache", "planners", "execution", "stores", "models", "sources", "settings"}
     | {"orchestrator", "responses", "runs", "semcache"},
     "aio": PORTS | {"cache", "runs", "semcache"},
+    "integrations": PORTS | {"aio", "cache", "responses"},
     "testing": PORTS,
     "explore": PORTS | {"matching", "cache", "file_errors", "settings"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},

@@ -1,0 +1,1 @@
+"""Adapters for frameworks, one file each: `semcache.integrations.langchain` needs its extra."""
