@@ -4,7 +4,7 @@ import base64
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from semcache.cache.found import Hit
+from semcache.cache.result import Hit
 from semcache.canonical import Json, as_object, digest
 from semcache.errors import MissingExtra
 from semcache.integrations.tool_calls import (

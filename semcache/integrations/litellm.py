@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from semcache.cache.found import Hit
+from semcache.cache.result import Hit
 from semcache.canonical import JsonObject, as_object, dumps, loads
 from semcache.errors import InvalidJson, MissingExtra
 from semcache.integrations.tool_calls import (

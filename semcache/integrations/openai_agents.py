@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from semcache.cache.found import Hit
+from semcache.cache.result import Hit
 from semcache.canonical import dumps
 from semcache.errors import MissingExtra
 from semcache.integrations.tool_calls import (

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from semcache.cache.found import Hit
+from semcache.cache.result import Hit
 from semcache.errors import MissingExtra
 from semcache.integrations.tool_calls import (
     ModelCall,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypedDict
 
 from semcache.aio import AsyncPlanCache
-from semcache.cache.found import Found, Hit
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.result import Found, Hit
 from semcache.cache.tool_sets import ToolSets
 from semcache.canonical import Json, JsonObject, as_object, digest, loads, plain
 from semcache.catalog.catalog import Catalog

@@ -165,6 +165,9 @@ def test_callers_whose_answers_are_no_plans_do_not_queue() -> None:
             holder = asyncio.create_task(first())
             await waiting.wait()
             others = [asyncio.create_task(later()) for _ in range(3)]
+            (seat,) = cache.cache._planning._flights._seats.values()
+            while len(seat.users) < 4:
+                await asyncio.sleep(0)
             done.set()
             await holder
             return await asyncio.gather(*others)
