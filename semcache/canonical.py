@@ -29,7 +29,35 @@ def plain(value: object, *, what: str = "value") -> Json:
         InvalidJson: NaN or infinity, a cycle, a key that is not text, a lone surrogate, more than
             100 levels, or a type that JSON does not have.
     """
-    return _plain(value, what, (), frozenset())
+    try:
+        return _parsed(value, 0)
+    except ValueError:
+        return _plain(value, what, (), frozenset())  # takes three times as long, and says where
+
+
+def _parsed(value: object, depth: int) -> Json:
+    """Return a deep copy of `value`, if it is what a JSON parser gives, of those very types.
+
+    Raises:
+        ValueError: it is not, or has a fault.
+    """
+    if type(value) is str:
+        if not value.isascii():
+            value.encode()
+        return value
+    if type(value) is dict and depth < MAX_DEPTH:
+        if all(type(key) is str and key.isascii() for key in value):
+            return {key: _parsed(item, depth + 1) for key, item in value.items()}
+    elif type(value) is list and depth < MAX_DEPTH:
+        return [_parsed(item, depth + 1) for item in value]
+    elif (
+        value is None
+        or type(value) is bool
+        or (type(value) is int and value.bit_length() <= MAX_BITS)
+        or (type(value) is float and math.isfinite(value))
+    ):
+        return value
+    raise ValueError
 
 
 def _plain(value: object, what: str, at: Pointer, above: frozenset[int]) -> Json:
