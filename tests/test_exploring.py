@@ -13,6 +13,7 @@ from semcache.execution.routes import RoutesEngine
 from semcache.planners.failures import FailureMemory
 from semcache.plans.codec import decode
 from semcache.ports import Limits, Planned, PlanRequest
+from semcache.prompts.parameter import Parameter
 from semcache.semcache import SemCache
 from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
@@ -32,6 +33,7 @@ class Planner:
 
     def __init__(self) -> None:
         self.what: Json = "states"
+        self.params: tuple[Parameter, ...] = ()
         self.asked: list[str] = []
         self.error: Exception | None = None
 
@@ -39,7 +41,7 @@ class Planner:
         self.asked.append(request.prompt)
         if self.error is not None:
             raise self.error
-        return Planned(decode(plan(self.what)), (), "scripted")
+        return Planned(decode(plan(self.what)), self.params, "scripted")
 
 
 def opened(planner: Planner, chance: Callable[[], float], **more: float) -> SemCache:
@@ -83,12 +85,28 @@ def test_a_share_of_semantic_hits_is_planned_all_the_same_and_counted() -> None:
     assert len(planner.asked) == 3
 
 
-def test_hits_of_the_exact_tiers_are_never_explored() -> None:
+def test_hits_of_equal_words_are_explored_like_others() -> None:
     planner = Planner()
-    semcache = opened(planner, lambda: 0.0, explore=1.0)
+    chances = iter([0.9, 0.0])
+    semcache = opened(planner, lambda: next(chances))
     semcache.run(STORED)
     assert semcache.run(STORED).tier == "template"
-    assert semcache.cache.stats().explored == 0
+    planner.what = "cities"
+    assert semcache.run(STORED).planned
+    stats = semcache.cache.stats()
+    assert (stats.explored, stats.explored_wrong) == (1, 1)
+
+
+def test_an_explored_hit_with_another_name_tells_whether_names_decide() -> None:
+    planner = Planner()
+    semcache = opened(planner, lambda: 0.0)
+    planner.what, planner.params = "Ada", (Parameter("who", "Ada", mention="Ada"),)
+    semcache.run("report on the late orders of Ada", params={"who": "Ada"})
+    planner.what, planner.params = "somebody else", ()
+    semcache.run("report on the late orders of Bo", params={"who": "Bo"})
+    values = semcache.cache.evidence().values
+    assert sum(values.other.values()) == 1
+    assert not values.same
 
 
 def test_a_planner_that_is_down_costs_an_explored_prompt_nothing() -> None:

@@ -133,7 +133,7 @@ class PlanFinder:
         share = self._cache.settings.explore
         if hit.tier == "selected":
             return self._chance() < max(share, AUDITED)
-        return hit.tier == "semantic" and share > 0 and self._chance() < share
+        return share > 0 and self._chance() < share
 
     def _explored(self, job: Job, hit: Hit) -> Chosen:
         """Plan a prompt that hit all the same, so that labels come from hits too."""

@@ -37,8 +37,8 @@ class Settings:
     max_wrong: float | None = None
     """Highest share of hits that may be wrong, in (0, 1), in place of `threshold`; None: both."""
     explore: float = 0.0
-    """Share of semantic hits, in [0, 1], whose prompts are planned all the same: their plans show
-    how often hits are wrong. Each costs what a miss costs."""
+    """Share of hits, in [0, 1], whose prompts are planned all the same: their plans show how often
+    hits are wrong. Each costs what a miss costs."""
     verify: str = "background"
     """When a verifier is asked, if one is given: in the `background`, for the next prompt of the
     kind, or `inline`, while the caller waits."""

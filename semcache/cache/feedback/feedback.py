@@ -163,7 +163,6 @@ class Feedback:
     def judged(self, hit: Hit, *, right: bool, explored: bool = False) -> None:
         """Let the risk model know how a hit turned out; nothing is vetoed or removed."""
         check_right(right)
-        if hit_of(hit).tier in _INFERRED:
-            with self._shared.trouble.guarded(hit.trace.tenant):
-                tenant, prompt = hit.trace.tenant, hit.trace.prompt
-                self._labels.judged(tenant, prompt, hit.entry, right=right, explored=explored)
+        with self._shared.trouble.guarded(hit_of(hit).trace.tenant):
+            tenant, prompt = hit.trace.tenant, hit.trace.prompt
+            self._labels.judged(tenant, prompt, hit.entry, right=right, explored=explored)
