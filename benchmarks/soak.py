@@ -40,7 +40,7 @@ import soak_worker
 from budgets import Timed
 from curves import Workload, options, write_json
 from load import place
-from soak_worker import BOUND, CORRECTED, SMALL, WINDOW_S, opened, planned
+from soak_worker import BOUND, CORRECTED, SMALL, opened, planned, workload
 
 from semcache import Hit
 from semcache.ports import PlanStore
@@ -54,7 +54,9 @@ DISK_MB = 48
 LAG_S = {"disk": 0.0, "postgres": 1.0}
 """Seconds within which another process sees a correction, as the settings say."""
 GROWTH_MB = 6.0
-"""More memory than this in the last third, over the second, is no flat memory."""
+"""More memory than this in the last third than in the second, is no flat memory."""
+SETTLED = 60
+"""Reports in a third of the time from which on its memory says something."""
 JUMPS_S = (3600.0, -3600.0, 365 * 86400.0, -365 * 86400.0, 0.0, 0.0)
 
 
@@ -256,7 +258,8 @@ class Fleet:
 
     def audit(self) -> Audit:
         """Return what became of everything."""
-        work = Workload(self.given.entries, self.given.seed)
+        told = {**vars(self.given), "begin": self.begin, "until": self.until}
+        work = workload(argparse.Namespace(**told))
         found = audit(self.store, work, time.monotonic() - self.begin)
         found.faults = dict(self.faults)
         return found
@@ -352,10 +355,13 @@ def late(stale: dict[str, Any], corrected: dict[int, Any], lag_s: float) -> bool
 
 
 def memory(reports: Sequence[dict[str, Any]]) -> tuple[float, float]:
-    """Return the memory of a worker in the second and in the last third, in the median."""
+    """Return the memory of a worker in the second and in the last third, in the median.
+
+    Zeros, if the soak was too short to tell.
+    """
     sizes = [one["mb"] for one in sorted(reports, key=lambda one: float(one["at"]))]
     third = len(sizes) // 3
-    if not third:
+    if third < SETTLED:
         return 0.0, 0.0
     second, last = sorted(sizes[third : 2 * third]), sorted(sizes[2 * third :])
     return second[len(second) // 2], last[len(last) // 2]
@@ -400,7 +406,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rate", type=float, default=60.0, help="calls a second of all workers")
     parser.add_argument("--workers", type=int, default=4, help="of each store, at least 2")
     parser.add_argument("--fault-every", type=float, default=3.0, help="seconds on average")
-    parser.add_argument("--entries", type=int, default=1_500, help="different templates")
+    parser.add_argument("--entries", type=int, default=200, help="templates of a tenant")
     for hidden in ("number", "until", "begin"):
         parser.add_argument(f"--{hidden}", type=float, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--database", default="", help=argparse.SUPPRESS)
@@ -408,8 +414,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given.number, given.correcting = int(given.number), True
     if given.worker:
         return soak_worker.run(given)
-    if given.minutes * 60 / WINDOW_S * given.workers > given.entries:
-        parser.error("too few templates: each wrong plan needs one; raise --entries")
     with place(given.directory) as folder:
         found = soak(given, folder)
     told = [{**asdict(one), "flat": one.flat, "clean": one.clean} for one in found]

@@ -85,6 +85,12 @@ def opened(
     )
 
 
+def workload(given: argparse.Namespace) -> Workload:
+    """Return the templates that are asked for, and then one for each wrong plan."""
+    windows = int((given.until - given.begin) / WINDOW_S) + 2
+    return Workload(given.entries + windows * given.workers, given.seed)
+
+
 def planned(
     work: Workload, tenant: str, number: int, year: int, limit: int, *, wrong: bool = False
 ) -> dict[str, Any]:
@@ -106,7 +112,7 @@ class Worker:
     def __init__(self, given: argparse.Namespace, log: Log, seed: str) -> None:
         self.given, self.log = given, log
         self.rng = random.Random(seed)  # noqa: S311 - a workload, not a secret
-        self.work = Workload(given.entries, given.seed)
+        self.work = workload(given)
         self.cache: PlanCache
         self.bounded: PlanCache
         self.calling = False
@@ -136,13 +142,16 @@ class Worker:
     def _one(self) -> None:
         kind = self.rng.random()
         if kind < 0.1:
-            self._store(self.bounded, self.rng.choice(SMALL), self.rng.randrange(self.work.count))
+            self._store(self.bounded, self.rng.choice(SMALL), self._any())
         elif kind < 0.3 and self.given.correcting:
             self._correct()
         elif kind < 0.4:
             self._look_at_corrected()
         else:
-            self._ask(self.rng.choice(TENANTS), self.rng.randrange(self.work.count))
+            self._ask(self.rng.choice(TENANTS), self._any())
+
+    def _any(self) -> int:
+        return self.rng.randrange(self.given.entries)
 
     def _ask(self, tenant: str, number: int) -> None:
         """Look a prompt up; store its plan if it missed."""
@@ -177,7 +186,7 @@ class Worker:
     def _correct(self) -> None:
         """Store a wrong plan once in each window; some calls later, say that it is wrong."""
         window = int((time.monotonic() - self.given.begin) / WINDOW_S)
-        number = (window * self.given.workers + self.given.number) % self.work.count
+        number = self.given.entries + window * self.given.workers + self.given.number
         if window != self._window:
             self._window, self._wrong = window, -1
             if self._store(self.cache, CORRECTED, number, wrong=True):
@@ -201,7 +210,7 @@ class Worker:
     def _look_at_corrected(self) -> None:
         """Look up a template that may have been corrected; write down if its plan is wrong."""
         window = int((time.monotonic() - self.given.begin) / WINDOW_S)
-        number = self.rng.randrange((window + 1) * self.given.workers) % self.work.count
+        number = self.given.entries + self.rng.randrange((window + 1) * self.given.workers)
         start = time.monotonic()
         found = self.cache.lookup(self.work.prompt(number, 2001, 7), tenant=CORRECTED)
         if isinstance(found, Hit):
