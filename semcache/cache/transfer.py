@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from semcache.cache.checks import check_tenant
-from semcache.cache.entries.entry import Entry, faults, from_json, from_record
+from semcache.cache.entries.entry import Entry, expired, faults, from_json, from_record
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.shared import CacheContext
 from semcache.cache.store_plan import PlanIntake
@@ -228,7 +228,7 @@ class Transfer:
         check_tenant(tenant)
         now = self._shared.clock.now()
         entries = read_entries(path, tenant=tenant)
-        fresh = [e for e in entries if e.expires_s is None or e.expires_s > now]
+        fresh = [entry for entry in entries if not expired(entry, now)]
         return sum(bool(self._keeping.put(entry)) for entry in fresh)
 
     def export_evidence(self, path: Path, tenant: str) -> int:

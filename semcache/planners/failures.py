@@ -156,7 +156,7 @@ class FailureMemory:
         return float(min(self._longest_s, self._first_s * 2 ** min(attempts - 1, 64)))
 
     def _remembered(self, row: _Row) -> bool:
-        return self._clock.now() - row.failed_s < self._forget_s
+        return abs(self._clock.now() - row.failed_s) < self._forget_s  # clocks may be set back
 
 
 def _note_name(key: str) -> str:

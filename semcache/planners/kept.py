@@ -81,7 +81,7 @@ class Kept:
         return f"{self._name}:{key}"
 
     def _old(self, written_s: float) -> bool:
-        return not 0 <= self._clock.now() - written_s < self._ttl_s
+        return abs(self._clock.now() - written_s) >= self._ttl_s  # clocks may be set back
 
 
 def _index(note: str | None) -> dict[str, float]:

@@ -42,6 +42,11 @@ class FakeClock:
             self._now += seconds
             self._monotonic += seconds
 
+    def jump(self, seconds: float) -> None:
+        """Set the time of day that much later, or earlier, as an administrator or NTP may."""
+        with self._lock:
+            self._now += seconds
+
 
 class HashEmbedder:
     """Bags of words as vectors, with no model: texts that share words are near, whatever the order.

@@ -4,6 +4,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from semcache.cache.entries.entry import expired
 from semcache.cache.view.views import NOTE
 from semcache.ports import Clock, PlanStore
 from semcache.stores.disk.directory import existing
@@ -47,7 +48,7 @@ def compact(directory: str | Path, *, clock: Clock, encryption_key: str = "") ->
 
 
 def _expire(store: PlanStore, tenant: str, now_s: float) -> int:
-    old = [r.id for r in store.scan(tenant) if r.expires_s is not None and r.expires_s <= now_s]
+    old = [record.id for record in store.scan(tenant) if expired(record, now_s)]
     return store.remove(tenant, old) if old else 0
 
 

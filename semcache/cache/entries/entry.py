@@ -236,6 +236,16 @@ class Entry:
         }
 
 
+def expired(kept: Entry | Record, now_s: float) -> bool:
+    """Return whether the time that an entry had is over.
+
+    One that will be made later than now, by as long as it has, is over too: a clock was set back
+    since, and nobody can tell how old it is.
+    """
+    end = kept.expires_s
+    return end is not None and not 2 * kept.created_s - end < now_s < end
+
+
 def template_key(template: TemplateText, fixed: Sequence[int] = ()) -> str:
     """Return the exact key of a template text whose slots at `fixed` keep their words.
 

@@ -1,6 +1,7 @@
 """Removal: entries go by what they are called, by age, or all at once."""
 
 from semcache.cache.checks import check_tenant, check_word
+from semcache.cache.entries.entry import expired
 from semcache.cache.feedback.corrections import Correction, Corrections, Removed
 from semcache.cache.shared import CacheContext
 from semcache.errors import InvalidInput
@@ -42,7 +43,7 @@ class Removal:
         removed = 0
         with self._trouble.guarded(tenant):
             now = self._clock.now()
-            old = [r.id for r in self._store.scan(tenant) if r.expires_s and r.expires_s <= now]
+            old = [r.id for r in self._store.scan(tenant) if expired(r, now)]
             removed = self._store.remove(tenant, old)
             if removed:
                 self._trouble.removed(tenant, removed, "expired")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import NamedTuple, TypeAlias, cast
 
-from semcache.cache.entries.entry import Entry
+from semcache.cache.entries.entry import Entry, expired
 from semcache.cache.evidence.group_risk import WeighedGroup
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.lookup.bind_entry import Served
@@ -176,10 +176,9 @@ class Lookup:
     def _fresh(self, entry_id: str, entry: Entry, change: int) -> Entry | None:
         if self.parts.hidden(self.asked.tenant, entry_id, entry, change):
             return None
-        end = entry.expires_s
-        if entry.fades_s is not None and not self.asked.given:
-            end = entry.fades_s if end is None else min(end, entry.fades_s)
-        return None if end is not None and end <= self.parts.clock.now() else entry
+        now = self.parts.clock.now()
+        faded = entry.fades_s is not None and entry.fades_s <= now and not self.asked.given
+        return None if faded or expired(entry, now) else entry
 
     def consider(self, candidate: Candidate) -> None:
         """Keep `candidate` for the trace, if there is room."""

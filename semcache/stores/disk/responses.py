@@ -103,7 +103,7 @@ class DiskResponses:
         text = self._read(key, sealed) if age is not None else None
         if text is None or age is None:
             _log.warning("a response in %s is not what was written; dropped", self.directory)
-        elif alive(self._used_s(key, age), age.ttl_s, now_s):
+        elif alive(self._used_s(key, age, now_s), age.ttl_s, now_s):
             self._note(key, age, now_s)
             return text
         # Where even that cannot be written it stays, and is found dead again.
@@ -116,7 +116,7 @@ class DiskResponses:
         key = self._name(key)
         with self._opened.failing:
             age = _age(self._opened.db().content(f"a/{key}"))
-        return age is not None and alive(self._used_s(key, age), age.ttl_s, now_s)
+        return age is not None and alive(self._used_s(key, age, now_s), age.ttl_s, now_s)
 
     def set(
         self, key: str, text: str, *, group: str, ttl_s: float | None, now_s: float, limit: Room
@@ -194,16 +194,21 @@ class DiskResponses:
             except ValueError:  # written with another key, or with none
                 _log.warning("a response in %s was written with another key", self.directory)
 
-    def _used_s(self, key: str, age: _Age) -> float:
+    def _used_s(self, key: str, age: _Age, now_s: float) -> float:
+        """Return when it was used last: of what is written and what is noted, the nearer to now.
+
+        The later one may be of a clock that was set back since.
+        """
         with self._noting:
-            return max(age.used_s, self._uses.get(key, age.used_s))
+            noted = self._uses.get(key, age.used_s)
+        return min(age.used_s, noted, key=lambda used_s: abs(now_s - used_s))
 
     def _note(self, key: str, age: _Age, now_s: float) -> None:
         with self._noting:
             self._uses.pop(key, None)
             self._uses[key] = now_s
             many = len(self._uses) > KEPT_USES
-        if many or (age.ttl_s is not None and now_s - age.used_s > age.ttl_s * LATE):
+        if many or (age.ttl_s is not None and abs(now_s - age.used_s) > age.ttl_s * LATE):
             with suppress(StoreError), self._writing():  # a hit that cannot be noted is still one
                 pass
 
