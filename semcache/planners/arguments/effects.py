@@ -63,6 +63,15 @@ def says_write(prompt: str, operation: Operation, catalog: Catalog) -> bool:
     return known.verb in _LIGHT and any(_akin(head, about) for head in _heads(prompt))
 
 
+def excluded_words(prompt: str) -> Iterator[str]:
+    """Yield the word after each negation, grammar aside: `closed` of "that are not closed"."""
+    words = tokens(prompt.lower())
+    for at, word in enumerate(words):
+        if word in NEGATION:
+            after = (one for one in words[at + 1 :] if one not in FUNCTION_WORDS)
+            yield next(after, "")
+
+
 def _only_asks(prompt: str) -> bool:
     """Return whether a prompt asks whether, how or why, and requests nothing."""
     words = [word for word in tokens(prompt.lower()) if word not in POLITENESS]

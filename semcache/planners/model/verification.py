@@ -11,14 +11,12 @@ from semcache.canonical import Json, leaves
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.errors import PlanningError
-from semcache.planners.arguments.effects import says_write
+from semcache.planners.arguments.effects import excluded_words, says_write
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Planned, Planner, PlanRequest
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema.operators import operator_name
-from semcache.prompts.tokens import tokens
-from semcache.prompts.words import FUNCTION_WORDS, NEGATION
 
 # Kinds of mentions whose words or value a plan must hold as they are; a date may be respelled.
 _LITERAL = frozenset({"number", "money", "percent", "quoted", "code", "identifier", "email", "url"})
@@ -105,7 +103,7 @@ def _writes(name: str, catalog: Catalog) -> bool:
 
 def _turned_round(prompt: str, data: Sequence[Leaf]) -> Iterator[str]:
     """Yield the values that the prompt excludes and the plan asks for."""
-    excluded = set(_excluded(prompt))
+    excluded = set(excluded_words(prompt))
     holders = {leaf.at: leaf for leaf in data}
     for leaf in data:
         value = leaf.value
@@ -121,15 +119,6 @@ def _turned_round(prompt: str, data: Sequence[Leaf]) -> Iterator[str]:
             yield f"the request excludes {value!r}, and the plan asks for it"
 
 
-def _excluded(prompt: str) -> Iterator[str]:
-    """Yield the word after each negation, grammar aside: `closed` of "that are not closed"."""
-    words = tokens(prompt.lower())
-    for at, word in enumerate(words):
-        if word in NEGATION:
-            after = (one for one in words[at + 1 :] if one not in FUNCTION_WORDS)
-            yield next(after, "")
-
-
 # What is dropped or invented ────────────────────────────────────────────────────────────────────
 
 
@@ -141,7 +130,7 @@ def _dropped(
     named = {one.name for value in held if isinstance(value, str) for one in placeholders(value)}
     held += [one.value for one in params if one.name in named]
     carried = [one.mention or "" for one in params if one.name in named]
-    excluded = set(_excluded(prompt))  # "not closed" is as well said by `open`
+    excluded = set(excluded_words(prompt))  # "not closed" is as well said by `open`
     for mention in find_mentions(prompt, closed=catalog.closed):
         literal = mention.kind in _LITERAL or mention.source == "closed"
         literal = literal and mention.text.casefold() not in excluded

@@ -11,11 +11,13 @@ from typing import Literal, TypeVar
 
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.shape import snake
 from semcache.errors import InvalidSettings
-from semcache.planners.arguments.effects import says_write
+from semcache.planners.arguments.effects import excluded_words, says_write
 from semcache.planners.arguments.operation_index import content, known_as
 from semcache.planners.arguments.phrasing import VERBS
 from semcache.planners.arguments.placing import is_guess
+from semcache.planners.steps.clauses import TRANSFORMS
 from semcache.planners.steps.intents import Decomposition, SubIntent
 from semcache.planners.steps.resolution import NoTool, Referral, Resolution, Resolved
 from semcache.prompts.mentions import find_mentions
@@ -30,8 +32,6 @@ Status = Literal["valid", "warnings", "review", "invalid"]
 
 SURE = 0.8
 """Score from which an operation that writes is taken without a second look."""
-LOST = 0.5
-"""Share of the goal's words that no step has, from which the goal itself is in doubt."""
 ROUNDS = 2
 """Repairs of one plan at most."""
 
@@ -39,6 +39,13 @@ ROUNDS = 2
 _JOINTS = frozenset("also and ask asking but me plus so then user".split())
 _BACK = frozenset("it them these those they that this each its their".split())
 _EACH = _BACK | frozenset("all each every".split())
+# Sources of operations that account for every word of a step.
+_ACCOUNTED = frozenset(["catalog", "learned", "rules"])
+# Words by which people ask for what is built in, beside its topic.
+_BUILT_IN: Mapping[str, tuple[str, ...]] = {
+    "output": ("print", "display", "show", "output", "result", "list"),
+    "data_transform": ("first", "only", "just", "result", "list", "ones"),
+}
 _STATUS: dict[Severity, Status] = {"critical": "invalid", "error": "review", "warning": "warnings"}
 
 Draft = TypeVar("Draft")
@@ -235,22 +242,43 @@ def _coverage(
         if not any(said in text or (text and text in said) for text in texts):
             what = f"{mention.text!r} was said, and no step has it"
             yield Concern("coverage", "error", "", what)
-    said_words = [w for w in content(goal.goal) if w not in VERBS and w not in REQUESTS]
+    aside = VERBS.keys() | REQUESTS | NEGATION  # `_effects` and `_negation` speak of these
+    said_words = [word for word in content(goal.goal.casefold()) if word not in aside]
     known = {word for text in texts for word in content(text)} | _told(goal, resolved, catalog)
+    if _has_counterpart(goal, resolved):  # "unless they are closed" is well said by `open`
+        known |= set(excluded_words(goal.goal))
     lost = list(dict.fromkeys(word for word in said_words if word not in known))
     if lost:
-        grave = len(lost) > LOST * len(set(said_words))
         what = f"no step speaks of {', '.join(map(repr, lost[:10]))}"
-        yield Concern("coverage", "error" if grave else "warning", "", what)
+        yield Concern("coverage", "error", "", what)
+
+
+def _has_counterpart(goal: Decomposition, resolved: Mapping[str, Resolved]) -> bool:
+    """Return whether a step has a value in the place of one that the goal excludes."""
+    said = goal.goal.casefold()
+    return any(
+        str(param.value).casefold() not in said
+        for _, one in _found(goal, resolved)
+        for param in one.params
+    )
 
 
 def _taken(goal: Decomposition, resolved: Mapping[str, Resolved]) -> Iterator[str]:
-    """Yield the texts that operations take, and those of what is built in."""
+    """Yield the texts that operations take, and those of steps whose every word is accounted for.
+
+    What a model named an operation for, or put into the words of a built-in step, nobody accounts
+    for: there only what goes into the call counts.
+    """
+    by_patterns = goal.strategy.startswith("pattern")
     for intent, one in _found(goal, resolved):
         yield from (param.mention or str(param.value) for param in one.params)
         yield from (text for text in one.input.values() if isinstance(text, str))
         if one.source == "builtin":
-            yield f"{intent.goal} {intent.topic}"
+            yield intent.topic
+            yield " ".join(_BUILT_IN.get(intent.kind, ()))
+            yield " ".join(verb for verb, kind in TRANSFORMS.items() if kind == intent.transform)
+        if by_patterns or one.source in _ACCOUNTED:
+            yield intent.goal
 
 
 def _told(goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalog) -> set[str]:
@@ -259,7 +287,9 @@ def _told(goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalo
     for _, one in _found(goal, resolved):
         if one.operation in catalog:
             known = known_as(catalog.get(one.operation), catalog)
-            said |= {known.verb, *known.nouns} | known.told | known.inputs
+            filled = [*one.input, *(wire.property for wire in one.wires)]
+            said |= {known.verb, *known.nouns} | known.told
+            said |= {word for name in filled for word in content(snake(name))}
     for word, meant in catalog.synonyms.items():
         if {*content(meant)} <= said:
             said |= {*content(word)}

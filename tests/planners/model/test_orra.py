@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,9 @@ from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 from tests.execution.test_tasks import services
 from tests.orra import two_services
 from tests.planners.github import GitHub
+
+if TYPE_CHECKING:
+    from tests.conftest import OpenAIServer
 
 SCHEMA = json.dumps({"action": "local", "unexplained": ["CUST789", "ORD456"]})
 PLAN = json.dumps(two_services(customerId="{{params.customerId}}", orderId="{{params.orderId}}"))
@@ -82,10 +86,16 @@ def test_an_invalid_plan_is_told_three_times_and_leaves_nothing_behind() -> None
     assert "parameter 'orderId' is missing" in told[0]
 
 
-def test_what_rules_account_for_asks_no_model() -> None:
-    model = ScriptedModel()
+def test_what_rules_account_for_sends_a_model_no_request(openai_server: "OpenAIServer") -> None:
+    """Neither the normalizer nor the planner, and not for the next prompt of its kind."""
+    openai_server.answers(lambda _: SCHEMA)
+    settings = Settings(model="m", api_key="k", base_url=openai_server.base_url, model_retries=0)
     with SemCache.open(
-        catalog=GitHub().catalog, model=model, embedder=HashEmbedder(), clock=FakeClock()
+        catalog=GitHub().catalog, settings=settings, embedder=HashEmbedder(), clock=FakeClock()
     ) as semcache:
-        assert semcache.run("list issues in acme/site").planned
-    assert model.calls == []
+        first = semcache.run("list issues in acme/site")
+        second = semcache.run("list issues in globex/docs")
+        assert (first.planned, second.planned, len(openai_server.requests)) == (True, False, 0)
+        with pytest.raises(PlanningError):
+            semcache.run("work through whatever is left of it")
+        assert openai_server.requests

@@ -179,3 +179,36 @@ def test_the_verb_of_a_prompt_says_which_writes_it_asks_for(
 ) -> None:
     catalog = Catalog(list(catalog), synonyms={"nuke": "delete"})
     assert says_write(prompt, catalog.get(name), catalog) is says
+
+
+def test_a_word_that_the_steps_of_a_model_lose_is_told_and_mended(
+    catalog: Catalog, calls: list[str]
+) -> None:
+    lost = steps(call_step("list_issues", "list the closed issues"))
+    kept = steps(call_step("list_issues", "list the closed issues", state="closed"))
+    unread = UNKNOWN.replace("work", "closed")
+    semcache, model = opened(catalog, unread, lost, kept, steps_by_model=True)
+    with semcache:
+        answer = semcache.run("of the issues which ones are closed")
+    assert answer.value == {"answer": [{"state": "closed"}]}
+    assert "no step speaks of 'closed'" in model.calls[2][-1].content
+    assert calls == ["list"]
+
+
+def test_words_that_the_steps_of_a_model_go_on_losing_refuse_the_plan(
+    catalog: Catalog, calls: list[str]
+) -> None:
+    """A step that has them in its description alone does not keep them."""
+    bare = steps(call_step("list_issues", "list the issues that are urgent"))
+    shown = steps(
+        call_step("list_issues", "list the issues"),
+        {"description": "show the urgent ones", "intent_type": "output", "depends_on": [0]},
+    )
+    cannot = json.dumps({"not_actionable": "nothing here knows what is urgent"})
+    semcache, model = opened(catalog, UNKNOWN, bare, shown, cannot, steps_by_model=True)
+    with semcache:
+        with pytest.raises(PlanningError, match="no step speaks of 'urgent'"):
+            semcache.run("which of the issues are urgent")
+        assert semcache.cache.stats().entries == 0
+    assert "no step speaks of 'urgent'" in model.calls[2][-1].content
+    assert calls == []

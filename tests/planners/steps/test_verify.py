@@ -150,7 +150,8 @@ def test_values_and_words_of_the_goal_that_no_step_has_are_told() -> None:
     assert ("coverage", "error", "") in codes(lost)
     assert "'2024-03-11' was said, and no step has it" in lost.told
     words = verdict("list issues of tenants", steps, found)
-    assert codes(words) == [("coverage", "warning", "")]
+    assert codes(words) == [("coverage", "error", "")]
+    assert not words.runs
     most = verdict("list cheap flights abroad soon issues", steps, found)
     assert codes(most) == [("coverage", "error", "")]
 
