@@ -184,7 +184,7 @@ def test_the_verb_of_a_prompt_says_which_writes_it_asks_for(
 def test_a_word_that_the_steps_of_a_model_lose_is_told_and_mended(
     catalog: Catalog, calls: list[str]
 ) -> None:
-    lost = steps(call_step("list_issues", "list the closed issues"))
+    lost = steps(call_step("list_issues", "list the issues"))
     kept = steps(call_step("list_issues", "list the closed issues", state="closed"))
     unread = UNKNOWN.replace("work", "closed")
     semcache, model = opened(catalog, unread, lost, kept, steps_by_model=True)
