@@ -1,19 +1,21 @@
 """The same surface for async callers: calls run in worker threads and never block the loop."""
 
 import asyncio
+import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
-from functools import partial, wraps
+from functools import wraps
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.result import Found
-from semcache.contexts import ErrorCapture
+from semcache.contexts import WAITS, ErrorCapture
 from semcache.errors import StoreUnavailable
 from semcache.runs.here import LOOP
 from semcache.semcache import SemCache
@@ -23,7 +25,10 @@ T = TypeVar("T")
 B = TypeVar("B")
 
 WORKERS = 16
-"""Threads of one pool; calls beyond that wait their turn without blocking the loop."""
+"""Calls of one pool that work at once; others wait their turn without blocking the loop."""
+WAITING = 512
+"""Calls beside them that wait for a model or an embedder, each on a thread; if more do, they count
+among those that work."""
 
 
 def awaited(
@@ -39,13 +44,86 @@ def awaited(
     return call
 
 
+class _Pool:
+    """Threads for calls. A call that is about to wait lets another begin in its place.
+
+    So hits go on their way whatever misses wait for.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._threads = ThreadPoolExecutor(workers + WAITING, thread_name_prefix="semcache")
+        self._changed = threading.Condition()
+        self._free = workers
+        self._away = 0
+        self._open = 0
+        self._closed = False
+        self._queued: deque[Callable[[], None]] = deque()
+
+    def submit(self, call: Callable[[], T]) -> Future[T]:
+        """Return the result to come of `call`.
+
+        Raises:
+            StoreUnavailable: the pool was closed.
+        """
+        future: Future[T] = Future()
+        with self._changed:
+            if self._closed:
+                raise StoreUnavailable("the cache was closed; open it again")
+            self._open += 1
+            self._queued.append(lambda: self._run(future, call))
+        self._next()
+        return future
+
+    def _next(self, *, freed: int = 0) -> None:
+        """Begin with what is queued, as far as there is room."""
+        with self._changed:
+            self._free += freed
+            while self._free > 0 and self._queued:
+                self._free -= 1
+                self._threads.submit(self._queued.popleft())
+
+    def _run(self, future: Future[T], call: Callable[[], T]) -> None:
+        state: Literal["works", "waits", "done"] = "works"
+
+        def wait() -> None:
+            nonlocal state
+            with self._changed:
+                # "done": the call left a thread behind, which has its context.
+                if state != "works" or self._away >= WAITING:
+                    return
+                state = "waits"
+                self._away += 1
+            self._next(freed=1)
+
+        if future.set_running_or_notify_cancel():
+            WAITS.set(wait)
+            caught = ErrorCapture()
+            with caught:
+                future.set_result(call())
+            if caught.error is not None:
+                future.set_exception(caught.error)
+        with self._changed:
+            waited, state = state == "waits", "done"
+            self._away -= waited
+            self._open -= 1
+            self._changed.notify_all()
+        self._next(freed=not waited)
+
+    def close(self) -> None:
+        """Refuse further calls and return when all are done."""
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(lambda: not self._open)
+        self._threads.shutdown()
+
+
 class _Door:
     """Worker threads over something that closes: what both classes below are."""
 
     def __init__(self, behind: PlanCache | SemCache, workers: int) -> None:
         self._behind = behind
         # A pool of its own, so that a burst here cannot starve the loop's default one.
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="semcache")
+        self._pool = _Pool(workers)
 
     async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what `function` returns, run in a worker with the caller's context variables.
@@ -53,15 +131,14 @@ class _Door:
         Raises:
             StoreUnavailable: this was closed.
         """
-        loop, context = asyncio.get_running_loop(), copy_context()
-        context.run(LOOP.set, loop)
-        try:
-            running = loop.run_in_executor(
-                self._pool, partial(context.run, function, *args, **kwargs)
-            )
-        except RuntimeError as error:
-            raise StoreUnavailable("the cache was closed; open it again") from error
-        return await running
+        context = copy_context()
+        context.run(LOOP.set, asyncio.get_running_loop())
+
+        def call() -> T:
+            context.run(WAITS.set, WAITS.get())
+            return context.run(function, *args, **kwargs)
+
+        return await asyncio.wrap_future(self._pool.submit(call))
 
     async def close(self) -> None:
         """Wait for what runs, flush and release; calling it twice is fine."""
@@ -87,7 +164,7 @@ class _Door:
         return came[0]
 
     def _end(self) -> None:
-        self._pool.shutdown()
+        self._pool.close()
         self._behind.close()
 
     async def __aenter__(self) -> Self:

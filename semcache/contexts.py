@@ -1,7 +1,19 @@
-"""Context managers that several rooms use."""
+"""Context managers that several rooms use, and what a lent thread tells of itself."""
 
+from collections.abc import Callable
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Self
+
+WAITS: ContextVar[Callable[[], None] | None] = ContextVar("semcache_waits", default=None)
+"""Who lent this thread and may lend another, once it is about to wait; None: nobody did."""
+
+
+def give_way() -> None:
+    """Let others go on in place of this call, which is about to wait for a model or an embedder."""
+    told = WAITS.get()
+    if told is not None:
+        told()
 
 
 class Closeable:

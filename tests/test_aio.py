@@ -1,7 +1,7 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.cache.result import Hit
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidPrompt, StoreUnavailable
+from semcache.ports import Completion, Message, Vectors
 from semcache.semcache import SemCache
 from semcache.sources.functions import catalog_from, operation
-from semcache.testing import FakeClock, HashEmbedder
+from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 
 PLAN: JsonObject = {"steps": [{"year": "2024"}]}
 
@@ -263,3 +264,107 @@ def test_what_is_raised_while_planning_reaches_the_caller_and_frees_the_lock() -
                 return "free"
 
     assert awaited(main) == "free"
+
+
+class Stuck(HashEmbedder):
+    """Embeds nothing until it is let go, once it is told to be stuck."""
+
+    def __init__(self, go: threading.Event) -> None:
+        super().__init__()
+        self.go = go
+        self.go.set()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        assert self.go.wait(60)
+        return super().embed(texts)
+
+
+# specs: U7
+def test_a_hit_does_not_wait_for_misses_that_wait_for_an_embedder() -> None:
+    embedder = Stuck(threading.Event())
+
+    async def main() -> tuple[str, int]:
+        plain = PlanCache.open(embedder=embedder, clock=FakeClock())
+        async with AsyncPlanCache(plain, workers=2) as cache:
+            await cache.store("sales in 2024", PLAN)
+            embedder.go.clear()
+            prompts = [f"words {letter} of another kind" for letter in "abcdefgh"]
+            misses = [asyncio.create_task(cache.lookup(prompt)) for prompt in prompts]
+            stores = [asyncio.create_task(cache.store(f"words {n} to keep", PLAN)) for n in "ij"]
+            found = await cache.lookup("sales in 2023")
+            assert isinstance(found, Hit)
+            waiting = sum(not task.done() for task in (*misses, *stores))
+            embedder.go.set()
+            assert not any(await asyncio.gather(*misses))
+            assert all(await asyncio.gather(*stores))
+            return found.tier, waiting
+
+    assert awaited(main) == ("template", 10)
+
+
+# specs: U7
+def test_a_hit_does_not_wait_for_misses_that_wait_for_a_plan() -> None:
+    go = threading.Event()
+
+    class Waiting(ScriptedModel):
+        def complete(self, messages: Sequence[Message]) -> Completion:
+            assert go.wait(60)
+            return super().complete(messages)
+
+    @operation(effect="read")
+    def list_reports(city: str) -> list[str]:
+        """List the reports of a city."""
+        return [city]
+
+    async def main() -> tuple[bool, int]:
+        plain = SemCache.open(
+            catalog=catalog_from(list_reports),
+            embedder=HashEmbedder(),
+            clock=FakeClock(),
+            model=Waiting(["no plan"] * 100),
+        )
+        async with AsyncSemCache(plain, workers=2) as cache:
+            await cache.run('List reports with city "c0"')
+            misses = [
+                asyncio.create_task(cache.run(f"Ponder over {word} things"))
+                for word in ("red", "green", "blue", "gray", "pink", "black", "white", "brown")
+            ]
+            answer = await cache.run('List reports with city "c1"')
+            waiting = sum(not task.done() for task in misses)
+            go.set()
+            await asyncio.gather(*misses, return_exceptions=True)
+            return answer.planned, waiting
+
+    assert awaited(main) == (False, 8)
+
+
+def test_calls_that_are_cancelled_while_they_queue_are_not_made() -> None:
+    entered, release = threading.Event(), threading.Event()
+    seen: list[str] = []
+
+    def report(city: str) -> list[str]:
+        seen.append(city)
+        entered.set()
+        assert release.wait(60)
+        return [city]
+
+    async def main() -> None:
+        async with AsyncSemCache(reports(report), workers=1) as semcache:
+            release.set()
+            await semcache.run('List reports with city "c0"')
+            release.clear()
+            entered.clear()
+            first = asyncio.create_task(semcache.run('List reports with city "c1"'))
+            await asyncio.to_thread(entered.wait, 60)
+            queued = [
+                asyncio.create_task(semcache.run(f'List reports with city "c{n}"')) for n in (2, 3)
+            ]
+            await asyncio.sleep(0)
+            for task in queued:
+                task.cancel()
+            release.set()
+            await first
+            await semcache.run('List reports with city "c4"')
+
+    awaited(main)
+    assert seen == ["c0", "c1", "c4"]

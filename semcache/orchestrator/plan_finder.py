@@ -8,6 +8,7 @@ from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.cache.result import Found, Hit, Miss
 from semcache.canonical import JsonObject
+from semcache.contexts import give_way
 from semcache.errors import BindingError, ModelError, PlanningError
 from semcache.orchestrator.answer import Chosen, Job, entry_key, failing_key
 from semcache.orchestrator.run_events import RunEvents
@@ -149,6 +150,7 @@ class PlanFinder:
 
     def _learn(self, job: Job, found: Found) -> Chosen:
         """Plan the prompt, once for all callers that ask the same with other values meanwhile."""
+        give_way()
         with self._cache.planning(found) as again:
             if again and isinstance(found, Miss) and found.reason != "explored":
                 found = self._look(job)

@@ -7,6 +7,7 @@ import numpy as np
 
 from semcache.cache.entries.entry import Entry, from_record, merged
 from semcache.cache.reports import Health
+from semcache.contexts import give_way
 from semcache.errors import EmbeddingError, StoreCorrupt, StoreError
 from semcache.events import EntryStored
 from semcache.matching.words.content import embedded_text
@@ -115,6 +116,7 @@ class EntryWriter:
         return vector, ""
 
     def _embedded(self, text: str) -> Vector:
+        give_way()
         vector: Vector = self._embedder.embed([text])[0]
         if not np.isfinite(vector).all():
             raise EmbeddingError("the vector holds NaN or infinity; expected finite numbers")

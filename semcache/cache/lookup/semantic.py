@@ -9,6 +9,7 @@ from semcache.cache.lookup.context import KEPT, BoundEntry, Lookup
 from semcache.cache.lookup.evaluation import judge, serve
 from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit
+from semcache.contexts import give_way
 from semcache.errors import EmbeddingError, InvalidVector
 from semcache.matching.gates import Pair, Verdict, threshold
 from semcache.matching.model.risk import probability_wrong
@@ -85,6 +86,7 @@ def neighbors_of(lookup: Lookup, asked: Query) -> Sequence[Neighbor] | None:
         return known
     try:
         with lookup.timed("embed"):
+            give_way()
             vector = lookup.parts.embedder.embed([text])[0]
         with lookup.timed("search"):
             found = _of_its_own(lookup, vector, wanted)
