@@ -10,6 +10,7 @@ SemCacheError
 │   ├── InvalidSettings           a setting out of range, unknown, or of the wrong type
 │   ├── InvalidStream             a stream or log that cannot be replayed; names file and line
 │   ├── UnknownTool               there is no introspection tool of that name
+│   ├── UnknownLookup             a door keeps no lookup of that id for the tenant
 │   └── InvalidVector             wrong dimension, wrong dtype, not finite
 ├── NotInRun                      a tool about the run that it is called in, called outside one
 ├── UnknownOperation              a catalog has no operation of that name
@@ -44,6 +45,8 @@ SemCacheError
 ├── SourceError                   a service that operations come from cannot be used
 │   ├── SourceUnavailable         unreachable, dead, too late, or not speaking its protocol
 │   └── SourceRejected            it answered with an error; carries status and excerpt
+├── NotAllowed                    a caller of a door has no right to what it asks for
+├── Busy                          too many calls of a tenant wait at a door already
 └── MissingExtra (ImportError)    an optional package is not installed
 """
 
@@ -97,6 +100,10 @@ class InvalidVector(InvalidInput):
 
 class UnknownTool(InvalidInput):
     """There is no introspection tool of that name."""
+
+
+class UnknownLookup(InvalidInput):
+    """A door keeps no lookup of that id for the tenant: never given, or too long ago."""
 
 
 class NotInRun(SemCacheError):
@@ -275,6 +282,14 @@ class SourceRejected(SourceError):
         """The HTTP status; None where the protocol has none."""
         self.excerpt = excerpt
         """The beginning of what the service said."""
+
+
+class NotAllowed(SemCacheError):
+    """A caller of a door has no right to what it asks for."""
+
+
+class Busy(SemCacheError):
+    """Too many calls of the tenant wait at a door already; another try may work."""
 
 
 class MissingExtra(SemCacheError, ImportError):

@@ -53,11 +53,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
     "telemetry": PORTS,
     "upkeep": PORTS | {"matching", "cache", "stores", "explore"},
-    "server": PORTS | {"cache", "runs", "semcache"},
+    "server": PORTS | {"cache", "runs", "semcache", "telemetry"},
     "commands": PORTS
     | {"upkeep", "stores"}
     | {"server", "runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"}
-    | {"orchestrator", "planners", "file_errors", "responses"},
+    | {"orchestrator", "planners", "file_errors", "responses", "telemetry"},
     "cli": LEAVES | {"commands"},
 }
 # `open` of `PlanCache`, `Responses` and `SemCache` are the doors that the contract names; they ask

@@ -14,6 +14,7 @@ from semcache.commands.output import print_json, print_pairs
 from semcache.errors import InvalidInput
 from semcache.responses.cache import Responses
 from semcache.settings import Settings
+from semcache.telemetry.savings import TokenPrices, saved_by_hits
 from semcache.wiring.caches import RESPONSES
 
 if TYPE_CHECKING:
@@ -52,31 +53,9 @@ def _stats(options: argparse.Namespace) -> int:
     return 0
 
 
-def _saved(counted: Statistics, settings: Settings) -> dict[str, Json]:
-    """Return what hits saved: what as many plans would have cost, less what choosing them did.
-
-    A plan as it was on average for this tenant; empty before one was made by a model. `cost` is in
-    the currency of the prices in the settings.
-    """
-    made, hits = counted.spent.get("plan:calls", 0), sum(counted.hits.values())
-    if not made or not hits:
-        return {}
-    saved = {
-        name: hits * counted.spent.get(f"plan:{name}", 0) / made
-        - counted.spent.get(f"select:{name}", 0)
-        for name in ("prompt_tokens", "completion_tokens", "milliseconds")
-    }
-    cost = (
-        saved["prompt_tokens"] * settings.prompt_token_price
-        + saved["completion_tokens"] * settings.completion_token_price
-    ) / 1e6
-    return {
-        "plans": hits,
-        "prompt_tokens": round(saved["prompt_tokens"]),
-        "completion_tokens": round(saved["completion_tokens"]),
-        "seconds": round(saved["milliseconds"] / 1000, 1),
-        **({"cost": round(cost, 4)} if cost else {}),
-    }
+def _saved(counted: Statistics, settings: Settings) -> JsonObject:
+    prices = TokenPrices(settings.prompt_token_price, settings.completion_token_price)
+    return saved_by_hits(sum(counted.hits.values()), counted.spent, prices)
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -1,43 +1,38 @@
-"""What the doors serve: ask, lookup, explain, feedback, statistics, and looking at runs."""
+"""What the doors serve: plans looked up, stored, judged and removed, prompts answered, runs."""
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import TypeVar
 
-from pydantic import Field
-
-from semcache.cache.result import Found
+from semcache.cache.plan_cache import PlanCache
+from semcache.cache.statistics import Statistics
 from semcache.canonical import Json, JsonObject, as_object, plain
-from semcache.errors import InvalidInput, UnknownTool
-from semcache.runs.arguments import Arguments, Nothing, read, schema_of
+from semcache.errors import InvalidInput, NotAllowed, UnknownTool
+from semcache.runs.arguments import Arguments, read, schema_of
 from semcache.runs.here import Here
 from semcache.runs.tools import TOOLS, Tool
 from semcache.semcache import SemCache
+from semcache.server.arguments import (
+    CALLS,
+    AnswerArguments,
+    AskArguments,
+    CallKind,
+    FeedbackArguments,
+    InvalidateArguments,
+    LookupArguments,
+    Pool,
+    PromptArguments,
+    StoreArguments,
+)
+from semcache.server.groups import plan_groups
+from semcache.server.recent import RecentLookups
+from semcache.server.tokens import RIGHTS, Right
+from semcache.telemetry.savings import TokenPrices, saved_by_hits
 
-MAX_FOUND = 1000
-"""Lookups that a tenant may still judge; the oldest are forgotten first."""
+A = TypeVar("A", bound=Arguments)
 
-
-class _Prompt(Arguments):
-    prompt: str = Field(description="The prompt, as a user would say it")
-    params: dict[str, object] | None = Field(
-        default=None, description="Values that are known already, by name"
-    )
-
-
-class _Feedback(Arguments):
-    found: str = Field(description="The `id` of what `lookup` or `ask` found")
-    right: bool = Field(description="Whether the plan was the right one")
-
-
-_TABLE: dict[str, tuple[type[Arguments], str]] = {
-    "ask": (_Prompt, "Answer a prompt from the plan cache; plan only if no plan fits."),
-    "lookup": (_Prompt, "Return the cached plan for a prompt, with its own values; run nothing."),
-    "explain": (_Prompt, "Tell why a prompt hits or misses, tier by tier and gate by gate."),
-    "feedback": (_Feedback, "Tell whether a plan that was found was right."),
-    "statistics": (Nothing, "Count entries, hits and misses of your tenant."),
-}
+_SPAWN = "request_spawn_workflow"
+"""The one introspection tool that asks for something to be run."""
 
 
 class Calls:
@@ -46,85 +41,219 @@ class Calls:
     The tenant is an argument of the door, never of a caller: no call takes one.
     """
 
-    def __init__(self, semcache: SemCache, *, allow_writes: bool = False) -> None:
-        """Serve `semcache`; `allow_writes`: whether `ask` may run operations that write."""
-        self._semcache = semcache
+    def __init__(self, cache: SemCache | PlanCache, *, allow_writes: bool = False) -> None:
+        """Serve `cache`; `allow_writes`: whether `ask` may run operations that write.
+
+        A `PlanCache` has no operations to answer prompts with: `ask` and `answer` are not served,
+        nor are the tools that look at runs.
+        """
+        self._semcache = cache if isinstance(cache, SemCache) else None
+        self._cache = cache.cache if isinstance(cache, SemCache) else cache
         self._allow_writes = allow_writes
-        self._lock = threading.Lock()
-        self._found: dict[str, OrderedDict[str, Found]] = {}
-        self._number = 0
+        self._recent = RecentLookups()
         self._handlers: Mapping[str, Callable[[Arguments, str], Json]] = {
             "ask": self._ask,
+            "answer": self._answer,
             "lookup": self._lookup,
             "explain": self._explain,
+            "store": self._store,
             "feedback": self._feedback,
-            "statistics": self._statistics,
+            "invalidate": self._invalidate,
+            "statistics": lambda _, tenant: self.statistics(tenant),
         }
 
     @property
-    def tools(self) -> tuple[Tool, ...]:
-        """All that is served, in the shape that models are told of."""
-        own = (Tool(name, says, schema_of(model)) for name, (model, says) in _TABLE.items())
-        return (*own, *(Tool(t.name, t.description, _with_run(t.input_schema)) for t in TOOLS))
+    def cache(self) -> PlanCache:
+        """What is served."""
+        return self._cache
 
-    def call(self, name: str, arguments: Mapping[str, object], *, tenant: str) -> Json:
+    @property
+    def served(self) -> Mapping[str, CallKind]:
+        """The calls of the cache that are served, by name; tools that look at runs come beside."""
+        return {n: kind for n, kind in CALLS.items() if self._semcache or not kind.operations}
+
+    def tools(self, rights: frozenset[Right] = RIGHTS) -> tuple[Tool, ...]:
+        """Return all that is served to who has `rights`, in the shape that models are told of."""
+        own = [
+            Tool(name, kind.summary, schema_of(kind.arguments))
+            for name, kind in self.served.items()
+            if kind.rights & rights
+        ]
+        looking = [t for t in self._looking if _needed(t.name) & rights]
+        return (
+            *own,
+            *(Tool(t.name, t.description, _with_run(t.input_schema)) for t in looking),
+        )
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        *,
+        tenant: str,
+        rights: frozenset[Right] = RIGHTS,
+    ) -> Json:
         """Return what the call gives the tenant, as JSON.
 
         Raises:
             UnknownTool: there is no call of that name.
+            NotAllowed: `rights` do not cover it.
             InvalidInput: the arguments are not what it takes.
-            SemCacheError: what `SemCache` raises.
+            SemCacheError: what the cache raises.
         """
-        if name in _TABLE:
-            return self._handlers[name](read(_TABLE[name][0], name, arguments), tenant)
-        if all(name != tool.name for tool in TOOLS):
-            known = ", ".join(tool.name for tool in self.tools)
+        if name not in self.served and all(name != tool.name for tool in self._looking):
+            known = ", ".join((*self.served, *(tool.name for tool in self._looking)))
             raise UnknownTool(f"there is no tool {name!r:.100}; known: {known}")
+        _check(name, _needed(name), rights)
+        if name in self.served:
+            return self._handlers[name](read(CALLS[name].arguments, name, arguments), tenant)
         return self._introspect(name, dict(arguments), tenant)
+
+    def pool(self, name: str) -> Pool:
+        """Return which calls `name` shares its threads with."""
+        kind = CALLS.get(name)
+        return "read" if kind is None else kind.pool
+
+    def hits(self, name: str, arguments: Mapping[str, object], *, tenant: str) -> bool:
+        """Return whether `ask` with these arguments would find a plan, and so be quick.
+
+        Raises:
+            InvalidInput: the arguments are not what it takes.
+        """
+        if name != "ask" or self._semcache is None:
+            return False
+        given = read(AskArguments, name, arguments)
+        found = self._semcache.lookup(
+            given.prompt, tenant=tenant, params=given.params, what_if=True
+        )
+        return bool(found)
+
+    @property
+    def _looking(self) -> Sequence[Tool]:
+        return () if self._semcache is None else TOOLS
 
     # Plans ---------------------------------------------------------------------------------------
 
-    def _ask(self, given: Arguments, tenant: str) -> Json:
-        prompt, params = _prompt(given)
-        answer = self._semcache.run(
-            prompt, tenant=tenant, params=params, allow_writes=self._allow_writes
+    def _ask(self, arguments: Arguments, tenant: str) -> Json:
+        given = _as(AskArguments, arguments)
+        answer = self._operating.run(
+            given.prompt,
+            tenant=tenant,
+            params=given.params,
+            answers=given.answers,
+            allow_writes=self._allow_writes,
         )
-        return {**answer.to_dict(), "id": self._keep(tenant, answer.found)}
+        return {**answer.to_dict(), "id": self._recent.keep(tenant, answer.found)}
 
-    def _lookup(self, given: Arguments, tenant: str) -> Json:
-        prompt, params = _prompt(given)
-        found = self._semcache.lookup(prompt, tenant=tenant, params=params)
-        return {**found.to_dict(), "id": self._keep(tenant, found)}
+    def _answer(self, arguments: Arguments, tenant: str) -> Json:
+        given = _as(AnswerArguments, arguments)
+        answer = self._operating.answer(given.token, given.answers, tenant=tenant)
+        return {**answer.to_dict(), "id": self._recent.keep(tenant, answer.found)}
 
-    def _explain(self, given: Arguments, tenant: str) -> Json:
-        prompt, params = _prompt(given)
-        found = self._semcache.lookup(prompt, tenant=tenant, params=params, what_if=True)
+    def _lookup(self, arguments: Arguments, tenant: str) -> Json:
+        given = _as(LookupArguments, arguments)
+        if self._semcache is None or given.tools is not None:
+            found = self._cache.lookup(
+                given.prompt,
+                tenant=tenant,
+                params=given.params,
+                tools=given.tools,
+                threshold=given.threshold,
+                what_if=given.what_if,
+            )
+        else:
+            found = self._semcache.lookup(
+                given.prompt,
+                tenant=tenant,
+                params=given.params,
+                threshold=given.threshold,
+                what_if=given.what_if,
+            )
+        if given.what_if:
+            return {**found.to_dict(), "id": None, "explanation": found.explain()}
+        return {**found.to_dict(), "id": self._recent.keep(tenant, found)}
+
+    def _explain(self, arguments: Arguments, tenant: str) -> Json:
+        given = _as(PromptArguments, arguments)
+        source = self._semcache or self._cache
+        found = source.lookup(given.prompt, tenant=tenant, params=given.params, what_if=True)
         return found.explain()
 
-    def _feedback(self, given: Arguments, tenant: str) -> Json:
-        if not isinstance(given, _Feedback):
-            return None
-        with self._lock:
-            kept = self._found.get(tenant)
-            found = kept.get(given.found) if kept is not None else None
-        if found is None:
-            raise InvalidInput(f"nothing that you were given is called {given.found!r:.100}")
-        self._semcache.cache.feedback(found, right=given.right)
+    def _store(self, arguments: Arguments, tenant: str) -> Json:
+        given = _as(StoreArguments, arguments)
+        stored = self._cache.store(
+            given.prompt,
+            given.plan,
+            params=given.params,
+            tenant=tenant,
+            tags=given.tags,
+            cost_s=given.seconds,
+            ignore=given.ignore,
+            tools=given.tools,
+        )
+        spent = {
+            "prompt_tokens": given.prompt_tokens,
+            "completion_tokens": given.completion_tokens,
+            "milliseconds": round((given.seconds or 0.0) * 1000),
+        }
+        if any(spent.values()):
+            for name, amount in {"calls": 1, **spent}.items():
+                self._cache.count(f"plan:{name}", tenant=tenant, by=amount)
+        return {"stored": bool(stored), **as_object(plain(asdict(stored)))}
+
+    def _feedback(self, arguments: Arguments, tenant: str) -> Json:
+        given = _as(FeedbackArguments, arguments)
+        kept = self._recent.get(tenant, given.found)
+        self._cache.feedback(kept.found, right=given.right)
+        self._recent.judged(tenant, given.found, right=given.right)
         return {"id": given.found, "right": given.right}
 
-    def _statistics(self, _: Arguments, tenant: str) -> Json:
-        return plain(asdict(self._semcache.cache.stats(tenant=tenant)))
+    def _invalidate(self, arguments: Arguments, tenant: str) -> Json:
+        given = _as(InvalidateArguments, arguments)
+        removed = self._cache.invalidate(tenant=tenant, **given.model_dump())
+        return {"removed": int(removed), "pending": removed.pending}
 
-    def _keep(self, tenant: str, found: Found) -> str:
-        """Keep what was found, so that it can be judged, and return what it is called."""
-        with self._lock:
-            self._number += 1
-            name = f"found-{self._number}"
-            kept = self._found.setdefault(tenant, OrderedDict())
-            kept[name] = found
-            while len(kept) > MAX_FOUND:
-                kept.popitem(last=False)
-        return name
+    @property
+    def _operating(self) -> SemCache:
+        if self._semcache is None:
+            raise UnknownTool("this door has no operations to answer prompts with")
+        return self._semcache
+
+    # Looking around ------------------------------------------------------------------------------
+
+    def statistics(self, tenant: str) -> JsonObject:
+        """Return the counts of the tenant, and what its hits saved, as JSON."""
+        counted = self._cache.stats(tenant=tenant)
+        return {
+            **as_object(plain(asdict(counted))),
+            "hit_rate": round(counted.hit_rate, 4),
+            "saved": self._saved(counted),
+        }
+
+    def _saved(self, counted: Statistics) -> JsonObject:
+        settings = self._cache.settings
+        prices = TokenPrices(settings.prompt_token_price, settings.completion_token_price)
+        return saved_by_hits(sum(counted.hits.values()), counted.spent, prices)
+
+    def recent(self, tenant: str, count: int) -> Json:
+        """Return the last lookups of the tenant in this process, newest first, as JSON."""
+        return self._recent.newest(tenant, count)
+
+    def found(self, tenant: str, name: str) -> JsonObject:
+        """Return one of them with its plan and why it hit or missed.
+
+        Raises:
+            UnknownLookup: there is none of that name.
+        """
+        return self._recent.get(tenant, name).details()
+
+    def groups(self, tenant: str, count: int) -> Json:
+        """Return the largest plan groups of the tenant as JSON. Cost: it reads all its entries.
+
+        Raises:
+            StoreUnavailable: the store cannot be read.
+        """
+        return plan_groups(self._cache.entries(tenant=tenant), count)
 
     # Runs ----------------------------------------------------------------------------------------
 
@@ -133,12 +262,12 @@ class Calls:
         run = arguments.pop("runId", None)
         node = arguments.pop("standAt", None)
         where = self._standing(run, node, tenant)
-        return self._semcache.introspection.call(
+        return self._operating.introspection.call(
             name, arguments, standing=where, has=lambda key: self._cached(key, tenant)
         )
 
     def _standing(self, run: object, node: object, tenant: str) -> Here | None:
-        runs = self._semcache.runs
+        runs = self._operating.runs
         view = runs.get(str(run), tenant=tenant) if run is not None else runs.latest(tenant=tenant)
         if view is None and run is not None:
             raise InvalidInput(f"you have no run {run!r:.100}, or it is no longer kept")
@@ -147,17 +276,32 @@ class Calls:
         at = next((n for n in view if n.id == node), None) if node is not None else view.root
         if at is None:
             raise InvalidInput(f"run {view.id!r} has no node {node!r:.100}")
-        return self._semcache.standing(at, tenant=tenant)
+        return self._operating.standing(at, tenant=tenant)
 
     def _cached(self, key: str, tenant: str) -> bool:
         # By the plans of the tenant: whether an answer of a model is kept would tell of others.
-        return any(key in {e.id, e.label} for e in self._semcache.cache.entries(tenant=tenant))
+        return any(key in {e.id, e.label} for e in self._cache.entries(tenant=tenant))
 
 
-def _prompt(given: Arguments) -> tuple[str, Mapping[str, object] | None]:
-    if not isinstance(given, _Prompt):
-        raise InvalidInput("a prompt was expected")
-    return given.prompt, given.params
+def _needed(name: str) -> frozenset[Right]:
+    """Return the rights of which a caller must have one."""
+    if name in CALLS:
+        return CALLS[name].rights
+    return frozenset({"ask"}) if name == _SPAWN else frozenset({"read"})
+
+
+def _check(name: str, needed: frozenset[Right], rights: frozenset[Right]) -> None:
+    if not needed & rights:
+        raise NotAllowed(
+            f"{name} needs the right {' or '.join(sorted(needed))!r}; you have "
+            f"{', '.join(sorted(rights)) or 'none'}. Whoever runs this door grants rights"
+        )
+
+
+def _as(model: type[A], arguments: Arguments) -> A:
+    if not isinstance(arguments, model):
+        raise InvalidInput(f"{model.__name__} were expected")
+    return arguments
 
 
 @dataclass(frozen=True, slots=True)

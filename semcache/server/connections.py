@@ -1,9 +1,18 @@
 """Connections of an HTTP door: so many, and none that a request holds open by never ending."""
 
 import asyncio
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import h11
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from semcache.errors import InvalidSettings
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 WHOLE_S = 30.0
 """Seconds within which a request must be whole; a proxy in front of the door is faster."""
@@ -42,3 +51,44 @@ class ImpatientProtocol(H11Protocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
+
+
+def serve_app(
+    app: "ASGIApp",
+    *,
+    host: str,
+    port: int,
+    path: str = "",
+    listening: Callable[[str], object] = lambda _: None,
+) -> None:
+    """Serve an application until the process is told to end; what is under way is finished.
+
+    `port`: 0 takes one that is free. `listening`: told the address of `path` once it can be
+    reached.
+
+    Raises:
+        InvalidSettings: there can be no server at `host` and `port`, or another is there.
+    """
+    config = uvicorn.Config(
+        app,
+        http=ImpatientProtocol,
+        limit_concurrency=MAX_CONNECTIONS,
+        log_level="warning",
+        server_header=False,
+    )
+    with _listening(host, port) as door:
+        shown = f"[{host}]" if ":" in host else host
+        listening(f"http://{shown}:{door.getsockname()[1]}{path}")
+        uvicorn.Server(config).run(sockets=[door])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    # Ours, so that what is in the way is an error of ours: uvicorn prints it and ends the process.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise InvalidSettings(
+            f"nothing can be served at {host}:{port}: {error.strerror}; name a HOST of this "
+            "machine and a PORT that is free"
+        ) from error

@@ -11,11 +11,63 @@ if TYPE_CHECKING:
     from semcache.events import Event
 
 
-class PrometheusObserver(Closeable):
-    """An observer whose counters are served as text over HTTP at `/metrics`, until it is closed.
+class PrometheusCounters(Closeable):
+    """An observer whose counters can be read as text, in the format of Prometheus.
 
-    Beside its own it serves those of the process: memory, open files, garbage collected.
+    Beside its own it tells those of the process: memory, open files, garbage collected.
     """
+
+    def __init__(self, *, prices: TokenPrices | None = None, by_tenant: bool = False) -> None:
+        """Begin at zero; for `prices` and `by_tenant` see `OtelObserver`.
+
+        Raises:
+            MissingExtra: the extra `otel` is not installed.
+        """
+        try:
+            from opentelemetry.exporter.prometheus import (  # noqa: PLC0415 - an extra
+                PrometheusMetricReader,
+            )
+            from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415 - an extra
+            from prometheus_client import (  # noqa: PLC0415 - an extra
+                CollectorRegistry,
+                GCCollector,
+                PlatformCollector,
+                ProcessCollector,
+            )
+        except ImportError as error:
+            raise MissingExtra(
+                "Prometheus needs its exporter; pip install 'semcache-plans[otel]'"
+            ) from error
+        # Of its own: what shares a registry is served by all, and twice where two count the same.
+        self.registry = CollectorRegistry()
+        """What is read."""
+        for collector in (GCCollector, PlatformCollector, ProcessCollector):
+            collector(registry=self.registry)
+        self._meters = MeterProvider(
+            metric_readers=[PrometheusMetricReader(registry=self.registry)]
+        )
+        self._open = True
+        self._observe = OtelObserver(meters=self._meters, prices=prices, by_tenant=by_tenant)
+
+    def __call__(self, event: "Event", /) -> None:
+        """Count one event."""
+        self._observe(event)
+
+    def text(self) -> str:
+        """Return all counters."""
+        from prometheus_client import generate_latest  # noqa: PLC0415 - an extra
+
+        return generate_latest(self.registry).decode()
+
+    def close(self) -> None:
+        """Count no more; calling it twice is fine."""
+        if self._open:
+            self._open = False
+            self._meters.shutdown()
+
+
+class PrometheusObserver(Closeable):
+    """An observer whose counters are served as text over HTTP at `/metrics`, until it is closed."""
 
     def __init__(
         self,
@@ -31,42 +83,26 @@ class PrometheusObserver(Closeable):
             MissingExtra: the extra `otel` is not installed.
             InvalidSettings: there can be no server at `host` and `port`, or another is there.
         """
+        self._counters = PrometheusCounters(prices=prices, by_tenant=by_tenant)
+        from prometheus_client import start_http_server  # noqa: PLC0415 - an extra
+
         try:
-            from opentelemetry.exporter.prometheus import (  # noqa: PLC0415 - an extra
-                PrometheusMetricReader,
+            self._server, self._thread = start_http_server(
+                port, addr=host, registry=self._counters.registry
             )
-            from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415 - an extra
-            from prometheus_client import (  # noqa: PLC0415 - an extra
-                CollectorRegistry,
-                GCCollector,
-                PlatformCollector,
-                ProcessCollector,
-                start_http_server,
-            )
-        except ImportError as error:
-            raise MissingExtra(
-                "Prometheus needs its exporter; pip install 'semcache-plans[otel]'"
-            ) from error
-        # Of its own: what shares a registry is served by all, and twice where two count the same.
-        registry = CollectorRegistry()
-        for collector in (GCCollector, PlatformCollector, ProcessCollector):
-            collector(registry=registry)
-        try:
-            self._server, self._thread = start_http_server(port, addr=host, registry=registry)
         except (OSError, OverflowError, TypeError) as error:
+            self._counters.close()
             raise InvalidSettings(
                 f"metrics cannot be served at {host!r}, port {port!r}: {error}; name a port from 0 "
                 "(any) to 65535 that is free"
             ) from error
-        self._meters = MeterProvider(metric_readers=[PrometheusMetricReader(registry=registry)])
         self._open = True
-        self._observe = OtelObserver(meters=self._meters, prices=prices, by_tenant=by_tenant)
         self.port = int(self._server.server_port)
         """Where it serves."""
 
     def __call__(self, event: "Event", /) -> None:
         """Count one event."""
-        self._observe(event)
+        self._counters(event)
 
     def close(self) -> None:
         """Stop serving; calling it twice is fine."""
@@ -76,4 +112,4 @@ class PrometheusObserver(Closeable):
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-        self._meters.shutdown()
+        self._counters.close()

@@ -1,8 +1,10 @@
 """What hits saved, by what planning cost when it was needed."""
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from semcache.canonical import Json, JsonObject
 from semcache.events import ModelCalled
 
 
@@ -77,3 +79,26 @@ class SavingsEstimate:
         """What was spent up to now."""
         with self._lock:
             return replace(self._spent)
+
+
+def saved_by_hits(hits: int, spent: Mapping[str, int], prices: TokenPrices) -> JsonObject:
+    """Return what `hits` saved: what as many plans would have cost, less what choosing them did.
+
+    A plan as it was on average, by the counts of `Statistics.spent`; empty before one was made or
+    one hit. `cost` is in the currency of the prices, and left out where it is nothing.
+    """
+    made = spent.get("plan:calls", 0)
+    if not made or not hits:
+        return {}
+    prompt, completion, milliseconds = (
+        hits * spent.get(f"plan:{name}", 0) / made - spent.get(f"select:{name}", 0)
+        for name in ("prompt_tokens", "completion_tokens", "milliseconds")
+    )
+    cost: Json = round((prompt * prices.prompt + completion * prices.completion) / 1e6, 4)
+    return {
+        "plans": hits,
+        "prompt_tokens": round(prompt),
+        "completion_tokens": round(completion),
+        "seconds": round(milliseconds / 1000, 1),
+        **({"cost": cost} if cost else {}),
+    }

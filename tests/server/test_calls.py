@@ -80,7 +80,7 @@ def test_no_call_takes_a_tenant(calls: Calls, tool: str) -> None:
     call(calls, "ask", **GIVEN)
     with pytest.raises(InvalidInput, match="do not fit"):
         calls.call(tool, {**GIVEN, "tenant": "initech"}, tenant="acme")
-    shown = dumps([t.input_schema for t in calls.tools])
+    shown = dumps([t.input_schema for t in calls.tools()])
     assert "tenant" not in shown
 
 
@@ -106,7 +106,7 @@ def test_callers_from_outside_write_only_where_the_application_says_so(semcache:
 
 
 def test_unknown_tools_and_wrong_arguments_are_told(calls: Calls) -> None:
-    with pytest.raises(UnknownTool, match="known: ask, lookup"):
+    with pytest.raises(UnknownTool, match="known: ask, answer, lookup"):
         call(calls, "drop_tables")
     for arguments in ({}, {"prompt": 7}, {"prompt": "x", "params": [1]}):
         with pytest.raises(InvalidInput):

@@ -19,7 +19,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from semcache.server.calls import Calls
 from semcache.server.connections import ImpatientProtocol
-from semcache.server.mcp import SHARE, http_app
+from semcache.server.mcp import http_app
+from semcache.server.pools import SHARE
 from semcache.server.tokens import Tokens
 from tests.listening import serving
 
@@ -208,15 +209,17 @@ def test_over_stdio_the_tenant_is_fixed_at_the_start(tmp_path: Path) -> None:
     assert (node["name"], node["status"]) == ("Count the visits of town 'Oslo'", "completed")
 
 
-def test_the_command_serves_eleven_tools_over_stdio(tmp_path: Path) -> None:
+def test_the_command_serves_what_the_rights_cover_over_stdio(tmp_path: Path) -> None:
     async def work(client: Client) -> Any:
         tools = await client.list_tools()
         return [tool.name for tool in tools.tools], await said(client, "statistics", {})
 
     arguments = ["-m", "semcache", "mcp", "--demo", "--directory", "kept", "--tenant", "acme"]
     names, counts = over_stdio(tmp_path, arguments, work)
-    assert names[:5] == ["ask", "lookup", "explain", "feedback", "statistics"]
-    assert (len(names), counts["entries"]) == (11, 0)
+    assert names[:6] == ["ask", "answer", "lookup", "explain", "feedback", "statistics"]
+    assert (len(names), counts["entries"]) == (12, 0)
+    names, _ = over_stdio(tmp_path, [*arguments, "--rights", "read,write"], work)
+    assert names[:5] == ["lookup", "explain", "store", "feedback", "invalidate"]
 
 
 def test_the_command_serves_http_with_tokens_alone(

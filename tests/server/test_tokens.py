@@ -3,22 +3,22 @@ import json
 import pytest
 
 from semcache.errors import InvalidSettings
-from semcache.server.tokens import Tokens
+from semcache.server.tokens import Holder, Tokens
 
 TOKEN = "acme-token-0123456789"  # noqa: S105 - made up
 
 
 def test_a_token_is_of_its_tenant_and_any_other_text_of_nobody() -> None:
     tokens = Tokens({TOKEN: "acme", "initech-token-0123456789": "initech"})
-    assert tokens.tenant(TOKEN) == "acme"
+    assert tokens.holder(TOKEN) == Holder("acme")
     for other in ("", TOKEN[:-1], TOKEN + "0", "\ud800", "ä" * 20):
-        assert tokens.tenant(other) is None
+        assert tokens.holder(other) is None
 
 
 def test_tokens_are_read_from_lines_and_from_json() -> None:
     lines = f"# who may call\n\n{TOKEN} acme  # the shop\n"
-    assert Tokens.read(lines).tenant(TOKEN) == "acme"
-    assert Tokens.read(json.dumps({TOKEN: "acme"})).tenant(TOKEN) == "acme"
+    assert Tokens.read(lines).holder(TOKEN) == Holder("acme")
+    assert Tokens.read(json.dumps({TOKEN: "acme"})).holder(TOKEN) == Holder("acme")
 
 
 @pytest.mark.parametrize(

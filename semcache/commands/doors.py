@@ -27,11 +27,11 @@ def add(commands: "Commands") -> None:
     options.add_argument(
         "--http", metavar="[HOST:]PORT", help="serve streamable HTTP at /mcp (default: stdio)"
     )
+    add_tokens(options, TOKENS)
     options.add_argument(
-        "--tokens",
-        type=Path,
-        metavar="FILE",
-        help=f"lines `token tenant`, or a JSON object (default: what {TOKENS} holds)",
+        "--rights",
+        metavar="RIGHT,…",
+        help="what the caller over stdio may do (default: read,ask)",
     )
     options.add_argument(
         "--allow-writes", action="store_true", help="let callers run operations that write"
