@@ -24,7 +24,10 @@ GROUPS = {
         "warm-up": "Load embedder and plans once, and leave what opens them quickly.",
     },
     "demo": {"demo": "Ask many prompts and check each answer against SQL."},
-    "mcp": {"mcp": "Serve the cache by MCP: over stdio, or over HTTP to those who hold a token."},
+    "doors": {
+        "serve": "Serve the cache over HTTP to those who hold a token, with a page to look at it.",
+        "mcp": "Serve the cache by MCP: over stdio, or over HTTP to those who hold a token.",
+    },
     "plans": {"plan": "Check or run a plan in a file."},
     "replays": {
         "evaluate": "Replay streams against a cold cache and say how well it matched.",

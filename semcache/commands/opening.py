@@ -13,6 +13,7 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.catalog.builtin import Question
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput
+from semcache.ports import Observer
 from semcache.semcache import SemCache
 from semcache.settings import Settings
 from semcache.sources.functions import load
@@ -24,14 +25,19 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def semcache_of(options: argparse.Namespace) -> Iterator[SemCache]:
+def semcache_of(
+    options: argparse.Namespace, *, observer: Observer | None = None, asks: bool = True
+) -> Iterator[SemCache]:
     """Give the cache over the operations that the caller named.
+
+    `asks`: whether plans may ask who sits at the terminal.
 
     Raises:
         InvalidInput: none are named.
     """
     with ExitStack() as stack:
-        yield stack.enter_context(opened(options, catalog_of(options, stack)))
+        catalog = catalog_of(options, stack)
+        yield stack.enter_context(opened(options, catalog, observer=observer, asks=asks))
 
 
 def catalog_of(options: argparse.Namespace, stack: ExitStack) -> Catalog:
@@ -100,10 +106,19 @@ def names_a_source(options: argparse.Namespace) -> bool:
     return bool(options.functions or options.openapi or options.mcp or options.demo)
 
 
-def opened(options: argparse.Namespace, catalog: Catalog) -> SemCache:
-    """Return a semcache over `catalog`, as the options ask; on a terminal its plans may ask too."""
-    ask = _asked if sys.stdin.isatty() else None
-    return SemCache.open(settings=settings_of(options), catalog=catalog, ask=ask)
+def opened(
+    options: argparse.Namespace,
+    catalog: Catalog,
+    *,
+    observer: Observer | None = None,
+    asks: bool = True,
+) -> SemCache:
+    """Return a semcache over `catalog`, as the options ask.
+
+    `asks`: whether its plans may ask who sits at the terminal, if there is one.
+    """
+    ask = _asked if asks and sys.stdin.isatty() else None
+    return SemCache.open(settings=settings_of(options), catalog=catalog, ask=ask, observer=observer)
 
 
 def _asked(question: Question) -> str:

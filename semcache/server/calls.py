@@ -104,7 +104,7 @@ class Calls:
         if name not in self.served and all(name != tool.name for tool in self._looking):
             known = ", ".join((*self.served, *(tool.name for tool in self._looking)))
             raise UnknownTool(f"there is no tool {name!r:.100}; known: {known}")
-        _check(name, _needed(name), rights)
+        check_rights(name, _needed(name), rights)
         if name in self.served:
             return self._handlers[name](read(CALLS[name].arguments, name, arguments), tenant)
         return self._introspect(name, dict(arguments), tenant)
@@ -204,9 +204,9 @@ class Calls:
     def _feedback(self, arguments: Arguments, tenant: str) -> Json:
         given = _as(FeedbackArguments, arguments)
         kept = self._recent.get(tenant, given.found)
-        self._cache.feedback(kept.found, right=given.right)
+        judgment = self._cache.feedback(kept.found, right=given.right)
         self._recent.judged(tenant, given.found, right=given.right)
-        return {"id": given.found, "right": given.right}
+        return {"id": given.found, "right": given.right, **as_object(plain(asdict(judgment)))}
 
     def _invalidate(self, arguments: Arguments, tenant: str) -> Json:
         given = _as(InvalidateArguments, arguments)
@@ -290,7 +290,12 @@ def _needed(name: str) -> frozenset[Right]:
     return frozenset({"ask"}) if name == _SPAWN else frozenset({"read"})
 
 
-def _check(name: str, needed: frozenset[Right], rights: frozenset[Right]) -> None:
+def check_rights(name: str, needed: frozenset[Right], rights: frozenset[Right]) -> None:
+    """Check that `rights` have one of the `needed`.
+
+    Raises:
+        NotAllowed: they have none.
+    """
     if not needed & rights:
         raise NotAllowed(
             f"{name} needs the right {' or '.join(sorted(needed))!r}; you have "

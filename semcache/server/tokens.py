@@ -96,6 +96,11 @@ class Tokens:
             holders[words[0]] = Holder(words[1], rights)
         return cls(holders)
 
+    @property
+    def tenants(self) -> frozenset[str]:
+        """The tenants of the tokens."""
+        return frozenset(holder.tenant for _, holder in self._holders)
+
     def holder(self, token: str) -> Holder | None:
         """Return who holds `token`; None if nobody does. Takes as long for each token."""
         asked, found = _digest(token), None

@@ -1,0 +1,209 @@
+"""The REST door: an ASGI application for those who hold a token, with an OpenAPI document."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from typing import Annotated, Any
+
+import anyio
+from fastapi import Depends, FastAPI, HTTPException, Query
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel
+
+import semcache as package
+from semcache.canonical import Json
+from semcache.runs.arguments import Arguments
+from semcache.server.arguments import CALLS
+from semcache.server.calls import Calls, check_rights
+from semcache.server.pools import Pools
+from semcache.server.rest import schemas
+from semcache.server.rest.limits import LimitsMiddleware
+from semcache.server.rest.page import page_response
+from semcache.server.rest.problems import MEDIA_TYPE, Problem, tell_problems
+from semcache.server.rest.readiness import Readiness
+from semcache.server.tokens import Holder, Right, Tokens
+
+DEADLINE_S = 60.0
+"""Seconds within which a request is answered."""
+DESCRIPTION = (
+    "A cache of execution plans: look a prompt up and get the plan that was made for one like it, "
+    "with this prompt's own values. Every call is for the tenant of its token, and no other."
+)
+_ANSWERS: Mapping[str, type[BaseModel] | None] = {
+    "lookup": schemas.Found,
+    "explain": None,
+    "store": schemas.Stored,
+    "feedback": schemas.Judged,
+    "invalidate": schemas.Removed,
+    "ask": schemas.Answer,
+    "answer": schemas.Answer,
+}
+"""Call → what it answers; None: text. All are posted at `/v1/NAME`."""
+_PROBLEM: dict[int | str, dict[str, Any]] = {
+    "default": {"model": Problem, "description": "A problem"}
+}
+
+
+def rest_app(
+    calls: Calls,
+    tokens: Tokens,
+    *,
+    metrics: Callable[[], str] | None = None,
+    deadline_s: float = DEADLINE_S,
+) -> FastAPI:
+    """Return the application that serves `calls` to those who hold one of `tokens`.
+
+    `metrics`: gives the counters of all tenants together, for tokens with that right. `deadline_s`:
+    seconds within which each request is answered; what has begun by then goes on.
+    """
+    readiness = Readiness(calls.cache, tokens.tenants)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        readiness.begin()
+        yield
+
+    app = FastAPI(
+        title="semcache",
+        version=package.__version__,
+        description=DESCRIPTION,
+        docs_url=None,  # their pages load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.add_middleware(LimitsMiddleware)
+    tell_problems(app)
+    pools = Pools(calls, deadline_s=deadline_s)
+    _add_open(app, readiness)
+    _add_calls(app, pools, tokens)
+    _add_looking(app, pools, tokens)
+    if metrics is not None:
+        _add_metrics(app, pools, tokens, metrics)
+    described = app.openapi
+    app.openapi = lambda: _with_problems(described())  # type: ignore[method-assign]  # as FastAPI says to
+    return app
+
+
+def _caller(tokens: Tokens, right: Right | None = None) -> Any:  # noqa: ANN401 - as `Depends`
+    """Return the dependency that gives who asks, if he has `right`."""
+    bearer = HTTPBearer(auto_error=False, description="A token of one tenant")
+
+    async def caller(
+        given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    ) -> Holder:
+        holder = None if given is None else tokens.holder(given.credentials)
+        if holder is None:
+            raise HTTPException(
+                HTTPStatus.UNAUTHORIZED,
+                "a bearer token that this server knows was expected in Authorization",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        if right is not None:
+            check_rights("this", frozenset({right}), holder.rights)
+        return holder
+
+    return Depends(caller)
+
+
+def _add_open(app: FastAPI, readiness: Readiness) -> None:
+    """Add what needs no token, and tells nothing of a tenant."""
+
+    @app.get("/", include_in_schema=False)
+    async def look() -> HTMLResponse:
+        return page_response()
+
+    @app.get("/health", tags=["server"])
+    async def health() -> schemas.Health:
+        """Answer; whoever hears it knows that the process is alive."""
+        return schemas.Health()
+
+    @app.get("/ready", tags=["server"], response_model=schemas.Ready)
+    async def ready() -> Response:
+        """Tell whether the store answers and the embedder is loaded; 503 if not."""
+        said = await anyio.to_thread.run_sync(readiness.to_dict)
+        return JSONResponse(said, 200 if said["ready"] else 503)
+
+
+def _add_calls(app: FastAPI, pools: Pools, tokens: Tokens) -> None:
+    for name, answer in _ANSWERS.items():
+        app.post(
+            f"/v1/{name}",
+            operation_id=name,
+            summary=CALLS[name].summary,
+            response_model=answer,
+            response_class=PlainTextResponse if answer is None else JSONResponse,
+            responses=_PROBLEM,
+            tags=["plans"],
+            include_in_schema=name in pools.calls.served,
+        )(_endpoint(name, pools, _caller(tokens)))
+
+
+def _endpoint(name: str, pools: Pools, caller: Any) -> Callable[..., Any]:  # noqa: ANN401 - `Depends`
+    async def endpoint(body: Arguments, holder: Holder = caller) -> Response:
+        given = {field: getattr(body, field) for field in body.model_fields_set}
+        return _answered(await pools.call(name, given, holder))
+
+    # FastAPI reads what a body is by the annotation; each call has its own.
+    endpoint.__annotations__["body"] = CALLS[name].arguments
+    return endpoint
+
+
+def _answered(said: Json) -> Response:
+    return PlainTextResponse(said) if isinstance(said, str) else JSONResponse(said)
+
+
+def _add_looking(app: FastAPI, pools: Pools, tokens: Tokens) -> None:
+    """Add what the page shows."""
+    calls, reader = pools.calls, _caller(tokens, "read")
+    get = partial(app.get, responses=_PROBLEM, tags=["looking"])
+    Reader = Annotated[Holder, reader]  # noqa: N806 - a type
+    Count = Annotated[int, Query(ge=1, le=1000)]  # noqa: N806 - a type
+
+    @get("/v1/me")
+    async def me(holder: Annotated[Holder, _caller(tokens)]) -> schemas.Caller:
+        """Tell whose token this is, and what it may do."""
+        rights = sorted(holder.rights)
+        asks = "ask" in calls.served
+        return schemas.Caller(tenant=holder.tenant, rights=list(rights), operations=asks)
+
+    @get("/v1/stats", response_model=schemas.Statistics)
+    async def stats(holder: Reader) -> Response:
+        """Count entries, hits and misses of the tenant, and what hits saved."""
+        work = partial(calls.statistics, holder.tenant)
+        return _answered(await pools.run(holder.tenant, "read", work))
+
+    @get("/v1/recent", response_model=list[schemas.Lookup])
+    async def recent(holder: Reader, count: Count = 50) -> Response:
+        """Return the last lookups of the tenant that this process did, newest first."""
+        return _answered(calls.recent(holder.tenant, count))
+
+    @get("/v1/recent/{id}", response_model=schemas.LookupDetails)
+    async def one(holder: Reader, id: str) -> Response:  # noqa: A002 - the word of a lookup
+        """Return one of them: its plan, and why it hit or missed."""
+        return _answered(calls.found(holder.tenant, id))
+
+    @get("/v1/groups", response_model=list[schemas.Group])
+    async def groups(holder: Reader, count: Count = 50) -> Response:
+        """Return the largest plan groups of the tenant; this reads all its plans."""
+        work = partial(calls.groups, holder.tenant, count)
+        return _answered(await pools.run(holder.tenant, "write", work))
+
+
+def _add_metrics(app: FastAPI, pools: Pools, tokens: Tokens, metrics: Callable[[], str]) -> None:
+    @app.get("/metrics", responses=_PROBLEM, tags=["server"], response_class=PlainTextResponse)
+    async def counters(holder: Annotated[Holder, _caller(tokens, "metrics")]) -> Response:
+        """Return the counters of all tenants together, as Prometheus reads them."""
+        text = await pools.run(holder.tenant, "read", metrics)
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+
+def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
+    """Return an OpenAPI document that gives problems the media type that they have."""
+    for path in document["paths"].values():
+        for operation in path.values():
+            told = operation["responses"].get("default", {}).get("content", {})
+            if "application/json" in told:
+                told[MEDIA_TYPE] = told.pop("application/json")
+    return document
