@@ -27,8 +27,17 @@ PAGES = [README] + [
     ROOT / "docs" / f"{name}.md"
     for name in (
         *("python", "planning", "shell", "quality", "prompt", "plans", "operations", "runs"),
-        *("agents", "responses", "deployment", "settings", "misses", "migration", "security"),
-        *("index", "glossary", "api", "errors"),
+        *(
+            "agents",
+            "http",
+            "responses",
+            "deployment",
+            "settings",
+            "misses",
+            "migration",
+            "security",
+        ),
+        *("security", "index", "glossary", "api", "errors"),
     )
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLES = {
     "example_07_loops": ("tickets of the day", "ticket 4", "model ask", "tokens: 512"),
-    "example_08_tools": ("refused:", "'NodeOpened': 4", "by MCP: (11,", "'template'"),
+    "example_08_tools": ("refused:", "'NodeOpened': 4", "by MCP: (12,", "'template'"),
     "example_09_reflection": (
         "✓ ask (retry 1)", "✓ load (retry 1)", "✓ execute (retry 1)", "decision plan",
         "made anew", "run: {'answer': 4}",

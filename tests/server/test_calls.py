@@ -4,8 +4,17 @@ import pytest
 
 from semcache import SemCache
 from semcache.canonical import dumps
-from semcache.errors import InvalidInput, NotInRun, OperationRefused, UnknownTool
+from semcache.errors import (
+    InvalidInput,
+    NotAllowed,
+    NotInRun,
+    OperationRefused,
+    UnknownLookup,
+    UnknownTool,
+)
+from semcache.runs.tools import TOOLS
 from semcache.server.calls import Calls
+from semcache.server.tokens import Right
 
 GIVEN = {"prompt": "yearly visits to Bergen", "params": {"town": "Bergen"}}
 
@@ -96,6 +105,35 @@ def test_a_request_for_a_run_waits_for_the_application(calls: Calls, semcache: S
     run = semcache.runs.latest(tenant="acme")
     assert run is not None
     assert [n.name for n in run][-1] == "audit"
+
+
+@pytest.mark.parametrize(
+    ("rights", "served"),
+    [
+        ({"read"}, {"lookup", "explain", "statistics"}),
+        ({"write"}, {"store", "feedback", "invalidate"}),
+        ({"ask"}, {"ask", "answer", "feedback", "request_spawn_workflow"}),
+        ({"metrics"}, set()),
+    ],
+)
+def test_a_caller_is_shown_and_served_what_his_rights_cover(
+    calls: Calls, rights: set[Right], served: set[str]
+) -> None:
+    shown = {tool.name for tool in calls.tools(frozenset(rights))}
+    assert shown - {tool.name for tool in TOOLS} | shown & {"request_spawn_workflow"} == served
+    for tool in calls.tools():
+        if tool.name not in shown:
+            with pytest.raises(NotAllowed, match=f"{tool.name} needs the right"):
+                calls.call(tool.name, {}, tenant="acme", rights=frozenset(rights))
+
+
+def test_the_oldest_lookups_are_forgotten(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("semcache.server.recent.MAX_KEPT", 2)
+    first, *others = (call(calls, "lookup", **GIVEN)["id"] for _ in range(3))
+    with pytest.raises(UnknownLookup):
+        calls.found("acme", first)
+    assert [one["id"] for one in calls.recent("acme", 5)] == others[::-1]
+    assert len(calls.recent("acme", 1)) == 1
 
 
 def test_callers_from_outside_write_only_where_the_application_says_so(semcache: SemCache) -> None:

@@ -17,11 +17,12 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from semcache import SemCache
 from semcache.server.calls import Calls
 from semcache.server.connections import ImpatientProtocol
 from semcache.server.mcp import http_app
 from semcache.server.pools import SHARE
-from semcache.server.tokens import Tokens
+from semcache.server.tokens import Holder, Tokens
 from tests.listening import serving
 
 ACME, INITECH = "acme-token-0123456789", "initech-token-0123456789"
@@ -72,6 +73,32 @@ def test_over_http_each_token_sees_its_own_tenant(address: str) -> None:
     assert "you have no run" in over_http(address, INITECH, peek)
 
 
+def test_over_http_plans_are_stored_and_removed_by_who_may_write(
+    calls: Calls, semcache: SemCache
+) -> None:
+    plan = {"prompt": "refund order A-17", "plan": [{"name": "refund", "order": "A-17"}]}
+    writer = Holder("acme", frozenset({"read", "write"}))
+    app = http_app(calls, Tokens({ACME: writer, INITECH: Holder("acme", frozenset({"read"}))}))
+
+    async def write(client: Client) -> Any:
+        stored = await said(client, "store", plan)
+        found = await said(client, "lookup", {"prompt": "refund order B-2"})
+        removed = await said(client, "invalidate", {"id": stored["id"]})
+        return found["plan"], removed, await said(client, "ask", GIVEN)
+
+    async def read(client: Client) -> Any:
+        tools = await client.list_tools()
+        return [tool.name for tool in tools.tools][:3], await said(client, "store", plan)
+
+    with serving(app) as url:
+        bound, removed, asked = over_http(f"{url}/mcp", ACME, write)
+        names, refused = over_http(f"{url}/mcp", INITECH, read)
+    assert (bound, removed["removed"]) == ([{"name": "refund", "order": "B-2"}], 1)
+    assert asked.startswith("NotAllowed: ask needs the right 'ask'")
+    assert names == ["lookup", "explain", "statistics"]
+    assert refused.startswith("NotAllowed: store needs the right 'write'")
+
+
 def test_over_http_nobody_is_served_without_a_token_that_is_known(address: str) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     for token in ("", "Bearer nobody-0123456789", f"Basic {ACME}", f"Bearer {ACME}x"):
@@ -110,11 +137,11 @@ def test_slow_asks_of_one_tenant_delay_nobody_else(
     slow, goes_on = threading.Barrier(SHARE + 1), threading.Event()
     answered = calls.call
 
-    def call(name: str, arguments: Any, *, tenant: str) -> Any:
+    def call(name: str, arguments: Any, *, tenant: str, rights: Any) -> Any:
         if (name, tenant) == ("ask", "acme"):
             slow.wait(30)
             assert goes_on.wait(30)
-        return answered(name, arguments, tenant=tenant)
+        return answered(name, arguments, tenant=tenant, rights=rights)
 
     monkeypatch.setattr(calls, "call", call)
 
@@ -170,6 +197,7 @@ def test_over_http_errors_are_told_and_the_session_goes_on(address: str) -> None
 DOOR = """
 import anyio
 from semcache import SemCache, catalog_from, operation
+from semcache import SemCache
 from semcache.server.calls import Calls
 from semcache.server.mcp import serve_stdio
 from semcache.testing import HashEmbedder

@@ -6,6 +6,7 @@ from semcache.errors import InvalidSettings
 from semcache.server.tokens import Holder, Tokens
 
 TOKEN = "acme-token-0123456789"  # noqa: S105 - made up
+WRITER = Holder("acme", frozenset({"read", "write"}))
 
 
 def test_a_token_is_of_its_tenant_and_any_other_text_of_nobody() -> None:
@@ -21,8 +22,27 @@ def test_tokens_are_read_from_lines_and_from_json() -> None:
     assert Tokens.read(json.dumps({TOKEN: "acme"})).holder(TOKEN) == Holder("acme")
 
 
+def test_a_token_has_the_rights_that_are_named_and_else_reads_and_asks() -> None:
+    assert Tokens.read(f"{TOKEN} acme").holder(TOKEN) == Holder("acme", frozenset({"read", "ask"}))
+    assert Tokens.read(f"{TOKEN} acme read,write").holder(TOKEN) == WRITER
+    listed = {TOKEN: {"tenant": "acme", "rights": ["write", "read"]}}
+    assert Tokens.read(json.dumps(listed)).holder(TOKEN) == WRITER
+    assert Tokens.read(json.dumps({TOKEN: {"tenant": "acme"}})).holder(TOKEN) == Holder("acme")
+
+
 @pytest.mark.parametrize(
-    "text", ["", "{}", "short acme", TOKEN, f"{TOKEN} acme more", f'{{"{TOKEN}": 7}}']
+    "text",
+    [
+        "",
+        "{}",
+        "short acme",
+        TOKEN,
+        f"{TOKEN} acme more",
+        f"{TOKEN} acme read more",
+        f"acme acme {TOKEN}",
+        f'{{"{TOKEN}": 7}}',
+        f'{{"{TOKEN}": {{"tenant": "a", "rights": []}}}}',
+    ],
 )
 def test_what_are_no_tokens_is_refused_without_being_shown(text: str) -> None:
     with pytest.raises(InvalidSettings) as refused:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic_core import CoreSchema, core_schema
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, as_object
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter
 
@@ -163,7 +163,7 @@ def serves(plan: ExecutionPlan) -> dict[str, str]:
 
     Routes plans name it on the node, tasks plans on the task, programs on the instruction.
     """
-    body = plan.to_dict()
+    body = as_object(plan.to_dict())  # a plan of one's own may be a list
     listed = [(name, node) for name, node in body.items() if isinstance(node, dict)]
     for key, name_key in (("tasks", "id"), ("instructions", "seq_no")):
         steps = body.get(key)

@@ -1,0 +1,128 @@
+"""`semcache serve`, as a process."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import httpx
+import pytest
+
+from semcache.cli import main
+
+TOKEN = "acme-token-0123456789"  # noqa: S105 - made up
+HEADERS = {"Authorization": f"Bearer {TOKEN}"}
+
+SLOW = """
+import time
+from pathlib import Path
+
+from semcache import operation
+
+
+@operation(effect="read")
+def count_visits(town: str) -> int:
+    "Count the visits to a town."
+    Path("begun").touch()
+    while not Path("go on").exists():
+        time.sleep(0.01)
+    return len(town)
+"""
+
+
+@contextmanager
+def served(directory: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run the command; give its process, and where it is."""
+    (directory / "tokens").write_text(f"{TOKEN} acme read,write,ask\n", encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    command = ["-m", "semcache", "serve", "--at", "0", "--tokens", "tokens", *arguments]
+    with subprocess.Popen(  # noqa: S603 - our own interpreter
+        [sys.executable, *command],
+        cwd=directory,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            assert line.startswith("serving at http://127.0.0.1:")
+            yield process, line.split()[2].rstrip(";")
+        finally:
+            process.kill()
+
+
+def test_the_command_serves_a_bare_cache_that_outlives_it(tmp_path: Path) -> None:
+    plan = [{"name": "refund", "arguments": {"order": "A-17"}}]
+    for number, order in enumerate(("A-17", "B-2")):
+        with served(tmp_path) as (process, address):
+            with httpx.Client(base_url=address, headers=HEADERS, timeout=60) as client:
+                assert client.get("/health").status_code == 200
+                found = client.post("/v1/lookup", json={"prompt": f"refund order {order}"})
+                assert found.json()["hit"] is (number == 1)
+                body = {"prompt": f"refund order {order}", "plan": plan}
+                if not number:
+                    assert client.post("/v1/store", json=body).json()["stored"]
+                assert client.get("/v1/stats").json()["lookups"] == number + 1
+            process.terminate()
+            assert process.wait(60) == 0
+
+
+def test_sigterm_lets_what_is_under_way_end(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
+    got: list[httpx.Response] = []
+    body = {"prompt": "count the visits to town 'Oslo'"}
+    with served(tmp_path, "--functions", "slow:count_visits") as (process, address):
+
+        def ask() -> None:
+            got.append(httpx.post(f"{address}/v1/ask", json=body, headers=HEADERS, timeout=60))
+
+        asking = Thread(target=ask)
+        asking.start()
+        while not (tmp_path / "begun").exists():
+            assert process.poll() is None
+            assert asking.is_alive()
+        process.send_signal(signal.SIGTERM)
+        while not _refused(address):
+            assert process.poll() is None
+        (tmp_path / "go on").touch()
+        asking.join(60)
+        assert process.wait(60) == 0
+    assert got[0].json()["value"] == {"answer": 4}
+
+
+def _refused(address: str) -> bool:
+    try:
+        httpx.get(f"{address}/health", timeout=60)
+    except httpx.TransportError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "SEMCACHE_TOKENS"),
+        (["--at", "port"], "--at is 'port'"),
+        (["--deadline", "0"], "--deadline is 0"),
+        (["--tokens", "tokens"], "unknown rights"),
+    ],
+)
+def test_what_cannot_be_served_is_told_in_one_line(
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tokens").write_text(f"{TOKEN} acme everything\n", encoding="utf-8")
+    assert main(["serve", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+    assert TOKEN not in told
