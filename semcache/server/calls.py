@@ -235,7 +235,7 @@ class Calls:
         prices = TokenPrices(settings.prompt_token_price, settings.completion_token_price)
         return saved_by_hits(sum(counted.hits.values()), counted.spent, prices)
 
-    def recent(self, tenant: str, count: int) -> Json:
+    def recent(self, tenant: str, count: int) -> list[JsonObject]:
         """Return the last lookups of the tenant in this process, newest first, as JSON."""
         return self._recent.newest(tenant, count)
 
@@ -247,7 +247,7 @@ class Calls:
         """
         return self._recent.get(tenant, name).details()
 
-    def groups(self, tenant: str, count: int) -> Json:
+    def groups(self, tenant: str, count: int) -> list[JsonObject]:
         """Return the largest plan groups of the tenant as JSON. Cost: it reads all its entries.
 
         Raises:

@@ -5,14 +5,14 @@ from copy import deepcopy
 from typing import Any
 
 from semcache.binding.template import PlanTemplate
-from semcache.cache.entry import Entry
+from semcache.cache.entries.entry import Entry
 from semcache.canonical import Json, JsonObject, Pointer, digest
 
 EXAMPLES = 20
 """Entries of a group that are shown, newest first."""
 
 
-def plan_groups(entries: Sequence[Entry], count: int) -> list[Json]:
+def plan_groups(entries: Sequence[Entry], count: int) -> list[JsonObject]:
     """Return the `count` largest plan groups as JSON; of equal ones the newest first."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:

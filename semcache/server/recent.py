@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from semcache.cache.found import Found, Hit
-from semcache.canonical import Json, JsonObject
+from semcache.cache.result import Found, Hit
+from semcache.canonical import JsonObject
 from semcache.errors import UnknownLookup
 
 MAX_KEPT = 1000
@@ -96,7 +96,7 @@ class RecentLookups:
             if name in ours:
                 ours[name] = replace(ours[name], right=right)
 
-    def newest(self, tenant: str, count: int) -> list[Json]:
+    def newest(self, tenant: str, count: int) -> list[JsonObject]:
         """Return summaries of the last `count` lookups, newest first."""
         with self._lock:
             kept = [*self._of(tenant).values()]

@@ -13,7 +13,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 
 import semcache as package
-from semcache.canonical import Json
+from semcache.canonical import Json, JsonObject
 from semcache.runs.arguments import Arguments
 from semcache.server.arguments import CALLS
 from semcache.server.calls import Calls, check_rights
@@ -31,7 +31,7 @@ DESCRIPTION = (
     "with this prompt's own values. Every call is for the tenant of its token, and no other."
 )
 _ANSWERS: Mapping[str, type[BaseModel] | None] = {
-    "lookup": schemas.Found,
+    "lookup": schemas.LookupResult,
     "explain": None,
     "store": schemas.Stored,
     "feedback": schemas.Judged,
@@ -145,7 +145,7 @@ def _endpoint(name: str, pools: Pools, caller: Any) -> Callable[..., Any]:  # no
     return endpoint
 
 
-def _answered(said: Json) -> Response:
+def _answered(said: Json | list[JsonObject]) -> Response:
     return PlainTextResponse(said) if isinstance(said, str) else JSONResponse(said)
 
 

@@ -16,7 +16,7 @@ class Candidate(BaseModel):
     verdicts: list[dict[str, Any]] = Field(description="What the gates said, in order")
 
 
-class Found(BaseModel):
+class LookupResult(BaseModel):
     """A hit with the prompt's own values, or a miss that says why."""
 
     hit: bool

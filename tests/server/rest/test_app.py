@@ -19,7 +19,7 @@ from tests.server.rest.conftest import HOLDERS, Door
 
 GIVEN = {"prompt": "yearly visits to Bergen", "params": {"town": "Bergen"}}
 PLAN = [{"name": "refund", "arguments": {"order": "A-17", "reason": "late"}}]
-TOOLS = [
+TOOLS: list[dict[str, Any]] = [
     {
         "type": "function",
         "function": {
