@@ -145,7 +145,7 @@ def _endpoint(name: str, pools: Pools, caller: Any) -> Callable[..., Any]:  # no
     return endpoint
 
 
-def _answered(said: Json | list[JsonObject]) -> Response:
+def _answered(said: "Json | list[JsonObject]") -> Response:
     return PlainTextResponse(said) if isinstance(said, str) else JSONResponse(said)
 
 
