@@ -27,16 +27,7 @@ PAGES = [README] + [
     ROOT / "docs" / f"{name}.md"
     for name in (
         *("python", "planning", "shell", "quality", "prompt", "plans", "operations", "runs"),
-        *(
-            "agents",
-            "http",
-            "responses",
-            "deployment",
-            "settings",
-            "misses",
-            "migration",
-            "security",
-        ),
+        *("agents", "http", "responses", "deployment", "settings", "misses", "migration"),
         *("security", "index", "glossary", "api", "errors"),
     )
 ]
