@@ -45,6 +45,12 @@ def from_file(file: Path) -> dict[str, object]:
         raise InvalidSettings(f"{str(file)!r} is not TOML: {error}; expected settings") from error
 
 
+def in_file(file: Path, why: str) -> str:
+    """Return why settings cannot be used, with the name of their file."""
+    name = repr(str(file))
+    return why if name in why else f"in {name}, {why}"
+
+
 def typed(chosen: Mapping[str, object], known: Mapping[str, Field[Any]]) -> dict[str, Any]:
     """Return `chosen` with each value in the type of its setting.
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Self
 
 from semcache.canonical import Json
+from semcache.errors import InvalidSettings
 from semcache.settings.checks import check, zone_of
-from semcache.settings.reading import from_environ, from_file, typed
+from semcache.settings.reading import from_environ, from_file, in_file, typed
 from semcache.settings.tables import Translations
 
 
@@ -175,8 +176,15 @@ class Settings:
         """
         known = {one.name: one for one in fields(cls)}
         chosen: dict[str, object] = {
-            **(from_file(file) if file is not None else {}),
             **from_environ(environ or {}, known),
             **{name: value for name, value in explicit.items() if value is not None},
         }
-        return cls(**typed(chosen, known))
+        told = typed(chosen, known)
+        if file is None:
+            return cls(**told)
+        try:
+            written = typed(from_file(file), known)
+            cls(**written)  # by itself: the rest must not hide what is wrong in it
+        except InvalidSettings as error:
+            raise InvalidSettings(in_file(file, str(error))) from error
+        return cls(**{**written, **told})
