@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from semcache.canonical import Json, loads, plain, pointer_text
+from semcache.canonical import Json, plain, pointer_text
 from semcache.errors import InvalidJson
 
 T = TypeVar("T")
@@ -60,13 +60,18 @@ def validated(schema: TypeAdapter[T], value: object, *, what: str) -> T:
         raise InvalidJson(f"{what}{_told(error.errors()[0])}") from error
 
 
-def parsed(schema: TypeAdapter[T], text: str, *, what: str) -> T:
-    """Return what JSON `text` spells, as the schema reads it.
+def read(schema: TypeAdapter[T], text: str | bytes, *, what: str) -> T:
+    """Return what JSON `text` spells, as the schema reads it, with tuples for lists.
+
+    Faster than `validated`, for what is read often.
 
     Raises:
         InvalidJson: it is not JSON, or otherwise than the schema has it.
     """
-    return validated(schema, plain(loads(text, what=what), what=what), what=what)
+    try:
+        return schema.validate_json(text, strict=True)
+    except ValidationError as error:
+        raise InvalidJson(f"{what}{_told(error.errors()[0])}") from error
 
 
 def _told(found: ErrorDetails) -> str:

@@ -3,14 +3,19 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from semcache.binding.codecs import inline
 from semcache.binding.recipe import Fill
 from semcache.binding.template import PlanTemplate
 from semcache.canonical import Json, digest
+from semcache.errors import StoreCorrupt
 from semcache.forks import Lock
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
@@ -195,23 +200,39 @@ class PlanGroupSets:
         self._packed = packed
         self._families: dict[GroupKey, PlanGroups] = {}
         self._lock = Lock()
+        self.damaged = False
+        """Whether what was packed is not what `pack` wrote."""
 
     def of(self, kin: GroupKey) -> PlanGroups:
-        """Return the families of `kin`, none if it is new."""
+        """Return the families of `kin`, none if it is new.
+
+        Raises:
+            StoreCorrupt: what was packed is not what `pack` wrote.
+        """
         known = self._families.get(kin)
         if known is not None:
             return known
         with self._lock:
             if self._packed:
-                shared: dict[str, str] = {}
-                for key, words, families, more in json.loads(self._packed):
-                    # `json` makes new ones, and most words and families are there once more where
-                    # values are given.
-                    said = [shared.setdefault(one, one) for one in words]
-                    alone = zip(said, [shared.setdefault(f, f) for f in families], strict=True)
-                    self._families[*key,] = PlanGroups({**dict(alone), **more})
-                self._packed = b""
+                self._unpack()
             return self._families.setdefault(kin, PlanGroups())
+
+    def _unpack(self) -> None:
+        # Beside its user: pydantic takes longer to load than all of semcache.
+        from semcache.schemas import read  # noqa: PLC0415
+
+        shared: dict[str, str] = {}
+        try:
+            for key, words, families, more in read(_schema(), self._packed, what="they"):
+                # JSON makes new ones, and most words and families are there once more where values
+                # are given.
+                said = [shared.setdefault(one, one) for one in words]
+                alone = zip(said, [shared.setdefault(f, f) for f in families], strict=True)
+                self._families[key] = PlanGroups({**dict(alone), **more})
+        except ValueError as error:
+            self.damaged = True
+            raise StoreCorrupt(f"the families of a snapshot cannot be read: {error}") from error
+        self._packed = b""
 
     def pack(self) -> bytes:
         """Return all of it as one line of JSON; what is still packed costs nothing."""
@@ -219,6 +240,15 @@ class PlanGroupSets:
             return self._packed
         packed = [[kin, *_packed(known.saying)] for kin, known in self._families.items()]
         return json.dumps(packed, separators=(",", ":")).encode()
+
+
+@cache
+def _schema() -> (
+    "TypeAdapter[list[tuple[GroupKey, list[str], list[str], dict[str, dict[str, int]]]]]"
+):
+    from pydantic import TypeAdapter  # noqa: PLC0415 - as above
+
+    return TypeAdapter(list[tuple[GroupKey, list[str], list[str], dict[str, dict[str, int]]]])
 
 
 def _packed(saying: Saying) -> tuple[list[str], list[str], Saying]:

@@ -14,15 +14,37 @@ import hashlib
 import json
 from collections import OrderedDict
 from dataclasses import replace
+from typing import Annotated, NotRequired
 
 import numpy as np
+from pydantic import Field, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput
 from semcache.ports import Record, Vector
+from semcache.schemas import STRICT, read
 from semcache.stores.vectors.ranking import checked_vector
 
 _SEAL = 65  # hex digits and a line feed
+
+
+@with_config(STRICT)
+class _Head(TypedDict):
+    tenant: str
+    id: str
+    keys: tuple[str, ...]
+    labels: tuple[str, ...]
+    vector: str | None
+    embedder: str
+    created_s: float
+    expires_s: float | None
+    change: Annotated[int, Field(ge=0, lt=2**63)]
+    cost_s: NotRequired[float]
+    """Not told before there were bounds by worth."""
+
+
+_HEAD = TypeAdapter(_Head)
 
 
 def check_text(*texts: str) -> None:
@@ -92,23 +114,22 @@ def decode(sealed: bytes) -> Record:
     """Return the record that `encode` was given.
 
     Raises:
-        ValueError: these are not the bytes that were written.
+        ValueError: these are not the bytes that were written, or it was no record.
     """
     head, _, body = unseal(sealed).partition("\n")
-    # The checksum vouches for the fields and their types; a `match` would cost half as much again.
-    fields = json.loads(head)
+    fields = read(_HEAD, head, what="the head of a record")
     return Record(
         tenant=fields["tenant"],
         id=fields["id"],
-        keys=tuple(fields["keys"]),
-        labels=tuple(fields["labels"]),
+        keys=fields["keys"],
+        labels=fields["labels"],
         body=body,
         vector=_vector(fields["vector"]),
         embedder=fields["embedder"],
         created_s=fields["created_s"],
         expires_s=fields["expires_s"],
         change=fields["change"],
-        cost_s=fields.get("cost_s", 1.0),  # not told before there were bounds by worth
+        cost_s=fields.get("cost_s", 1.0),
     )
 
 
@@ -182,4 +203,9 @@ def _vector_text(vector: Vector | None) -> str | None:
 
 
 def _vector(text: str | None) -> Vector | None:
-    return None if text is None else np.frombuffer(base64.b64decode(text), dtype="<f4")
+    if text is None:
+        return None
+    vector = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4")
+    if not np.isfinite(vector).all():
+        raise ValueError("the vector is not finite")
+    return vector

@@ -284,10 +284,13 @@ def test_what_is_known_of_an_entry_survives_packing(
     text: str, values: list[tuple[str, Json]], relative: bool
 ) -> None:
     slots = tuple(Slot("number", name, "in", name, value, relative) for name, value in values)
+    text = text.replace("<", "") + " <number>" * len(slots)
     side = Side(TemplateText(text, slots), frozenset({"a", "b"}), "catalog", "grounding")
     try:
         said = [Parameter("of", value, mention=words) for words, value in values]
-        seen = EntrySummary(side, text, pack_examples([said, said]), (0, 2), 12, "f", "g")
+        seen = EntrySummary(
+            side, text, pack_examples([said, said]), tuple(range(len(slots))), 12, "f", "g"
+        )
         line = seen.pack()
     except (UnicodeEncodeError, ValueError, InvalidParameter):
         return

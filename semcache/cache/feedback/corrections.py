@@ -12,15 +12,19 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal, Self
+from functools import cache
+from typing import TYPE_CHECKING, Literal, Self
 
 from semcache.cache.entries.entry import Entry
 from semcache.cache.feedback.vetoes import Vetoes
 from semcache.cache.reports import Health, Why
-from semcache.canonical import dumps, loads
+from semcache.canonical import dumps
 from semcache.errors import InvalidJson, StoreCorrupt, StoreError
 from semcache.forks import Forked, Lock, follow_forks
 from semcache.ports import Journal, PlanStore
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 RETRY_S = 1.0
 """Seconds after which a store that failed is tried again; twice as long each time, up to 30."""
@@ -65,21 +69,23 @@ class Correction:
         Raises:
             StoreCorrupt: this is none.
         """
+        # Beside its user: pydantic takes longer to load than all of semcache.
+        from semcache.schemas import read  # noqa: PLC0415
+
         try:
-            match loads(text, what="a correction"):
-                case {
-                    "kind": "remove" | "clear" | "veto" as kind,
-                    "tenant": str() | None as tenant,
-                    "entries": list(entries),
-                    "labels": list(labels),
-                    "template": str(template),
-                    "why": "invalidated" | "cleared" | "feedback" as why,
-                }:
-                    ids, names = tuple(map(str, entries)), tuple(map(str, labels))
-                    return cls(kind, tenant, ids, names, template, why)
+            found = read(_schema(), text, what="the correction")
         except InvalidJson as error:
             raise StoreCorrupt(f"a correction cannot be read: {error}") from error
-        raise StoreCorrupt(f"a correction cannot be read: {text[:80]!r}")
+        if found.kind == "veto" and not (found.tenant and len(found.entries) == 1):
+            raise StoreCorrupt("a correction cannot be read: a veto is of one entry of a tenant")
+        return found
+
+
+@cache
+def _schema() -> "TypeAdapter[Correction]":
+    from pydantic import TypeAdapter  # noqa: PLC0415 - as above
+
+    return TypeAdapter(Correction)
 
 
 class Removed(int):

@@ -10,7 +10,7 @@ this very store, is for the one who kept it to find out; see `Views`.
 
 import json
 from collections import Counter
-from typing import Any, cast
+from typing import TYPE_CHECKING
 
 from semcache.cache.view.summaries import EntrySummaries
 from semcache.cache.view.view import Place, View
@@ -20,6 +20,9 @@ from semcache.matching.plan_groups import PlanGroupSets
 from semcache.ports import VectorIndex
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.unseen.alignment import Skeletons
+
+if TYPE_CHECKING:
+    from semcache.cache.view.snapshot_schema import SnapshotHead
 
 FORMAT = 8
 """Raised with every change to what a view derives; a snapshot of another format is not read."""
@@ -59,38 +62,40 @@ def unpack_view(content: bytes, index: VectorIndex, *, embedder: str) -> tuple[V
     """Return the view that `pack_view` was given, and the change that it is caught up with.
 
     Raises:
-        StoreCorrupt: another version wrote it, or for another embedder.
+        StoreCorrupt: it is not what was written, or another version wrote it, or for another
+            embedder.
     """
+    # Beside its user: pydantic takes longer to load than all of semcache.
+    from semcache.cache.view.snapshot_schema import HEAD, checked  # noqa: PLC0415
+
+    first, *rest = content.split(b"\n")
+    head = checked(HEAD, first)
+    if (head["format"], head["embedder"]) != (FORMAT, embedder):
+        raise StoreCorrupt("the snapshot of a view is of another version or embedder")
     try:
-        first, families, *rows = content.split(b"\n")
-        head = cast("dict[str, Any]", json.loads(first))
+        families, *rows = rest
         view = View(
             index=index,
-            learned=LearnedValues.from_json(head["learned"]),
-            skeletons=Skeletons.from_json(head["skeletons"]),
+            learned=LearnedValues.from_json({**head["learned"]}),
+            skeletons=Skeletons.from_json({**head["skeletons"]}),
             families=PlanGroupSets(families),
             vocabulary=Counter(head["vocabulary"]),
             entries=EntrySummaries(dict(zip(head["ids"], rows, strict=True))),
             exact=_exact(head),
-            without_given={text: tuple(ids) for text, ids in head["without_given"]},
-            fixed={
-                text: Counter({tuple(fixed): count for fixed, count in ways})
-                for text, ways in head["fixed"]
-            },
+            without_given=dict(head["without_given"]),
+            fixed={text: Counter(dict(ways)) for text, ways in head["fixed"]},
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StoreCorrupt(f"the snapshot of a view cannot be read: {error!r}") from error
-    if (head["format"], head["embedder"]) != (FORMAT, embedder):
-        raise StoreCorrupt("the snapshot of a view is of another version or embedder")
-    return view, int(head["change"])
+    except ValueError as error:  # there are other rows than the ids say
+        raise StoreCorrupt(f"the snapshot of a view cannot be read: {error}") from error
+    return view, head["change"]
 
 
-def _exact(head: dict[str, Any]) -> dict[Place, tuple[str, ...]]:
+def _exact(head: "SnapshotHead") -> dict[Place, tuple[str, ...]]:
     texts, known = head["texts"], {entry_id: entry_id for entry_id in head["ids"]}
     exact: dict[Place, tuple[str, ...]] = {
         (text, ()): (known.get(entry_id, entry_id),)  # `json` made another one of it
         for text, entry_id in zip(texts[::2], texts[1::2], strict=True)
     }
     for text, words, ids in head["exact"]:
-        exact[text, tuple((i, word) for i, word in words)] = tuple(ids)
+        exact[text, words] = ids
     return exact

@@ -13,6 +13,7 @@ from typing import Any, Self, cast
 from semcache.binding.wording import Wording
 from semcache.cache.entries.entry import Entry, from_record
 from semcache.canonical import Json, JsonObject
+from semcache.errors import StoreCorrupt
 from semcache.forks import Lock
 from semcache.matching.gates import PinnedWords, Side
 from semcache.ports import Record
@@ -71,34 +72,28 @@ class EntrySummary:
 
     @classmethod
     def unpack(cls, line: bytes) -> Self:
-        """Return what `pack` wrote; what is malformed raises as unpacking does."""
-        row = json.loads(line)
-        (
-            text,
-            slots,
-            names,
-            catalog,
-            grounding,
-            label,
-            examples,
-            fixed,
-            change,
-            said,
-            given,
-            bare,
-            held,
-        ) = row
+        """Return what `pack` wrote.
+
+        Raises:
+            StoreCorrupt: it is not that.
+        """
+        # Beside its user: pydantic takes longer to load than all of semcache.
+        from semcache.cache.view.snapshot_schema import ROW, checked  # noqa: PLC0415
+
+        row = checked(ROW, line)
+        text, slots, names, catalog, grounding, label, examples = row[:7]
+        fixed, change, said, given, bare, held = row[7:]
         return cls(
             Side(
                 _unpacked(text, slots),
-                _names(tuple(names)),
+                _names(names),
                 intern(catalog),
                 intern(grounding),
                 held=tuple([PinnedWords(*each) for each in held]),
             ),
             text if label == text else label,
             examples,
-            tuple(fixed),
+            fixed,
             change,
             intern(said),
             intern(given),
@@ -142,6 +137,8 @@ class EntrySummaries(MutableMapping[str, EntrySummary]):
     def __init__(self, packed: dict[str, bytes] | None = None) -> None:
         self._rows: dict[str, EntrySummary | bytes] = {**packed} if packed else {}
         self._lock = Lock()
+        self.damaged = False
+        """Whether a row was found that is not what was written."""
 
     def __getitem__(self, entry_id: str) -> EntrySummary:
         """Return what is known of an entry."""
@@ -151,11 +148,19 @@ class EntrySummaries(MutableMapping[str, EntrySummary]):
         return seen
 
     def known(self, entry_id: str) -> EntrySummary | None:
-        """Return what is known of an entry; None if it is not there."""
+        """Return what is known of an entry; None if it is not there.
+
+        Raises:
+            StoreCorrupt: its row is not what was written.
+        """
         row = self._rows.get(entry_id)
         if not isinstance(row, bytes):
             return row
-        seen = EntrySummary.unpack(row)
+        try:
+            seen = EntrySummary.unpack(row)
+        except StoreCorrupt:
+            self.damaged = True
+            raise
         with self._lock:
             if self._rows.get(entry_id) is row:  # else the entry was replaced or dropped meanwhile
                 self._rows[entry_id] = seen

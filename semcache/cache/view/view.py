@@ -4,7 +4,7 @@ import itertools
 import logging
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from semcache.cache.entries.entry import Entry, from_record
 from semcache.cache.view.summaries import EntrySummaries, EntrySummary, pack_examples
@@ -22,6 +22,7 @@ from semcache.prompts.unseen.habits import MAX_TEMPLATES, Habits
 log = logging.getLogger(__name__)
 
 _VERSIONS = itertools.count()
+_T = TypeVar("_T")
 
 
 Place: TypeAlias = tuple[str, tuple[tuple[int, str], ...]]
@@ -52,6 +53,11 @@ class View:
     families: PlanGroupSets = field(default_factory=PlanGroupSets)
     """What makes plans comparable → the families there, and the words that their entries use."""
     _habits: Habits | None = None
+
+    @property
+    def damaged(self) -> bool:
+        """Whether something of its snapshot was found not to be what was written."""
+        return self.entries.damaged or self.families.damaged
 
     def habits(self) -> Habits:
         """Return what stands around and in the slots of the latest templates.
@@ -169,24 +175,24 @@ class View:
 
     def _drop_place(self, entry_id: str, seen: EntrySummary) -> None:
         place = _place(seen.side.template, seen.fixed)
-        rest = tuple(known for known in self.exact[place] if known != entry_id)
-        if rest:
-            self.exact[place] = rest
-        else:
-            del self.exact[place]
+        _drop_id(self.exact, place, entry_id)
         if seen.without_given is not None:
-            text = seen.without_given.text
-            others = tuple(known for known in self.without_given[text] if known != entry_id)
-            self.without_given[text] = others
-            if not others:
-                del self.without_given[text]
-        if seen.fixed:
-            fixed = self.fixed[seen.side.template.text]
+            _drop_id(self.without_given, seen.without_given.text, entry_id)
+        fixed = self.fixed.get(seen.side.template.text)
+        if seen.fixed and fixed is not None:
             fixed[seen.fixed] -= 1
             if not fixed[seen.fixed]:
                 del fixed[seen.fixed]
             if not fixed:
                 del self.fixed[seen.side.template.text]
+
+
+def _drop_id(places: dict[_T, tuple[str, ...]], place: _T, entry_id: str) -> None:
+    rest = tuple(known for known in places.get(place, ()) if known != entry_id)
+    if rest:
+        places[place] = rest
+    else:
+        places.pop(place, None)
 
 
 def _place(template: TemplateText, fixed: tuple[int, ...]) -> Place:

@@ -94,13 +94,17 @@ class Views(Forked):
         self._hand_out()
         change = self._change  # before looking at what is pending: all up to it was handed out
         known = self._tenants.get(tenant)
-        if known is not None and known.view is not None and not known.pending:
-            known.view.change = change
-            return known.view
+        view = None if known is None else known.view
+        if known is not None and view is not None and not known.pending and not view.damaged:
+            view.change = change
+            return view
         with self._loading.enter(tenant):
             with self._lock:
                 known = self._tenants.setdefault(tenant, _Tenant())
                 change = self._change
+            if known.view is not None and known.view.damaged and self._snapshots is not None:
+                self._snapshots.discard(tenant)
+                known.torn = True
             if known.view is None or known.torn:
                 # Registered before it is read, so that what changes meanwhile is handed to it.
                 known.view = None
@@ -203,7 +207,7 @@ class Views(Forked):
             return
         for tenant, known in [*self._tenants.items()]:
             with self._loading.enter(tenant):
-                if known.view is None or known.torn:
+                if known.view is None or known.torn or known.view.damaged:
                     continue
                 self._take_in(known, known.view)
                 with self._lock:

@@ -15,7 +15,6 @@ earlier semcache that still has it open finds that its table is gone, instead of
 nobody reads any more.
 """
 
-import json
 import logging
 import os
 import sqlite3
@@ -23,10 +22,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
 
 from semcache.canonical import loads
 from semcache.errors import ForeignDirectory, InvalidJson, StoreUnavailable
 from semcache.ports import Use
+from semcache.schemas import Name, read
 from semcache.stores.disk import notes, records
 from semcache.stores.disk.database import Connection
 from semcache.stores.disk.directory import DATABASE, MANIFEST, VERSION, mark
@@ -37,6 +40,9 @@ from semcache.stores.records import decode, unseal
 
 OLD = "cache.db"
 """The file of version 1, named by diskcache."""
+
+_CHANGE = TypeAdapter(tuple[Name, Name, Literal["put", "remove"]])
+_USE = TypeAdapter(Annotated[list[Annotated[float, Field(ge=0, le=1e15)]], Field(min_length=3)])
 
 _log = logging.getLogger(__name__)
 
@@ -136,12 +142,11 @@ def _copy_changes(old: Connection, new: Connection) -> None:
     last = first = max((number for number, _ in numbered), default=0)
     for number, content in reversed(numbered):  # as many as can be told without a gap
         try:
-            tenant, known, kind = json.loads(content)
             new.execute(
                 "INSERT INTO changes (number, tenant, id, kind) VALUES (?, ?, ?, ?)",
-                (number, tenant, known, kind),
+                (number, *read(_CHANGE, content, what=f"change {number}")),
             )
-        except (ValueError, TypeError, sqlite3.Error):
+        except (InvalidJson, sqlite3.Error):
             break
         if number not in (last, first - 1):
             break
@@ -158,9 +163,9 @@ def _keep_damaged(new: Connection, parts: list[str], content: bytes) -> None:
 
 def _use(sealed: bytes) -> Use | None:
     try:
-        count, last_s, worth, *_ = json.loads(unseal(sealed))
-        return Use(int(count), float(last_s), float(worth))
-    except (ValueError, TypeError):
+        count, last_s, worth, *_ = read(_USE, unseal(sealed), what="a use")
+        return Use(int(count), last_s, worth)
+    except ValueError:
         return None
 
 

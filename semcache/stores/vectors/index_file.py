@@ -15,17 +15,38 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, NotRequired
 
 import numpy as np
+from pydantic import Field, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
-from semcache.canonical import Json, JsonObject, dumps, loads
-from semcache.errors import IndexCorrupt, InvalidJson, StoreUnavailable
+from semcache.canonical import JsonObject, dumps
+from semcache.errors import IndexCorrupt, StoreUnavailable
 from semcache.ports import Vectors
+from semcache.schemas import STRICT, Count, read
 from semcache.stores.atomic_file import write_aside
 from semcache.stores.vectors.search_bounds import Choice, SearchBounds
 
 _MAGIC = b"semcache-index 1 "
 _FIRST = len(_MAGIC) + 64 + 1  # bytes of the first line
+
+
+@with_config(STRICT)
+class _Bounds(TypedDict):
+    chosen: Count
+    width: Annotated[int, Field(gt=2, lt=10_000)]
+
+
+@with_config(STRICT)
+class _Head(TypedDict):
+    change: Count
+    dimension: Annotated[int, Field(ge=0, lt=100_000)]
+    ids: list[str]
+    bounds: NotRequired[_Bounds]
+
+
+_HEAD = TypeAdapter(_Head)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,38 +120,37 @@ def read_snapshot(path: Path) -> SavedIndex:
     body = memoryview(content)[len(start) + 1 :]  # the rows are too many to copy on the way
     if hashlib.sha256(body).hexdigest().encode() != start[len(_MAGIC) :]:
         raise _corrupt(path, "its checksum is not that of its content")
-    end = content.index(b"\n", len(start) + 1)
+    end = content.find(b"\n", len(start) + 1)
     try:
-        return _snapshot(loads(content[len(start) + 1 : end].decode()), content, end + 1)
-    except (InvalidJson, ValueError) as error:
+        head = read(_HEAD, content[len(start) + 1 : max(end, 0)], what="its head")
+        return _snapshot(head, memoryview(content)[end + 1 :])
+    except ValueError as error:
         raise _corrupt(path, f"its content cannot be read: {error}") from error
 
 
-def _snapshot(head: Json, content: bytes, start: int) -> SavedIndex:
-    match head:
-        case {"change": int(change), "dimension": int(dimension), "ids": list(ids), **more}:
-            size = len(ids) * dimension
-            rows = np.frombuffer(content, "<f4", size, start).reshape(len(ids), dimension)
-            rest = memoryview(content)[start + 4 * size :]
-            leading = _leading(more["bounds"], rows, rest) if "bounds" in more else None
-            if leading is None and rest:
-                raise ValueError(f"there are {len(rest)} bytes behind the rows")
-            return SavedIndex(tuple(map(str, ids)), rows, change, leading)
-        case _:
-            raise ValueError("expected an object with `change`, `dimension` and `ids`")
+def _snapshot(head: _Head, content: memoryview) -> SavedIndex:
+    ids, dimension = head["ids"], head["dimension"]
+    size = len(ids) * dimension
+    rows = np.frombuffer(content, "<f4", size).reshape(len(ids), dimension)
+    if not np.isfinite(rows).all():
+        raise ValueError("a vector is not finite")
+    if len(set(ids)) < len(ids):
+        raise ValueError("an id is there twice")
+    rest, bounds = content[4 * size :], head.get("bounds")
+    if bounds is None and rest:
+        raise ValueError(f"there are {len(rest)} bytes behind the rows")
+    leading = None if bounds is None else _leading(bounds, rows, rest)
+    return SavedIndex(tuple(ids), rows, head["change"], leading)
 
 
-def _leading(bounds: object, rows: Vectors, content: memoryview) -> SearchBounds | None:
-    match bounds:
-        case {"chosen": int(chosen), "width": int(width)} if width > 2:
-            (count, dimension), some = rows.shape, width - 2
-            numbers = np.frombuffer(content, "<f4", dimension * some + some + width)
-            directions, mean, steps = np.split(numbers, (dimension * some, (dimension + 1) * some))
-            choice = Choice(directions.reshape(dimension, some), mean, steps, chosen)
-            codes = np.frombuffer(content, np.uint8, offset=4 * len(numbers))
-            return SearchBounds(choice, codes.reshape(count, width))
-        case _:
-            raise ValueError("expected `bounds` with `chosen` and `width`")
+def _leading(bounds: _Bounds, rows: Vectors, content: memoryview) -> SearchBounds:
+    (count, dimension), width = rows.shape, bounds["width"]
+    some = width - 2
+    numbers = np.frombuffer(content, "<f4", dimension * some + some + width)
+    directions, mean, steps = np.split(numbers, (dimension * some, (dimension + 1) * some))
+    choice = Choice(directions.reshape(dimension, some), mean, steps, bounds["chosen"])
+    codes = np.frombuffer(content, np.uint8, offset=4 * len(numbers))
+    return SearchBounds(choice, codes.reshape(count, width))
 
 
 def _corrupt(path: Path, why: str) -> IndexCorrupt:
