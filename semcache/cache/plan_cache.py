@@ -491,6 +491,7 @@ class PlanCache(Closeable):
 
         Raises:
             Exception: what the holder raised, in all threads that waited for it.
+            PlanningError: the holder raised in another process.
         """
         return self._planning.once(found)
 

@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from pydantic import TypeAdapter, ValidationError
+
 from semcache.cache.checks import check_found
 from semcache.cache.reports import Health
 from semcache.cache.result import Found
-from semcache.errors import StoreError
+from semcache.errors import PlanningError, StoreError
 from semcache.forks import Forked, Holder, Lock, follow_forks, holder, lives, withdraw
 from semcache.ports import Clock, PlanStore
 
@@ -95,6 +97,12 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE_S = 0.01
 LAST_PAUSE_S = 0.1
 """Seconds between two looks at a lease that another process has: the first, and after many."""
+KEPT_FAILURES = 64
+"""Failures of a tenant that are told to processes which wait just then."""
+MAX_ERROR = 500
+"""Characters of one."""
+_FAILED = "planning-failed"
+_FAILURES = TypeAdapter(dict[str, tuple[str, str]])
 BEATS = 3
 """How often a lease is renewed before it would run out."""
 
@@ -162,6 +170,7 @@ class SingleFlight:
         # A forked child has the id of its parent, and threads of the same number.
         holder = f"{self._id}:{os.getpid()}:{threading.get_ident()}"
         has, pause, queued = self._ask(tenant, name, holder), FIRST_PAUSE_S, False
+        before = self._failures(tenant).get(name) if has is False else None
         while has is False and not late():
             queued = True
             self._clock.sleep(pause)
@@ -171,7 +180,12 @@ class SingleFlight:
             yield queued
             return
         try:
-            with self._beating(tenant, name, holder):
+            failed = self._failures(tenant).get(name, before) if queued else before
+            if failed is not None and failed != before:
+                raise PlanningError(
+                    f"another process was planning this too, and failed: {failed[1]}"
+                )
+            with self._beating(tenant, name, holder), self._telling(tenant, name):
                 yield queued
         finally:
             with self._trouble.guarded(tenant):
@@ -186,6 +200,35 @@ class SingleFlight:
         except StoreError as error:
             self._trouble.failed(tenant, "store", error, doing="writing")
             return None
+
+    @contextmanager
+    def _telling(self, tenant: str, name: str) -> Iterator[None]:
+        """Let processes that wait for the same plan hear of it if the block fails.
+
+        Each trying in its turn would keep the last waiting for the errors of all others.
+        """
+        try:
+            yield
+        except Exception as error:
+            told = (
+                f"{type(error).__name__}: {error}"[:MAX_ERROR].encode("utf-8", "replace").decode()
+            )
+
+            def add(note: str | None) -> str:
+                known = _failures(note)
+                known.pop(name, None)
+                known[name] = uuid.uuid4().hex, told
+                return _FAILURES.dump_json(dict([*known.items()][-KEPT_FAILURES:])).decode()
+
+            with self._trouble.guarded(tenant):
+                self._store.update_note(tenant, _FAILED, add)
+            raise
+
+    def _failures(self, tenant: str) -> dict[str, tuple[str, str]]:
+        """Return the latest failures of planning: lease → an id of its own, and the error."""
+        with self._trouble.guarded(tenant):
+            return _failures(self._store.get_note(tenant, _FAILED))
+        return {}
 
     @contextmanager
     def _beating(self, tenant: str, name: str, holder: str) -> Iterator[None]:
@@ -205,3 +248,10 @@ class SingleFlight:
         finally:
             done.set()
             heart.join()
+
+
+def _failures(note: str | None) -> dict[str, tuple[str, str]]:
+    try:
+        return {} if note is None else _FAILURES.validate_json(note)
+    except ValidationError:
+        return {}

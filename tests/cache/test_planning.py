@@ -18,7 +18,7 @@ from semcache.cache.result import Miss
 from semcache.cache.single_flight import SingleFlight
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
-from semcache.errors import StoreUnavailable
+from semcache.errors import PlanningError, StoreUnavailable
 from semcache.events import TierFailed
 from semcache.execution.routes import RoutesEngine
 from semcache.planners.failures import FailureMemory
@@ -331,3 +331,53 @@ def test_what_a_killed_process_was_planning_is_planned_by_who_waits(tmp_path: Pa
         assert not semcache.run("report of 2022").planned
     notes = planner.notes.read_text(encoding="utf-8").splitlines()
     assert notes == ["report of 2024", "report of 2023"]
+
+
+def test_waiters_in_other_processes_hear_of_a_failing_planner_together(clock: FakeClock) -> None:
+    store, waiting, planned = MemoryStore(), threading.Barrier(4), list[str]()
+
+    class Waited(FakeClock):
+        """Lets the maker fail as soon as everybody waits."""
+
+        def __init__(self) -> None:
+            super().__init__(clock.now())
+            self.first = True
+
+        def sleep(self, seconds: float) -> None:
+            if self.first:
+                self.first = False
+                waiting.wait(timeout=30)
+
+    def other() -> str:
+        try:
+            with made(store, Waited()).alone("acme", "t"):
+                planned.append("other")
+        except PlanningError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(3) as pool:
+        others = []
+
+        def fail() -> None:
+            with made(store, clock).alone("acme", "t"):
+                others[:] = [pool.submit(other) for _ in range(3)]
+                waiting.wait(timeout=30)
+                raise ValueError("no model")
+
+        with pytest.raises(ValueError, match="no model"):
+            fail()
+        told = {one.result(timeout=30) for one in others}
+    assert (told, planned) == (
+        {"another process was planning this too, and failed: ValueError: no model"},
+        [],
+    )
+
+
+def test_who_comes_after_a_failure_plans(clock: FakeClock) -> None:
+    store = MemoryStore()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no model"), made(store, clock).alone("acme", "t"):
+            raise ValueError("no model")
+    with made(store, clock).alone("acme", "t") as again:
+        assert not again
