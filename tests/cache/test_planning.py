@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -357,7 +357,7 @@ def test_waiters_in_other_processes_hear_of_a_failing_planner_together(clock: Fa
         return ""
 
     with ThreadPoolExecutor(3) as pool:
-        others = []
+        others = list["Future[str]"]()
 
         def fail() -> None:
             with made(store, clock).alone("acme", "t"):
