@@ -494,6 +494,7 @@ def gptcache(
         data_manager=get_data_manager(
             CacheBase("sqlite", sql_url=f"sqlite:///{directory}/sqlite.db"),
             VectorBase("faiss", dimension=DIMENSION, index_path=str(directory / "faiss.index")),
+            max_size=10 * len(templates),  # by default it keeps the latest thousand
         ),
         similarity_evaluation=SearchDistanceEvaluation(),
         config=Config(similarity_threshold=0.8),

@@ -43,7 +43,7 @@ from semcache import Hit, PlanCache
 from semcache.stores.disk.snapshots import VIEWS
 
 CALLS = 400
-POLITE = "please show me: "
+POLITE = "could you please "
 """What makes a prompt one of the semantic tier; each tenant learns of a few that it is harmless."""
 SMALL = 10
 """Entries of each of the small tenants."""
