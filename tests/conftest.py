@@ -27,6 +27,8 @@ from semcache.testing import FakeClock, RecordingObserver
 
 # huggingface_hub reads it once, when it is first imported: a fixture would come too late.
 os.environ["HF_HUB_OFFLINE"] = "1"
+# LiteLLM would load a list of prices from the network when it is imported.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 # CI judges a submission by the same examples each time; a developer's runs go on exploring.
 hypothesis.settings.register_profile("ci", derandomize=True)

@@ -28,7 +28,7 @@ PAGES = [README] + [
     for name in (
         *("python", "planning", "shell", "quality", "prompt", "plans", "operations", "runs"),
         *("agents", "http", "responses", "deployment", "settings", "misses", "migration"),
-        *("security", "index", "glossary", "api", "errors"),
+        *("security", "index", "glossary", "api", "errors", "frameworks"),
     )
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -1,7 +1,6 @@
 """A model on loopback that calls tools for orders, and a cache that it is put behind."""
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,6 @@ from semcache.testing import HashEmbedder
 
 if TYPE_CHECKING:
     from tests.conftest import OpenAIServer, Reply, Request
-
-# LiteLLM would load a list of prices from the network when it is imported.
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 
 @pytest.fixture
