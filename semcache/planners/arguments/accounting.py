@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from semcache.canonical import same
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.shape import shape
 from semcache.planners.arguments.operation_index import Known
 from semcache.planners.arguments.phrasing import (
     LOOSE,
@@ -23,6 +24,7 @@ from semcache.planners.arguments.phrasing import (
 from semcache.planners.arguments.placing import Placed
 from semcache.planners.arguments.synonyms import GENERAL, words
 from semcache.planners.rules.frame import role
+from semcache.planners.rules.lexicon import PHRASES
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import name_key
 from semcache.prompts.tokens import tokens
@@ -71,6 +73,9 @@ _POSSESSIVES = frozenset(["'s", "\u2019s"])
 _EQUALS = frozenset(["is", "are", "=", ":"])
 # Whom "my" would be, if a property took a person.
 _PEOPLE = frozenset("user owner customer client person employee assignee author account".split())
+_LONGEST = max(map(len, PHRASES))
+_SPAN_BEGINS = frozenset(["between", "from"])
+_SPAN_JOINTS = frozenset("against and through to versus vs with".split())
 _LISTS = frozenset("limit top_k n".split())
 
 
@@ -203,6 +208,7 @@ class _Reader:
         self.verbatim = verbatim
         self.own = {singular(word) for word in phrasing.words} | {*phrasing.words}
         self.spaces = spaces(known.operation.name)
+        self.operators = {one.name: one.operator for one in shape(known.operation).inputs}
         self.meant = {
             tuple(tokens(word)): [singular(one) for one in tokens(meant.replace("_", " "))]
             for word, meant in catalog.synonyms.items()
@@ -242,6 +248,9 @@ class _Reader:
         )
         if own in {first, said}:
             return True, 1
+        second = self.units[1].word if len(self.units) > 1 else ""
+        if first in self.spaces and second == own:  # "git commit" of `git.commit`
+            return True, 2
         if same_verb(said, own):
             return False, 1
         reads = self.known.operation.effect == "read" and VERBS.get(own) in READING
@@ -330,7 +339,10 @@ class _Reader:
 
     def _small(self, at: int) -> bool:
         """Return whether a small word or a sign does no more than hold the others together."""
-        ways = (self._preposition, self._pronoun, self._possessive, self._before_a_value)
+        ways = (
+            self._preposition, self._pronoun, self._possessive, self._before_a_value,
+            self._comparison, self._span,
+        )  # fmt: skip
         return any(way(at) for way in ways)
 
     def _at(self, place: int) -> _Unit | None:
@@ -365,18 +377,44 @@ class _Reader:
     def _before_a_value(self, at: int) -> bool:
         """Return whether it leads over to the value that follows."""
         word, value = self.units[at].word, self._value_at(at + 1)
+        parts = self._value_at(at - 1) is not None
         if word == ",":
             return self._at(at + 1) is not None
-        if value is None:
+        if word == "and" and parts:
+            return self._next(at) is not None  # "section a and option b"
+        return value is not None and (
+            (word in _NAMED and not _NAMES.isdisjoint(words(value.place.name)))
+            or (word == "first" and any(GENERAL.same(value.place.name, one) for one in _LISTS))
+            or (word in _EQUALS and at > 0 and self._of_a_value(at - 1))
+            or word in _NUMBERED
+            or (word == "/" and parts)  # the halves of `owner/name`
+        )
+
+    def _comparison(self, at: int) -> bool:
+        """Return whether it is of the comparison that the next value is bounded by: "up to"."""
+        for size in range(_LONGEST, 0, -1):
+            for start in range(max(at - size + 1, 0), at + 1):
+                phrase = tuple(one.word for one in self.units[start : start + size])
+                value = self._value_at(start + size)
+                senses = PHRASES.get(phrase, ()) if value is not None else ()
+                operator = "" if value is None else self.operators.get(value.place.name, "=")
+                if any(one.kind in {"cmp", "when"} and one.value == operator for one in senses):
+                    return True
+        return False
+
+    def _span(self, at: int) -> bool:
+        """Return whether it leads to, or parts, the two ends of a range: "between 5 and 10"."""
+        word = self.units[at].word
+        first = at + 1 if word in _SPAN_BEGINS else at - 1
+        low, high = self._value_at(first), self._value_at(first + 2)
+        joint = self._at(first + 1)
+        if low is None or high is None or joint is None or joint.word not in _SPAN_JOINTS:
             return False
-        if word in _NAMED:
-            return not _NAMES.isdisjoint(words(value.place.name))
-        if word == "first":
-            return any(GENERAL.same(value.place.name, one) for one in _LISTS)
-        if word in _EQUALS:
-            return at > 0 and self._of_a_value(at - 1)
-        # The halves of `owner/name`, and the members of a list.
-        return word in _NUMBERED or (word in {"/", "and"} and self._value_at(at - 1) is not None)
+        names = low.place.name, high.place.name
+        operators = tuple(self.operators.get(name, "=") for name in names)
+        one, other = (words(name) for name in names)
+        alike = one[-1:] == other[-1:] and one != other and not any(map(role, map(name_key, names)))
+        return alike and operators in {("=", "="), (">=", "<=")}
 
     def _plays(self, word: str, at: int) -> bool:
         """Return whether the value after a preposition goes where that says."""

@@ -165,6 +165,8 @@ def _as_one_of(
         "object": partial(_object, parts=parts, root=root, depth=depth),
     }
     own = _OWN[type(value)]
+    if isinstance(value, float) and value.is_integer():  # to JSON schema 2.0 is an integer
+        own |= {"integer"}
     # What the value is already goes first; then text, which is the loosest, goes last.
     order = sorted(wanted & makers.keys(), key=lambda t: (t not in own, t == "string", t))
     reasons = []

@@ -12,6 +12,10 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import Columns, Input, QueryShape, Shape, shape, snake
 from semcache.errors import NotActionable, PlanningError
+from semcache.planners.arguments.accounting import accounts
+from semcache.planners.arguments.operation_index import known_as
+from semcache.planners.arguments.places import places
+from semcache.planners.arguments.placing import Placed
 from semcache.plans.checks import check
 from semcache.plans.routes.document import RoutePlan
 from semcache.ports import Planned, PlanRequest
@@ -59,6 +63,7 @@ class CatalogPlanner:
                 f"a call of {chosen.operation.name!r} for {schema.key!r} would be refused: "
                 + "; ".join(findings)
             )
+        _check_account(request, chosen, params)
         return Planned(plan=plan, params=tuple(params.values()), planner=NAME)
 
 
@@ -96,6 +101,31 @@ def _named_by_caller(
     return named
 
 
+def _check_account(
+    request: PlanRequest, chosen: _Candidate, params: Mapping[str, Parameter]
+) -> None:
+    """Return if an operation that is no query accounts for every word of the prompt.
+
+    Raises:
+        PlanningError: it does not.
+    """
+    if shape(chosen.operation).query is not None:
+        return
+    into = {place.name: place for place in places(chosen.operation.input_schema)}
+    by_placeholder = {f"{{{{params.{one.name}}}}}": one for one in params.values()}
+    placed = [
+        Placed(into[name], by_placeholder[text], 1.0, "rules")
+        for name, value in chosen.input.items()
+        for text in (value if isinstance(value, list) else [value])
+        if isinstance(text, str) and text in by_placeholder and name in into
+    ]
+    known = known_as(chosen.operation, request.catalog)
+    found = accounts(request.prompt, known, placed, request.catalog)[0]
+    if found.odd:
+        told = ", ".join(map(repr, found.odd))
+        raise PlanningError(f"{chosen.operation.name!r} does not account for {told}")
+
+
 # ── choosing ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -109,6 +139,8 @@ def _chosen(catalog: Catalog, schema: PromptSchema, params: Mapping[str, Paramet
         except _Unfit as why:
             unfit.append(f"{operation.name!r}: {why}")
     best = [one for one in fitting if one.exact] or fitting
+    # A name with a dot is a server's: the caller's own operation goes before it.
+    best = [one for one in best if "." not in one.operation.name] or best
     if len(best) == 1:
         return best[0]
     if not best:

@@ -214,6 +214,26 @@ def test_a_value_that_the_operation_would_refuse_is_not_planned(issues: Catalog)
         CatalogPlanner().plan(PlanRequest("…", PromptSchema("get", ("issue",), (), params), issues))
 
 
+def test_own_operations_go_before_those_of_servers_of_the_same_verb_and_noun() -> None:
+    # specs: E-8
+    named = [Operation(name, "", {}, {}, "read") for name in ("a.list_issues", "b.list_issues")]
+    own = Operation("list_issues", "", {}, {}, "read")
+    schema = PromptSchema("list", ("issue",))
+    request = PlanRequest("list issues", schema, Catalog([*named, own]))
+    assert CatalogPlanner().plan(request).plan.operations() == ("list_issues",)
+    with pytest.raises(PlanningError, match="nothing in the prompt tells which"):
+        CatalogPlanner().plan(PlanRequest("list issues", schema, Catalog(named)))
+
+
+def test_a_word_that_the_schema_lost_is_refused(issues: Catalog) -> None:
+    schema = PromptSchema("get", ("issue",), (), {"repository": "acme/web-app", "number": 42})
+    prompt = "get the urgent issue 42 of acme/web-app"
+    with pytest.raises(PlanningError, match="'get_issue' does not account for 'urgent'"):
+        CatalogPlanner().plan(PlanRequest(prompt, schema, issues))
+    plain = CatalogPlanner().plan(PlanRequest(prompt.replace("urgent ", ""), schema, issues))
+    assert plain.plan.operations() == ("get_issue",)
+
+
 @pytest.fixture(scope="module")
 def demo() -> Iterator[tuple[Catalog, Callable[[Planned], Json], Callable[[Case, Json], str]]]:
     database = sales_data.memory()
