@@ -52,9 +52,21 @@ SemCacheError
 
 from collections.abc import Mapping, Sequence
 
+from semcache.secrecy import without_known
+
 
 class SemCacheError(Exception):
-    """Root of everything that semcache raises on purpose."""
+    """Root of everything that semcache raises on purpose.
+
+    What it says shows no secret that this process was given, in any spelling: a message may quote
+    what a server said, and that may quote what it was asked with.
+    """
+
+    def __str__(self) -> str:
+        return without_known(super().__str__())
+
+    def __repr__(self) -> str:
+        return without_known(super().__repr__())
 
 
 class InvalidInput(SemCacheError, ValueError):

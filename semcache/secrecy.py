@@ -10,9 +10,9 @@ import threading
 from base64 import b64decode, b64encode, urlsafe_b64encode
 from binascii import Error as NotBase64
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 HIDDEN = "<redacted>"
 """What stands in the place of a secret."""
@@ -95,11 +95,42 @@ class _Known:
 
 
 _KNOWN = _Known()
+_OPEN = frozenset(
+    "accept accept-charset accept-encoding accept-language cache-control connection content-type"
+    " host traceparent tracestate user-agent x-request-id".split()
+)
+"""Headers whose values everybody may see."""
+_SECRET_NAME = re.compile(
+    "key|token|secret|pass|pwd|cred|auth|cookie|session|dsn|_url$", re.IGNORECASE
+)
+"""Names of variables whose values are secret; of others a value may be any word: "production"."""
 
 
 def remember(*secrets: str) -> None:
     """Cut these out of whatever is told or kept from now on; empty and very short ones are not."""
     _KNOWN.remember(*secrets)
+
+
+def remember_headers(headers: Mapping[str, str]) -> None:
+    """Remember the values of the headers of requests, but for those that everybody may see."""
+    remember(*(value for name, value in headers.items() if name.lower() not in _OPEN))
+
+
+def remember_environment(variables: Mapping[str, str]) -> None:
+    """Remember the values of environment variables whose names say that they are secret."""
+    for name, value in variables.items():
+        if _SECRET_NAME.search(name):
+            remember(value)
+            remember_url(value)
+
+
+def remember_url(url: str) -> None:
+    """Remember the password of a URL, as it is written there and as it is meant."""
+    try:
+        password = urlsplit(url).password or ""
+    except ValueError:  # it is none
+        return
+    remember(password, unquote(password))
 
 
 def without_known(text: str) -> str:

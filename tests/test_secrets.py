@@ -4,9 +4,12 @@ import json
 import logging
 import os
 import stat
-from collections.abc import Iterator
+import traceback
+from base64 import b64decode, b64encode, urlsafe_b64encode
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -15,10 +18,12 @@ from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidSettings, SemCacheError
 from semcache.models.openai import OpenAIEmbedder, OpenAIModel
+from semcache.server.tokens import Tokens
 from semcache.settings import Settings
 from semcache.sources.functions import catalog_from, operation
 from semcache.sources.mcp import McpServer
 from semcache.sources.openapi.auth import Auth
+from semcache.stores.cipher import Cipher
 from semcache.testing import HashEmbedder, RecordingObserver
 
 SECRET = "sk-planted-4711"  # noqa: S105 - planted to be looked for
@@ -146,3 +151,60 @@ def written(directory: Path) -> Iterator[tuple[str, str]]:
     for path in (directory, *directory.rglob("*")):
         expected = stat.S_IMODE(path.stat().st_mode)
         yield str(path), oct(expected)
+
+
+# What this process was given, in what others say ─────────────────────────────────────────────────
+
+KEY = b64encode(bytes(range(200, 232))).decode()
+
+
+def given_to_mcp(secret: str) -> None:
+    McpServer(url="https://mcp.example.com", headers={"X-Custom": secret, "Accept": "text/html"})
+
+
+def given_to_a_command(secret: str) -> None:
+    McpServer(command=("serve",), environment={"GITHUB_TOKEN": secret, "MODE": "text/html"})
+
+
+def given_in_a_url(secret: str) -> None:
+    Settings(database=f"postgresql://me:{quote(secret, safe='')}@db.example.com/plans")
+
+
+def given_to_a_door(secret: str) -> None:
+    Tokens({secret: "acme"})
+
+
+@pytest.mark.parametrize(
+    ("give", "secret"),
+    [
+        (given_to_mcp, "mcp/planted+4711=="),
+        (given_to_a_command, "command/planted+4712"),
+        (given_in_a_url, "p@ss/planted:4713"),
+        (given_to_a_door, "a-token-planted-4714"),
+        (lambda secret: Settings(encryption_key=secret), KEY),
+        (lambda secret: Settings(api_key=secret), "sk-planted/4715"),
+    ],
+)
+@pytest.mark.parametrize(
+    "written",
+    [str, lambda s: quote(s, safe=""), lambda s: b64encode(s.encode()).decode(), json.dumps],
+)
+def test_no_error_shows_a_secret_that_was_given_however_it_is_spelled(
+    give: Callable[[str], object], secret: str, written: Callable[[str], str]
+) -> None:
+    give(secret)
+    error = SemCacheError(f"the server said: {written(secret)!s} for text/html")
+    for said in (str(error), repr(error), "".join(traceback.format_exception(error))):
+        assert secret not in said
+        assert written(secret).strip('"') not in said
+        assert "for text/html" in said
+
+
+def test_no_error_shows_the_key_of_a_cipher_in_another_alphabet() -> None:
+    pytest.importorskip("cryptography")
+    Cipher(KEY)
+    raw = b64decode(KEY)
+    assert urlsafe_b64encode(raw).decode() not in str(
+        SemCacheError(urlsafe_b64encode(raw).decode())
+    )
+    assert raw.hex() not in str(SemCacheError(f"key {raw.hex()}"))

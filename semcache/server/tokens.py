@@ -8,6 +8,7 @@ from typing import Literal, cast, get_args
 
 from semcache.canonical import Json, loads
 from semcache.errors import InvalidSettings
+from semcache.secrecy import remember
 
 Right = Literal["read", "write", "ask", "metrics"]
 """What a caller may do: look things up; store and remove plans; have prompts answered, which may
@@ -65,6 +66,7 @@ class Tokens:
                 )
             if not holder.tenant:
                 raise InvalidSettings(f"token {number} of {len(tenants)} is of no tenant")
+        remember(*tenants)
         self._holders = tuple((_digest(token), holder) for token, holder in tenants.items())
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from typing import Self
 
 from semcache.canonical import Json
 from semcache.errors import InvalidSettings
+from semcache.secrecy import remember, remember_url
 from semcache.settings.checks import check, zone_of
 from semcache.settings.reading import from_environ, from_file, in_file, typed
 from semcache.settings.tables import Translations
@@ -152,6 +153,9 @@ class Settings:
     def __post_init__(self) -> None:
         for one in fields(self):
             check(one, getattr(self, one.name))
+        remember(self.api_key, self.encryption_key)
+        remember_url(self.base_url)
+        remember_url(self.database)
 
     @property
     def zone(self) -> tzinfo:

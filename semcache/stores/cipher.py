@@ -3,10 +3,11 @@
 import hashlib
 import hmac
 import os
-from base64 import b64decode, urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 
 from semcache.errors import InvalidSettings, MissingExtra
+from semcache.secrecy import remember
 
 KEY_BYTES = 32
 _NONCE = 12  # bytes; what NIST SP 800-38D asks for
@@ -27,6 +28,7 @@ class Cipher:
             MissingExtra: the extra `encryption` is not installed.
         """
         secret = _decoded(key)
+        remember(key, b64encode(secret).decode(), urlsafe_b64encode(secret).decode(), secret.hex())
         try:
             from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - an extra
             from cryptography.hazmat.primitives.ciphers import aead  # noqa: PLC0415 - an extra

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
 from semcache.contexts import ErrorCapture
 from semcache.errors import SourceRejected, SourceUnavailable
+from semcache.secrecy import remember_environment, remember_headers, remember_url
 
 if TYPE_CHECKING:
     from mcp import Client, ServerNotification
@@ -45,6 +46,11 @@ class McpServer:
     """Variables for the command, beside the few (PATH, HOME…) that it gets anyhow."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers of each request to the URL: credentials go here."""
+
+    def __post_init__(self) -> None:
+        remember_headers(self.headers)
+        remember_environment(self.environment)
+        remember_url(self.url)
 
 
 class Gone(Exception):

@@ -4,6 +4,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from semcache.errors import InvalidSettings
+from semcache.secrecy import remember
 
 _CONNECT_S = 5
 """Seconds that one attempt to connect may take; libpq counts whole ones."""
@@ -48,9 +49,11 @@ def _parts(dsn: str) -> dict[str, str | int | None]:
     try:
         if "\0" in dsn or not dsn.strip():
             raise ValueError  # noqa: TRY301 - one message for all that is wrong with it
-        return conninfo_to_dict(dsn)
+        parts = conninfo_to_dict(dsn)
     except (psycopg.Error, ValueError):
         raise InvalidSettings(
             "database is no connection string of PostgreSQL (it is not shown, since it may hold a "
             "password); expected one like 'postgresql://user@host:5432/dbname'"
         ) from None
+    remember(*(str(parts[name]) for name in ("password", "sslpassword") if parts.get(name)))
+    return parts
