@@ -25,7 +25,7 @@ GROUPS = {
     },
     "demo": {"demo": "Ask many prompts and check each answer against SQL."},
     "doors": {
-        "serve": "Serve the cache over HTTP to those who hold a token.",
+        "serve": "Serve the cache over HTTP to those who hold a token, with a page to look at it.",
         "mcp": "Serve the cache by MCP: over stdio, or over HTTP to those who hold a token.",
     },
     "plans": {"plan": "Check or run a plan in a file."},

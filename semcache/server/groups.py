@@ -7,6 +7,7 @@ from typing import Any
 from semcache.binding.template import PlanTemplate
 from semcache.cache.entries.entry import Entry
 from semcache.canonical import Json, JsonObject, Pointer, digest
+from semcache.plans.document import LISTED
 
 EXAMPLES = 20
 """Entries of a group that are shown, newest first."""
@@ -21,7 +22,7 @@ def plan_groups(entries: Sequence[Entry], count: int) -> list[JsonObject]:
     return [_group(name, members) for name, members in largest[:count]]
 
 
-def outline(plan: PlanTemplate, *, names: bool = True) -> JsonObject:
+def outline(plan: PlanTemplate, *, names: bool = True) -> Json:
     """Return the plan with `<name>`, or `<>`, where the value of a parameter goes."""
     drawn: JsonObject = deepcopy(plan.plan)
     said: dict[Pointer, str] = {}
@@ -32,7 +33,7 @@ def outline(plan: PlanTemplate, *, names: bool = True) -> JsonObject:
         said[binding.at] = f"{before}{binding.before}{slot}{binding.after}"
     for at, text in said.items():
         _put(drawn, at, text)
-    return drawn
+    return drawn[LISTED] if drawn.keys() == {LISTED} else drawn
 
 
 def _put(plan: Json, at: Pointer, text: str) -> None:

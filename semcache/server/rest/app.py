@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import anyio
 from fastapi import Depends, FastAPI, HTTPException, Query
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 
@@ -20,6 +20,7 @@ from semcache.server.calls import Calls, check_rights
 from semcache.server.pools import Pools
 from semcache.server.rest import schemas
 from semcache.server.rest.limits import LimitsMiddleware
+from semcache.server.rest.page import page_response
 from semcache.server.rest.problems import MEDIA_TYPE, Problem, tell_problems
 from semcache.server.rest.readiness import Readiness
 from semcache.server.tokens import Holder, Right, Tokens
@@ -108,6 +109,10 @@ def _caller(tokens: Tokens, right: Right | None = None) -> Any:  # noqa: ANN401 
 
 def _add_open(app: FastAPI, readiness: Readiness) -> None:
     """Add what needs no token, and tells nothing of a tenant."""
+
+    @app.get("/", include_in_schema=False)
+    async def look() -> HTMLResponse:
+        return page_response()
 
     @app.get("/health", tags=["server"])
     async def health() -> schemas.Health:

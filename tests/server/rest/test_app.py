@@ -144,7 +144,7 @@ def test_plans_that_differ_only_in_values_are_one_group(bare: Door) -> None:
     assert {e["prompt"] for e in large["examples"]} == {
         "refund order A-0", "give the money back for order A-1",
     }  # fmt: skip
-    assert large["plan"]["[]"][0]["arguments"]["order"].startswith("<")
+    assert large["plan"][0]["arguments"]["order"].startswith("<")
 
 
 def _call(order: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """`semcache serve`, as a process."""
 
+import json
 import os
 import signal
 import subprocess
@@ -126,3 +127,16 @@ def test_what_cannot_be_served_is_told_in_one_line(
     assert said in told
     assert told.count("\n") == 1
     assert TOKEN not in told
+
+
+def test_the_container_runs_this_command_as_nobody_and_asks_whether_it_lives() -> None:
+    text = (Path(__file__).parents[3] / "Containerfile").read_text(encoding="utf-8")
+    lines = [line.split(maxsplit=1) for line in text.replace("\\\n", " ").splitlines() if line]
+    said = {name: rest for name, rest in lines if name.isupper()}
+    assert said["USER"] != "root"
+    assert int(said["USER"]) > 0
+    probe = json.loads(said["HEALTHCHECK"].partition("CMD ")[2])
+    port = said["EXPOSE"]
+    assert f"http://127.0.0.1:{port}/health" in probe[-1]
+    command = [*json.loads(said["ENTRYPOINT"]), *json.loads(said["CMD"])]
+    assert command == ["semcache", "serve", "--at", f"0.0.0.0:{port}"]
