@@ -76,19 +76,28 @@ def serve_app(
         log_level="warning",
         server_header=False,
     )
-    with _listening(host, port) as door:
+    with listening_socket(host, port) as door:
         shown = f"[{host}]" if ":" in host else host
         listening(f"http://{shown}:{door.getsockname()[1]}{path}")
         uvicorn.Server(config).run(sockets=[door])
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at `host` and `port`, and sends what it has at once.
+
+    Raises:
+        InvalidSettings: there can be none, or another is there.
+    """
     # Ours, so that what is in the way is an error of ours: uvicorn prints it and ends the process.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        door = socket.create_server((host, port), family=family)
     except OSError as error:
         raise InvalidSettings(
             f"nothing can be served at {host}:{port}: {error.strerror}; name a HOST of this "
             "machine and a PORT that is free"
         ) from error
+    # Its connections inherit it. asyncio sets it only on sockets that name their protocol, and
+    # without it a body waits 40 ms for the acknowledgment of its headers.
+    door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return door
