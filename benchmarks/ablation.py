@@ -14,21 +14,20 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from replay import PhaseTimer, Score, Semcache, pooled, read
+from replay import Score, Semcache, Timed, pooled, read
 from replay import replay as replayed
 from train_prior import first
 
-from semcache.cache import (
-    plan_cache,
-    semantic_tier,
-    tiers,
-    weighing,
-    writer,
-)
+from semcache.cache import plan_cache
+from semcache.cache.entries import writer
+from semcache.cache.evidence import group_risk
 from semcache.cache.evidence.training_labels import TrainingLabels
+from semcache.cache.lookup import lookup, semantic
 from semcache.cache.view.view import View
+from semcache.matching import proof
 from semcache.matching.gates import Gates, held, risk_gates
-from semcache.matching.words import content, proof, risk
+from semcache.matching.model import risk
+from semcache.matching.words import content
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.prompts.recognizers import ambiguity
 from semcache.prompts.template import TemplateText
@@ -41,7 +40,7 @@ def _text(template: TemplateText) -> str:
 
 
 def _embedding(stack: contextlib.ExitStack) -> None:
-    for module in (semantic_tier, writer):
+    for module in (semantic, writer):
         stack.enter_context(patch.object(module, "embedded_text", _text))
 
 
@@ -52,7 +51,7 @@ def _order_of_dates(stack: contextlib.ExitStack) -> None:
 PARTS: dict[str, Without] = {
     "nothing (all parts)": lambda _: None,
     "must-be-proven words": lambda s: s.enter_context(
-        patch.object(weighing, "unproven", lambda *_: ())
+        patch.object(group_risk, "unproven", lambda *_: ())
     ),
     "record of kinds of differences": lambda s: s.enter_context(
         patch.object(proof, "is_cleared", lambda *_: False)
@@ -87,13 +86,13 @@ PARTS: dict[str, Without] = {
         patch.object(content, "_arranged", list)
     ),
     "alignment of unseen values": lambda s: s.enter_context(
-        patch.object(tiers, "by_alignment", lambda _: None)
+        patch.object(lookup, "by_alignment", lambda _: None)
     ),
     "supposed values behind other words refused": lambda s: s.enter_context(
-        patch.object(weighing, "misplaced_values", lambda *_: ())
+        patch.object(group_risk, "misplaced_values", lambda *_: ())
     ),
     "unheard words taken for values": lambda s: s.enter_context(
-        patch.object(semantic_tier, "by_supposing", lambda _: None)
+        patch.object(semantic, "by_supposing", lambda _: None)
     ),
 }
 """What is left out → how."""
@@ -111,7 +110,7 @@ def plain_sense() -> object:
 _STEPS = plan_cache.shipped().steps
 
 
-def run(args: argparse.Namespace, embedder: PhaseTimer, without: Without) -> Sequence[Score]:
+def run(args: argparse.Namespace, embedder: Timed, without: Without) -> Sequence[Score]:
     """Return the scores of the streams without a part."""
     scores = []
     with contextlib.ExitStack() as stack:
@@ -134,7 +133,7 @@ def main() -> int:
     parser.add_argument("--mode", choices=("text", "params"), default="text")
     parser.add_argument("--max-wrong", type=float)
     args = parser.parse_args()
-    embedder = PhaseTimer(MiniLMEmbedder())
+    embedder = Timed(MiniLMEmbedder())
     print(f"{'without':44s} right  wrong / hits")
     for name, without in PARTS.items():
         total = pooled([score.summary() for score in run(args, embedder, without)])[0]

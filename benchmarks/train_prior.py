@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from replay import PhaseTimer, read
+from replay import Timed, read
 from scipy.optimize import minimize
 
 from semcache import Hit, Miss, PlanCache
@@ -108,9 +108,9 @@ class Job:
 
 
 @cache
-def embedder() -> PhaseTimer:
+def embedder() -> Timed:
     """Return the embedder of this process, which remembers what its jobs embedded before."""
-    return PhaseTimer(MiniLMEmbedder())
+    return Timed(MiniLMEmbedder())
 
 
 def collect(job: Job) -> list[Decision]:

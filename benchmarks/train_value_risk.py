@@ -26,8 +26,7 @@ from scipy.optimize import minimize
 from train_prior import contradictions, said
 
 from semcache import Hit, PlanCache
-from semcache.cache.lookup import semantic as semantic_tier
-from semcache.cache.lookup import tiers, trying
+from semcache.cache.lookup import evaluation, lookup
 from semcache.errors import SemCacheError
 from semcache.explore.score import is_right
 from semcache.matching.model.value_risk import (
@@ -98,17 +97,17 @@ def replayed(path: Path, limit: int | None) -> Iterator[Example]:
 def exact_tiers_alone() -> Iterator[list[ValueChange]]:
     """Serve by equal words alone and whatever the risk; give what hits changed."""
     changes: list[ValueChange] = []
-    inner = trying.value_change
+    inner = evaluation.value_change
 
     def noted(*args: object) -> ValueChange:
         changes.append(inner(*args))  # type: ignore[arg-type]  # handed on as they came
         return changes[-1]
 
     with (
-        patch.object(trying, "value_change", noted),
+        patch.object(evaluation, "value_change", noted),
         patch.object(ValuePrior, "bound", lambda *_: 1.0),
-        patch.object(tiers, "by_alignment", lambda _: None),
-        patch.object(semantic_tier, "by_meaning", lambda _: None),
+        patch.object(lookup, "by_alignment", lambda _: None),
+        patch.object(lookup, "by_meaning", lambda _: None),
     ):
         yield changes
 
