@@ -32,7 +32,7 @@ from semcache.cache.evidence.group_risk import WeighedGroup
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.lookup.bind_entry import Refused
 from semcache.cache.lookup.context import Lookup
-from semcache.cache.lookup.evaluation import serve
+from semcache.cache.lookup.evaluation import bind_candidate
 from semcache.cache.query import Query
 from semcache.cache.view.view import View
 from semcache.errors import InvalidPrompt
@@ -88,11 +88,11 @@ class Recorder(TrainingLabels):
     """Of the last prompt: the plain one, and then one with what was supposed."""
 
     def weigh(
-        self, view: View, asked: Query, neighbors: Sequence[Neighbor]
+        self, view: View, query: Query, neighbors: Sequence[Neighbor]
     ) -> tuple[WeighedGroup, ...]:
         """Weigh, and keep it."""
-        found = super().weigh(view, asked, neighbors)
-        self.readings = (*self.readings, (asked, view, found))
+        found = super().weigh(view, query, neighbors)
+        self.readings = (*self.readings, (query, view, found))
         return found
 
 
@@ -117,8 +117,9 @@ def collect(job: Job) -> list[Decision]:
     """Replay a stream with a prior; return a decision a row."""
     plans = PlanCache.open(embedder=embedder(), ttl_s=None, max_entries=None, max_wrong=0.5)
     labels = Recorder(plans._store, job.prior, max_wrong=0.5, gates=risk_gates())
-    plans._lookups.parts = replace(plans._lookups.parts, weigh=labels.weigh, another=labels.another)
-    plans._keeping.labels = labels
+    plans._context = plans._tiers._context = plans._intake._context = replace(
+        plans._context, labels=labels
+    )
     decisions = []
     seen: set[str] = set()
     rows = read(job.stream, job.limit)
@@ -163,14 +164,16 @@ def contradictions(rows: Sequence[Row]) -> set[tuple[str, tuple[str, ...]]]:
 
 def describe(decision: Decision, plans: PlanCache, row: Row, looked_up: LookedUp) -> None:
     """Add what serving each of the first families would have been."""
-    asked, view, weighed = looked_up
-    lookup = Lookup(plans._lookups.parts, view, asked, change=0)
+    query, view, weighed = looked_up
+    lookup = Lookup(plans._context, view, query, change=0)
     for rank, one in enumerate(weighed[:BOUND]):
         entry = lookup.known(one.entry)
         right = None
         if entry is not None:
             with contextlib.suppress(Refused):
-                served = serve(lookup, "semantic", entry, asked, score=1.0, entry_id=one.entry)
+                served = bind_candidate(
+                    lookup, "semantic", entry, query, score=1.0, entry_id=one.entry
+                )
                 right = is_right(served.plan.to_dict(), row.plan)
         decision.values.append(one.featured.values)
         decision.scores.append(one.score)
@@ -180,8 +183,8 @@ def describe(decision: Decision, plans: PlanCache, row: Row, looked_up: LookedUp
 
 def served_score(hit: Hit, looked_up: LookedUp) -> float:
     """Return the score of the family that was served."""
-    asked, view, weighed = looked_up
-    family = view.entries[hit.entry].family(given=bool(asked.given))
+    query, view, weighed = looked_up
+    family = view.entries[hit.entry].family(given=bool(query.given))
     return next((w.score for w in weighed if w.featured.near.family == family), math.inf)
 
 

@@ -538,7 +538,7 @@ def together(bench: Bench, prompts: list[str], **more: Any) -> list[Any]:
     with ThreadPoolExecutor(len(prompts)) as pool:
         futures = [pool.submit(bench.semcache.run, prompt, **more) for prompt in prompts]
         assert bench.planner.entered.wait(30)
-        seats = bench.semcache.cache._planning._flights._seats
+        seats = bench.semcache.cache._single_flight._locks._seats
         while sum(len(seat.users) for seat in seats.values()) < len(prompts):
             threading.Event().wait(0.001)
         gate.set()
@@ -579,7 +579,7 @@ def test_each_of_many_hears_that_there_is_no_plan() -> None:
         errors = [future.exception(30) for future in (first, second)]
     assert [type(error) for error in errors] == [PlanningError] * 2
     assert len(bench.planner.requests) <= 2  # one who waited hears what the first was told
-    assert len(bench.semcache.cache._planning._flights) == 0
+    assert len(bench.semcache.cache._single_flight._locks) == 0
 
 
 # Trouble with the cache ──────────────────────────────────────────────────────────────────────────

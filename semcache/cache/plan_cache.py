@@ -8,23 +8,22 @@ from typing import Literal
 
 from semcache.binding.volatile import Ignore, Volatile
 from semcache.cache.checks import check_tenant, path_of
+from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import Entry
 from semcache.cache.entries.writer import EntryWriter, Stored
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.feedback.corrections import Corrections, Judgment, Removed
-from semcache.cache.feedback.feedback import Feedback, Promotion
+from semcache.cache.feedback.feedback import Feedback
+from semcache.cache.feedback.promotion import Promotion
 from semcache.cache.feedback.removal import Removal
 from semcache.cache.feedback.vetoes import Vetoes
-from semcache.cache.lookup.context import Parts
 from semcache.cache.lookup.lookup import Tiers
-from semcache.cache.lookup.selection import Option, Selection, trusted
+from semcache.cache.lookup.selection import Option, Selection, audits_allow
 from semcache.cache.lookup.verification import VerificationQueue
-from semcache.cache.query import Query, QueryReader
+from semcache.cache.query import QueryReader
 from semcache.cache.reports import Health, Reports
 from semcache.cache.result import Found, Hit, Miss
-from semcache.cache.shared import CacheContext
 from semcache.cache.single_flight import SingleFlight
-from semcache.cache.sliding import Renewal
 from semcache.cache.statistics import Counters, Statistics, statistics
 from semcache.cache.store_plan import PlanIntake
 from semcache.cache.tool_sets import Tools
@@ -37,7 +36,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.contexts import Closeable
 from semcache.events import Event
 from semcache.matching.evidence import Evidence
-from semcache.matching.gates import exact_gates, risk_gates
+from semcache.matching.gates import risk_gates
 from semcache.matching.model.risk import USUAL_WRONG, shipped
 from semcache.plans.codec import PlanSource
 from semcache.ports import (
@@ -95,7 +94,7 @@ class PlanCache(Closeable):
         """What turns texts into vectors."""
         self._store = store
         self._counters = Counters(store, clock)
-        self._trouble = Health(observer)
+        self._health = Health(observer)
         self._views = Views(
             store,
             make_index=make_index,
@@ -104,93 +103,59 @@ class PlanCache(Closeable):
             note=snapshot_note,
             keep=not settings.frozen,
         )
-        self._shared = CacheContext(
-            store=store,
-            views=self._views,
-            asking=QueryReader(
-                clock=clock,
-                settings=settings,
-                catalog=catalog,
-                normalizer=normalizer,
-                redact=redact,
-            ),
-            reports=Reports(self._counters, self._trouble, flush=self.flush),
-            trouble=self._trouble,
-            clock=clock,
-            settings=settings,
-            volatile=Volatile.of(ignore),
-        )
         bound = USUAL_WRONG if settings.max_wrong is None else settings.max_wrong
         self._labels = TrainingLabels(store, shipped(), max_wrong=bound, gates=risk_gates())
-        self._vetoes = Vetoes(store, frozen=settings.frozen)
-        memories = (self._counters, self._vetoes, self._labels, self._views)
+        vetoes = Vetoes(store, frozen=settings.frozen)
+        memories = (self._counters, vetoes, self._labels, self._views)
         self._corrections = Corrections(
             store,
-            self._vetoes,
-            self._trouble,
+            vetoes,
+            self._health,
             journal=journal,
             forget=[memory.forget for memory in memories],
             frozen=settings.frozen,
         )
-        writer = EntryWriter(store, embedder, self._trouble, bounds=_bounds(settings))
-        self._sliding = Renewal(self._shared, writer)
-        self._decoded = DecodedEntries()
-        self._keeping = PlanIntake(self._shared, self._labels, writer)
-        joining = Promotion(self._shared, self._keeping)
-        self._verifying = self._verifying_by(verifier, joining)
-        self._lookups = Tiers(self._shared, self._parts(), verifying=self._verifying)
-        self._preload = Preload(self._shared, self._lookups, embedder)
-        self._planning = SingleFlight(
+        self._queries = QueryReader(
+            clock=clock,
+            settings=settings,
+            catalog=catalog,
+            normalizer=normalizer,
+            redact=redact,
+        )
+        self._context = CacheContext(
+            store=store,
+            embedder=embedder,
+            clock=clock,
+            settings=settings,
+            views=self._views,
+            entries=DecodedEntries(),
+            queries=self._queries,
+            labels=self._labels,
+            corrections=self._corrections,
+            writer=EntryWriter(store, embedder, self._health, bounds=_bounds(settings)),
+            reports=Reports(self._counters, self._health, flush=self.flush),
+            health=self._health,
+            volatile=Volatile.of(ignore),
+        )
+        self._intake = PlanIntake(self._context)
+        promotion = Promotion(self._context, self._intake)
+        self._verification = (
+            None if verifier is None else VerificationQueue(self._context, verifier, promotion)
+        )
+        self._tiers = Tiers(self._context, self._verification)
+        self._preload = Preload(self._context, self._tiers)
+        self._single_flight = SingleFlight(
             store,
             clock,
-            self._trouble,
+            self._health,
             ttl_s=settings.flight_ttl_s,
             wait_s=settings.flight_wait_s,
         )
-        self._judging = Feedback(self._shared, self._labels, self._corrections, joining)
-        self._selection = Selection(self._shared, self._lookups.parts, joining, self._labels)
-        self._removal = Removal(self._shared, self._corrections)
+        self._feedback = Feedback(self._context, promotion)
+        self._selection = Selection(self._context, promotion)
+        self._removal = Removal(self._context)
+        self._transfer = Transfer(self._context, self._intake)
         self._stores = itertools.count(1)
-        self._carrying = Transfer(self._shared, self._keeping, self._labels)
-
-    def _parts(self) -> Parts:
-        return Parts(
-            store=self._store,
-            decoded=self._decoded,
-            embedder=self.embedder,
-            clock=self._shared.clock,
-            neighbors=self.settings.neighbors,
-            exact=exact_gates(),
-            near=risk_gates(),
-            normalized=self._shared.asking.schema,
-            weigh=self._labels.weigh,
-            another=self._labels.another,
-            vetoed=self._vetoed,
-            hidden=self._corrections.hides,
-            labels=self._labels,
-            failed=self._trouble.failed,
-            served=self._sliding.served,
-            above=self.settings.threshold if self.settings.max_wrong is None else None,
-        )
-
-    def _vetoed(self, asked: Query, entry: str) -> bool:
-        tenant, template = asked.tenant, asked.plain.digest
-        return self._corrections.vetoes(tenant, template, entry) or self._vetoes.stands(
-            tenant, template, entry, change=self._views.change
-        )
-
-    def _verifying_by(
-        self, verifier: Verifier | None, joining: Promotion
-    ) -> VerificationQueue | None:
-        if verifier is None:
-            return None
-        return VerificationQueue(
-            verifier,
-            promote=joining.verified,
-            count=lambda tenant, outcome: self._shared.reports.count(tenant, f"verified:{outcome}"),
-            failed=self._trouble.failed,
-            waiting=self.settings.verify_waiting,
-        )
 
     @classmethod
     def open(
@@ -293,16 +258,16 @@ class PlanCache(Closeable):
     @property
     def catalog(self) -> Catalog | None:
         """What plans may call; None if nobody said."""
-        return self._shared.asking.catalog
+        return self._queries.catalog
 
     @catalog.setter
     def catalog(self, catalog: Catalog | None) -> None:
-        self._shared.asking.catalog = catalog
+        self._queries.catalog = catalog
 
     @property
     def redact(self) -> Redact | None:
         """What hides what must not be written down; None: nothing must."""
-        return self._shared.asking.redact
+        return self._queries.redact
 
     def warm_up(self, *, tenants: Collection[str] | None = None) -> WarmUp:
         """Load what the first lookups and stores would load; return what was loaded.
@@ -353,17 +318,10 @@ class PlanCache(Closeable):
                 or what else is handed in cannot be used.
             InvalidSettings: `threshold` is under the configured one.
         """
-        return self._lookups.find(
-            prompt,
-            tenant=tenant,
-            params=params,
-            schema=schema,
-            grounding=grounding,
-            threshold=threshold,
-            run=run,
-            what_if=what_if,
-            tools=tools,
+        request = self._queries.request(
+            prompt, tenant=tenant, params=params, schema=schema, grounding=grounding, tools=tools
         )
+        return self._tiers.lookup(request, threshold=threshold, run=run, what_if=what_if)
 
     def options(
         self,
@@ -384,9 +342,10 @@ class PlanCache(Closeable):
         Raises:
             InvalidPrompt, InvalidParameter: the prompt or the values cannot be used.
         """
-        return self._selection.options(
+        request = self._queries.request(
             prompt, tenant=tenant, params=params, schema=schema, grounding=grounding, tools=tools
         )
+        return self._selection.options(request)
 
     def take(self, option: Option, *, run: str = "", seconds: float = 0.0) -> Hit:
         """Serve a plan that was chosen among `options`: a hit of the tier `selected`.
@@ -412,21 +371,21 @@ class PlanCache(Closeable):
         with self.guarded(tenant):
             counts = self._counters.read(tenant)
             right, wrong = counts["selected:right"], counts["selected:wrong"]
-            return trusted(right, wrong, self.settings.max_wrong)
+            return audits_allow(right, wrong, self.settings.max_wrong)
         return False
 
     def count(self, what: str, *, tenant: str = "default", by: int = 1) -> None:
         """Add to a count of the tenant that `stats` returns in `spent`: `plan:prompt_tokens`."""
-        self._shared.reports.count(tenant, f"spent:{what}", by=by)
+        self._context.reports.count(tenant, f"spent:{what}", by=by)
 
     def verified(self) -> None:
         """Return once the verifier has seen every candidate that waits for it."""
-        if self._verifying is not None:
-            self._verifying.wait()
+        if self._verification is not None:
+            self._verification.wait()
 
     def without_ignored(self, plan: Json) -> Json:
         """Return `plan` without the fields that `ignore` of `open` names, as it would be kept."""
-        return self._shared.volatile.without(plan)
+        return self._context.volatile.without(plan)
 
     # Store ---------------------------------------------------------------------------------
 
@@ -463,18 +422,17 @@ class PlanCache(Closeable):
         """
         if self._corrections.pending:
             self._corrections.retry()  # first, or what waits would take this plan for the one meant
-        stored = self._keeping.keep(
-            prompt,
+        request = self._queries.request(
+            prompt, tenant=tenant, params=params, schema=schema, grounding=grounding, tools=tools
+        )
+        stored = self._intake.keep(
+            request,
             plan,
-            params=params,
-            tenant=tenant,
-            schema=schema,
-            grounding=grounding,
+            complete=params is not None,
             tags=tags,
             planner=planner,
             cost_s=cost_s,
             ignore=ignore,
-            tools=tools,
         )
         if next(self._stores) % TIDIED == 0:
             self._removal.expired(tenant)
@@ -493,7 +451,7 @@ class PlanCache(Closeable):
             Exception: what the holder raised, in all threads that waited for it.
             PlanningError: the holder raised in another process.
         """
-        return self._planning.once(found)
+        return self._single_flight.once(found)
 
     # Feedback and removal ------------------------------------------------------------------
 
@@ -509,7 +467,7 @@ class PlanCache(Closeable):
         Raises:
             InvalidInput: `found` is a miss; there is nothing to judge.
         """
-        return self._judging.feedback(found, right=right)
+        return self._feedback.feedback(found, right=right)
 
     def audit(self, hit: Hit, plan: PlanSource) -> bool:
         """Take in the plan that was made for a prompt although it hit; return whether it agrees.
@@ -524,7 +482,7 @@ class PlanCache(Closeable):
         Raises:
             InvalidInput: `hit` is none.
         """
-        return self._judging.audit(hit, plan)
+        return self._feedback.audit(hit, plan)
 
     def judged(self, hit: Hit, *, right: bool) -> None:
         """Let the risk model know how a hit turned out; nothing is vetoed or removed.
@@ -532,7 +490,7 @@ class PlanCache(Closeable):
         Raises:
             InvalidInput: `hit` is none, or `right` is neither True nor False.
         """
-        self._judging.judged(hit, right=right)
+        self._feedback.judged(hit, right=right)
 
     def invalidate(
         self,
@@ -573,7 +531,7 @@ class PlanCache(Closeable):
         Raises:
             StoreUnavailable: the store cannot be read.
         """
-        return self._carrying.entries(tenant)
+        return self._transfer.entries(tenant)
 
     def tenants(self) -> tuple[str, ...]:
         """Return the tenants that have entries, sorted."""
@@ -603,7 +561,7 @@ class PlanCache(Closeable):
         Raises:
             StoreUnavailable: the store cannot be read or the file cannot be written.
         """
-        return self._carrying.export_evidence(path_of(path), tenant)
+        return self._transfer.export_evidence(path_of(path), tenant)
 
     def import_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
         """Add the evidence of a file to the tenant's own; return from how many labels it is.
@@ -613,7 +571,7 @@ class PlanCache(Closeable):
         Raises:
             StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing changed.
         """
-        return self._carrying.import_evidence(path_of(path), tenant)
+        return self._transfer.import_evidence(path_of(path), tenant)
 
     def learned(self, *, tenant: str = "default") -> LearnedValues:
         """Return the values that the tenant's plans taught: words, their types, translations.
@@ -630,7 +588,7 @@ class PlanCache(Closeable):
         Raises:
             StoreUnavailable: the store cannot be read or the file cannot be written.
         """
-        return self._carrying.export(path_of(path), tenant)
+        return self._transfer.export(path_of(path), tenant)
 
     def import_(self, path: str | Path, *, tenant: str = "default") -> int:
         """Keep the entries of an exported file as the tenant's own; return how many were kept.
@@ -641,7 +599,7 @@ class PlanCache(Closeable):
         Raises:
             StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing was kept.
         """
-        return self._carrying.import_(path_of(path), tenant)
+        return self._transfer.import_(path_of(path), tenant)
 
     def flush(self) -> None:
         """Write counts that are kept in memory; plans are written when stored.
@@ -654,7 +612,7 @@ class PlanCache(Closeable):
         with self.guarded(""):
             self._counters.flush()
             self._labels.flush()
-            self._trouble.mended("store", doing="writing")
+            self._health.mended("store", doing="writing")
         with self.guarded(""):
             if not self.settings.frozen:
                 self._views.save()
@@ -662,8 +620,8 @@ class PlanCache(Closeable):
     def close(self) -> None:
         """Flush and release files; calling it twice is fine."""
         self._preload.close()
-        if self._verifying is not None:
-            self._verifying.close()
+        if self._verification is not None:
+            self._verification.close()
         self.flush()
         self._corrections.close()
         self._store.close()
@@ -675,15 +633,15 @@ class PlanCache(Closeable):
 
         What is hidden of the prompt and of its `params` is hidden in `text` too.
         """
-        return self._shared.asking.redacted(text, prompt=prompt, params=params)
+        return self._queries.redacted(text, prompt=prompt, params=params)
 
     def emit(self, event: Event) -> None:
         """Hand `event` to the observer."""
-        self._trouble.emit(event)
+        self._health.emit(event)
 
     def guarded(self, tenant: str) -> AbstractContextManager[None]:
         """Turn store trouble inside into an event and one warning."""
-        return self._trouble.guarded(tenant)
+        return self._health.guarded(tenant)
 
 
 def _bounds(settings: Settings) -> Bounds:

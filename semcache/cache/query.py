@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 
-from semcache.cache.checks import check_tenant
+from semcache.cache.checks import check_schema, check_tenant, check_word
 from semcache.cache.tool_sets import Tools, ToolSet, ToolSets
 from semcache.cache.view.view import View
 from semcache.catalog.catalog import Catalog
@@ -24,6 +24,21 @@ from semcache.prompts.template import TemplateText, mask
 from semcache.prompts.text import check_prompt
 from semcache.prompts.unseen.supposition import Supposed, Supposition
 from semcache.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a caller hands in with a prompt, checked."""
+
+    text: str
+    tenant: str
+    given: Sequence[Parameter]
+    """Values that the caller holds already."""
+    schema: PromptSchema | None
+    """What a normalizer said; None if none was asked."""
+    grounding: str
+    tools: ToolSet
+    """What the plan may call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +117,16 @@ class Query:
         return replace(self.aligned(reading.mentions), supposed=reading.supposed)
 
 
-def ask(
-    text: str,
+def read_query(
+    request: Request,
     *,
-    tenant: str,
-    given: Sequence[Parameter],
-    tools: ToolSet,
     learned: LearnedValues | None,
-    grounding: str = "",
     now: float = 0.0,
     zone: tzinfo = UTC,
     redact: Redact | None = None,
 ) -> Query:
-    """Return `text` with its mentions found and masked, and what `redact` hides among them."""
+    """Return the prompt with its mentions found and masked, and what `redact` hides among them."""
+    text, given, tools = request.text, request.given, request.tools
     mentions = find_mentions(text, given=given, closed=tools.closed, learned=learned)
     shown, secrets = text, None
     if redact is not None:
@@ -122,13 +134,13 @@ def ask(
         shown, mentions, secrets = hide(text, mentions, plain=plain, redact=redact, given=given)
     template = mask(text, mentions)
     return Query(
-        tenant=tenant,
+        tenant=request.tenant,
         text=text,
         given={name_key(parameter.name): parameter for parameter in given},
         mentions=mentions,
         template=template,
         tools=tools,
-        grounding=grounding,
+        grounding=request.grounding,
         given_template=given_template(text, given, mentions, learned) if given else template,
         now=now,
         zone=zone,
@@ -153,21 +165,20 @@ class QueryCache:
         self._lock = Lock()
         self._read: OrderedDict[tuple[str, ...], tuple[int, Query]] = OrderedDict()
 
-    def get(
-        self, tenant: str, text: str, grounding: str, version: int, tools: ToolSet
-    ) -> Query | None:
-        """Return the prompt as read with that version of the view and `tools`; None if not."""
-        known = self._read.get((tenant, text, grounding, tools.fingerprint))
-        if known is None or known[0] != version or known[1].tools is not tools:
+    def get(self, request: Request, version: int) -> Query | None:
+        """Return the prompt as read with that version of the view; None if it was not."""
+        key = request.tenant, request.text, request.grounding, request.tools.fingerprint
+        known = self._read.get(key)
+        if known is None or known[0] != version or known[1].tools is not request.tools:
             return None
         return known[1]
 
-    def put(self, asked: Query, version: int) -> None:
+    def put(self, query: Query, version: int) -> None:
         """Keep a prompt as it was read; the one kept longest makes room."""
-        if len(asked.text) > MOST_CHARS:
+        if len(query.text) > MOST_CHARS:
             return
         with self._lock:
-            self._read[asked.tenant, asked.text, asked.grounding, asked.catalog] = (version, asked)
+            self._read[query.tenant, query.text, query.grounding, query.catalog] = (version, query)
             if len(self._read) > self._keep:
                 self._read.popitem(last=False)
 
@@ -194,6 +205,7 @@ class QueryReader:
         """What hides what must not be written down; None: nothing must."""
         self._clock = clock
         self._settings = settings
+        self._zone = settings.zone
         self._normalizer = normalizer
         self._sets = ToolSets(settings.translations)
         self.catalog = catalog
@@ -206,90 +218,77 @@ class QueryReader:
     @catalog.setter
     def catalog(self, catalog: Catalog | None) -> None:
         self._own = self._sets.made(catalog)
-        self._recent = (
-            QueryCache()
-        )  # prompts were read with the closed values of the catalog before
+        # Prompts were read with the closed values of the catalog before.
+        self._recent = QueryCache()
 
-    def tools(self, tools: Tools | None) -> ToolSet:
-        """Return what a call's plan may call: its own `tools`, else those of the cache (None).
-
-        Raises:
-            InvalidInput, InvalidOperation: they cannot be used.
-        """
-        return self._own if tools is None else self._sets.of(tools)
+    def _tools(self, tools: Tools | ToolSet | None) -> ToolSet:
+        if tools is None:
+            return self._own
+        return tools if isinstance(tools, ToolSet) else self._sets.of(tools)
 
     def tools_with(self, fingerprint: str) -> ToolSet:
         """Return the tools of that fingerprint if some call had them, else those of the cache."""
         own = self._own
         return own if own.fingerprint == fingerprint else self._sets.known(fingerprint) or own
 
-    def checked(
+    def request(
         self,
         prompt: str,
+        *,
         tenant: str,
-        params: Mapping[str, object] | Sequence[Parameter] | None,
-    ) -> tuple[str, Sequence[Parameter]]:
-        """Return the text of a prompt, and the values that come with it.
+        params: Mapping[str, object] | Sequence[Parameter] | None = None,
+        schema: PromptSchema | None = None,
+        grounding: str = "",
+        tools: Tools | ToolSet | None = None,
+    ) -> Request:
+        """Return what a caller hands in; `tools` None: those of the cache.
 
         Raises:
-            InvalidPrompt, InvalidParameter, InvalidInput: prompt, values or tenant cannot be used.
+            InvalidPrompt, InvalidParameter, InvalidInput, InvalidOperation: it cannot be used.
         """
         text = check_prompt(prompt, max_chars=self._settings.max_prompt_chars)
         given = by_name(params)
         check_tenant(tenant)
-        return text, given
+        check_schema(schema)
+        check_word("grounding", grounding)
+        return Request(text, tenant, given, schema, grounding, self._tools(tools))
 
-    def read(
-        self,
-        text: str,
-        tenant: str,
-        given: Sequence[Parameter],
-        *,
-        grounding: str,
-        view: View | None,
-        schema: PromptSchema | None,
-        tools: ToolSet,
-    ) -> Query:
+    def read(self, request: Request, view: View | None) -> Query:
         """Return the prompt as the tiers see it; `view`: what the tenant has learned, if known."""
-        plain = not given and self.redact is None  # what is hidden is nowhere kept
+        schema = request.schema
+        plain = not request.given and self.redact is None  # what is hidden is nowhere kept
         version = view.version if view is not None and plain else None
-        known = (
-            None if version is None else self._recent.get(tenant, text, grounding, version, tools)
-        )
+        known = None if version is None else self._recent.get(request, version)
         if known is not None:
             return replace(known, now=self._clock.now(), schema=schema)
-        asked = ask(
-            text,
-            tenant=tenant,
-            given=given,
-            tools=tools,
+        query = read_query(
+            request,
             learned=None if view is None else view.learned,
-            grounding=grounding,
             now=self._clock.now(),
-            zone=self._settings.zone,
+            zone=self._zone,
             redact=self.redact,
         )
         if version is not None:
-            self._recent.put(asked, version)
-        return replace(asked, schema=schema) if schema is not None else asked
+            self._recent.put(query, version)
+        return replace(query, schema=schema) if schema is not None else query
 
-    def plain(self, asked: Query) -> Sequence[Mention]:
+    def plain(self, query: Query) -> Sequence[Mention]:
         """Return the mentions that the prompt shows by itself, whatever is given with it."""
         return (
-            find_mentions(asked.text, closed=asked.tools.closed) if asked.given else asked.mentions
+            find_mentions(query.text, closed=query.tools.closed) if query.given else query.mentions
         )
 
-    def schema(self, asked: Query) -> PromptSchema | None:
+    def schema(self, query: Query) -> PromptSchema | None:
         """Return what the normalizer says of the prompt; None without one, or if it cannot."""
-        catalog = asked.tools.catalog
+        catalog = query.tools.catalog
         if self._normalizer is None or catalog is None:
             return None
-        params = tuple(asked.given.values())
+        params = tuple(query.given.values())
         try:
-            return self._normalizer.normalize(asked.text, catalog=catalog, params=params)
+            return self._normalizer.normalize(query.text, catalog=catalog, params=params)
         except (NormalizationError, InvalidPrompt, ModelError) as error:
             # The prompt is fine, or it would not have come here: it has no schema, that is all.
-            said = str(error) if asked.secrets is None else asked.secrets.clean(str(error))
+            said = str(error) if query.secrets is None else query.secrets.clean(str(error))
             log.debug("no schema: %s", said)
             return None
 

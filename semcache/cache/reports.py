@@ -77,10 +77,10 @@ RUNS = 1024
 class Reports:
     """Counts and tells what happens. Safe from several threads."""
 
-    def __init__(self, counters: Counters, trouble: Health, *, flush: Callable[[], None]) -> None:
+    def __init__(self, counters: Counters, health: Health, *, flush: Callable[[], None]) -> None:
         """Keep the parts; `flush` is called when so much is counted that it is to be written."""
         self._counters = counters
-        self._trouble = trouble
+        self._health = health
         self._flush = flush
         self._runs: OrderedDict[tuple[str, str], str] = OrderedDict()
         """Tenant and run → what its last lookup was counted as."""
@@ -117,11 +117,11 @@ class Reports:
             self._count_run(tenant, run, counted, served)
         else:
             self.count(tenant, counted, served=served)
-        if self._trouble.observer is None:
+        if self._health.observer is None:
             return
-        self._trouble.emit(_finished(found, tenant, run, seconds))
+        self._health.emit(_finished(found, tenant, run, seconds))
         for phase, took in found.trace.seconds.items():
-            self._trouble.emit(PhaseFinished(tenant=tenant, run=run, phase=phase, seconds=took))
+            self._health.emit(PhaseFinished(tenant=tenant, run=run, phase=phase, seconds=took))
 
 
 def _finished(found: Found, tenant: str, run: str, seconds: float) -> LookupFinished:

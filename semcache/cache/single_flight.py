@@ -114,7 +114,7 @@ class SingleFlight:
         self,
         store: PlanStore,
         clock: Clock,
-        trouble: Health,
+        health: Health,
         *,
         ttl_s: float,
         wait_s: float,
@@ -122,11 +122,11 @@ class SingleFlight:
     ) -> None:
         self._store = store
         self._clock = clock
-        self._trouble = trouble
+        self._health = health
         self._ttl_s = ttl_s
         self._wait_s = wait_s
         self._shared = shared
-        self._flights = KeyLocks()
+        self._locks = KeyLocks()
         self._id = uuid.uuid4().hex
 
     @contextmanager
@@ -143,7 +143,7 @@ class SingleFlight:
         try:
             return self._store.last_change() != change
         except StoreError as error:
-            self._trouble.failed(tenant, "store", error)
+            self._health.failed(tenant, "store", error)
             return False
 
     @contextmanager
@@ -157,7 +157,7 @@ class SingleFlight:
         def late() -> bool:
             return self._clock.monotonic() >= until
 
-        with self._flights.enter(f"{tenant}\0{template}", late=late) as waited:
+        with self._locks.enter(f"{tenant}\0{template}", late=late) as waited:
             if not self._shared:
                 yield waited
                 return
@@ -188,7 +188,7 @@ class SingleFlight:
             with self._beating(tenant, name, holder), self._telling(tenant, name):
                 yield queued
         finally:
-            with self._trouble.guarded(tenant):
+            with self._health.guarded(tenant):
                 self._store.release(tenant, name, holder)
 
     def _ask(self, tenant: str, name: str, holder: str) -> bool | None:
@@ -198,7 +198,7 @@ class SingleFlight:
                 tenant, name, holder, ttl_s=self._ttl_s, now_s=self._clock.now()
             )
         except StoreError as error:
-            self._trouble.failed(tenant, "store", error, doing="writing")
+            self._health.failed(tenant, "store", error, doing="writing")
             return None
 
     @contextmanager

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import cast
 
 from semcache.cache.checks import check_tenant
+from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import Entry, expired, faults, from_json, from_record
-from semcache.cache.evidence.training_labels import TrainingLabels
-from semcache.cache.shared import CacheContext
 from semcache.cache.store_plan import PlanIntake
 from semcache.canonical import Json, JsonObject, dumps, loads, plain
 from semcache.errors import (
@@ -197,10 +196,9 @@ def _check_version(version: Json, name: str) -> None:
 class Transfer:
     """Reads and writes a tenant's entries and evidence as a whole. Safe from several threads."""
 
-    def __init__(self, shared: CacheContext, keeping: PlanIntake, labels: TrainingLabels) -> None:
-        self._shared = shared
-        self._keeping = keeping
-        self._labels = labels
+    def __init__(self, context: CacheContext, intake: PlanIntake) -> None:
+        self._context = context
+        self._intake = intake
 
     def entries(self, tenant: str) -> tuple[Entry, ...]:
         """Return the tenant's readable entries, oldest first.
@@ -210,11 +208,11 @@ class Transfer:
         """
         check_tenant(tenant)
         found = []
-        for record in self._shared.store.scan(tenant):
+        for record in self._context.store.scan(tenant):
             try:
                 found.append(from_record(record))
             except StoreCorrupt as error:
-                self._shared.trouble.failed(tenant, "store", error)
+                self._context.health.failed(tenant, "store", error)
         return tuple(found)
 
     def export(self, path: Path, tenant: str) -> int:
@@ -226,21 +224,21 @@ class Transfer:
     def import_(self, path: Path, tenant: str) -> int:
         """Keep the entries of a file; return how many were kept. See `PlanCache.import_`."""
         check_tenant(tenant)
-        now = self._shared.clock.now()
+        now = self._context.clock.now()
         entries = read_entries(path, tenant=tenant)
         fresh = [entry for entry in entries if not expired(entry, now)]
-        return sum(bool(self._keeping.put(entry)) for entry in fresh)
+        return sum(bool(self._intake.put(entry)) for entry in fresh)
 
     def export_evidence(self, path: Path, tenant: str) -> int:
         """Write the tenant's evidence to a file; return from how many labels it is."""
         check_tenant(tenant)
-        evidence = self._labels.evidence(tenant)
+        evidence = self._context.labels.evidence(tenant)
         write_evidence(path, evidence)
         return evidence.labels
 
     def import_evidence(self, path: Path, tenant: str) -> int:
         """Add the evidence of a file to the tenant's own; return from how many labels it is."""
         check_tenant(tenant)
-        evidence = read_evidence(path, weights=self._labels.weights)
-        self._labels.absorb(tenant, evidence)
+        evidence = read_evidence(path, weights=self._context.labels.weights)
+        self._context.labels.absorb(tenant, evidence)
         return evidence.labels

@@ -5,12 +5,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from semcache.cache.checks import check_tenant
+from semcache.cache.context import CacheContext
 from semcache.cache.lookup.lookup import Tiers
-from semcache.cache.shared import CacheContext
 from semcache.contexts import ErrorCapture
 from semcache.errors import EmbeddingError, StoreError
 from semcache.forks import Lock
-from semcache.ports import Embedder
 
 PROMPT = "warm up"
 """The prompt that tenants are asked with, to see no more than that they answer."""
@@ -32,10 +31,9 @@ class WarmUp:
 class Preload:
     """Loads what the first lookups would load. Safe from several threads."""
 
-    def __init__(self, shared: CacheContext, lookups: Tiers, embedder: Embedder) -> None:
-        self._shared = shared
-        self._lookups = lookups
-        self._embedder = embedder
+    def __init__(self, context: CacheContext, tiers: Tiers) -> None:
+        self._context = context
+        self._tiers = tiers
         self._lock = Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -44,19 +42,19 @@ class Preload:
         """Load the embedder and these tenants, or all; see `PlanCache.warm_up`."""
         for tenant in tenants or ():
             check_tenant(tenant)
-        clock, start = self._shared.clock, self._shared.clock.monotonic()
+        clock, start = self._context.clock, self._context.clock.monotonic()
         failures = [*self._load_embedder()]
         loaded = entries = 0
         try:
-            wanted = self._shared.store.tenants() if tenants is None else dict.fromkeys(tenants)
+            wanted = self._context.store.tenants() if tenants is None else dict.fromkeys(tenants)
             for tenant in wanted:
                 if self._closed:
                     break
                 self._load(tenant, searched=not failures)
-                entries += self._shared.store.count(tenant)
+                entries += self._context.store.count(tenant)
                 loaded += 1
         except StoreError as error:  # of one tenant, and so of all
-            self._shared.trouble.failed("", "store", error)
+            self._context.health.failed("", "store", error)
             failures.append(f"store: {error}")
         return WarmUp(loaded, entries, clock.monotonic() - start, tuple(failures))
 
@@ -83,19 +81,20 @@ class Preload:
         with caught:
             self.run(tenants)
         if isinstance(caught.error, Exception):
-            self._shared.trouble.failed("", "warm_up", caught.error)
+            self._context.health.failed("", "warm_up", caught.error)
 
     def _load_embedder(self) -> Sequence[str]:
         try:
-            self._embedder.embed([PROMPT])
+            self._context.embedder.embed([PROMPT])
         except EmbeddingError as error:
-            self._shared.trouble.failed("", "embedder", error)
+            self._context.health.failed("", "embedder", error)
             return (f"embedder: {error}",)
-        self._shared.trouble.mended("embedder")
+        self._context.health.mended("embedder")
         return ()
 
     def _load(self, tenant: str, *, searched: bool) -> None:
-        self._shared.views.current(tenant)
+        self._context.views.current(tenant)
         if searched:
             # A whole lookup, and not a list of its parts, which would not grow with it.
-            self._lookups.find(PROMPT, tenant=tenant, what_if=True)
+            request = self._context.queries.request(PROMPT, tenant=tenant)
+            self._tiers.lookup(request, what_if=True)

@@ -259,7 +259,7 @@ def risk_gates() -> Gates:
     return Gates((catalog, grounding, parameters, slots, same_signs, held))
 
 
-def looked_at(candidate: Side) -> tuple[object, ...]:
+def gate_key(candidate: Side) -> tuple[object, ...]:
     """Return what `risk_gates` look at in a candidate for a prompt that comes without values."""
     template = candidate.template
     exact = template.signature, signs(template.text), candidate.held

@@ -42,10 +42,10 @@ _ASKED = frozenset({"who", "whom", "whose", "when", "where", "why", "how"})
 """Words of which one for another asks for another thing; "who" alone is often said or not."""
 
 
-def doubts(difference: Difference, asking: MatchContext) -> tuple[Doubt, ...]:
+def doubts(difference: Difference, context: MatchContext) -> tuple[Doubt, ...]:
     """Return what of a difference neither its words nor their classes prove harmless."""
     # What a tenant's prompts use is a word of its own and no typing error: "stage" for "state".
-    typed = [word for word in difference.typed if asking.families.using(word)]
+    typed = [word for word in difference.typed if context.families.using(word)]
     words = [*dict.fromkeys((*difference.words, *difference.formed, *typed))]
     words += [order(difference)] if difference.moved else []
     switched = frozenset(difference.switched)
@@ -53,11 +53,11 @@ def doubts(difference: Difference, asking: MatchContext) -> tuple[Doubt, ...]:
     if not words:
         return ()
     formed = frozenset((*difference.formed, *typed))
-    exchanged, repeated = _exchanged(difference), _repeated(difference, asking.words)
-    extra = () if asking.given else difference.extra
-    unheard = frozenset(word for word in extra if _is_unheard(word, asking.families))
+    exchanged, repeated = _exchanged(difference), _repeated(difference, context.words)
+    extra = () if context.given else difference.extra
+    unheard = frozenset(word for word in extra if _is_unheard(word, context.families))
     must = formed | exchanged | repeated | unheard
-    beliefs = asking.beliefs
+    beliefs = context.beliefs
     doubtful = [
         word
         for word in words
@@ -74,7 +74,7 @@ def doubts(difference: Difference, asking: MatchContext) -> tuple[Doubt, ...]:
         formed=formed,
         exchanged=exchanged,
         repeated=repeated,
-        parties=not asking.given and len({s.kind for s in asking.slots}) < len(asking.slots),
+        parties=not context.given and len({s.kind for s in context.slots}) < len(context.slots),
     )
     return tuple(
         cautions.doubt(word)
@@ -112,16 +112,16 @@ def _repeated(difference: Difference, mine: Sequence[str]) -> frozenset[str]:
     return frozenset(more.union(word for word in difference.missing if word in said))
 
 
-def unproven_values(asking: MatchContext) -> tuple[str, ...]:
+def unproven_values(context: MatchContext) -> tuple[str, ...]:
     """Return what was supposed to be a value and is not known well enough to be one."""
     return tuple(
         one.mention.text
-        for one in asking.supposed
-        if one.odds < MIN_ODDS or asking.evidence.share_misread(one) > MISREAD
+        for one in context.supposed
+        if one.odds < MIN_ODDS or context.evidence.share_misread(one) > MISREAD
     )
 
 
-def misplaced_values(asking: MatchContext, its: Sequence[str]) -> tuple[str, ...]:
+def misplaced_values(context: MatchContext, its: Sequence[str]) -> tuple[str, ...]:
     """Return what was supposed to be a value and stands behind another word than in `its` words.
 
     What an unseen value is, nothing but the words around it tells: one "undergone" is a procedure,
@@ -129,8 +129,8 @@ def misplaced_values(asking: MatchContext, its: Sequence[str]) -> tuple[str, ...
     """
     return tuple(
         one.mention.text
-        for one in asking.supposed
-        if not _places(asking.words, one) <= _places(its, one)
+        for one in context.supposed
+        if not _places(context.words, one) <= _places(its, one)
     )
 
 

@@ -31,10 +31,10 @@ class SameWord:
 
     def __init__(self, word: str, other: str) -> None:
         self._word, self._other = word, other
-        self.asked: list[Verification] = []
+        self.query: list[Verification] = []
 
     def verify(self, question: Verification) -> bool:
-        self.asked.append(question)
+        self.query.append(question)
         return self._read(question.prompt) == self._read(question.planned)
 
     def _read(self, prompt: str) -> set[str]:

@@ -63,8 +63,8 @@ def test_more_than_a_value_in_the_place_of_a_slot_is_no_value(
 
 # specs
 def test_another_wording_with_the_same_schema_is_served_its_own_values(cache: PlanCache) -> None:
-    asked = schema(year="2024", amount={"aggregate": "sum"})
-    cache.store("Total sales 2024 by category", plan(year="2024"), params=[YEAR], schema=asked)
+    query = schema(year="2024", amount={"aggregate": "sum"})
+    cache.store("Total sales 2024 by category", plan(year="2024"), params=[YEAR], schema=query)
     other = schema(year="2023", amount={"aggregate": "sum"})
     found = cache.lookup("How much was sold per category in 2023?", schema=other)
     assert given_input(found) == {"year": "2023"}
@@ -88,8 +88,8 @@ def test_another_wording_with_the_same_schema_is_served_its_own_values(cache: Pl
 def test_a_schema_that_asks_something_else_never_shares_a_plan(
     cache: PlanCache, other: PromptSchema
 ) -> None:
-    asked = schema(year="2024", amount={"aggregate": "sum"})
-    cache.store("Total sales 2024 by category", plan(year="2024"), params=[YEAR], schema=asked)
+    query = schema(year="2024", amount={"aggregate": "sum"})
+    cache.store("Total sales 2024 by category", plan(year="2024"), params=[YEAR], schema=query)
     prompt = "How much was sold per category in 2023?"
     assert not cache.lookup(prompt, schema=other)
     assert cache.lookup(prompt, schema=schema(year="2023", amount={"aggregate": "sum"}))
@@ -109,7 +109,7 @@ def test_a_partial_schema_finds_nothing_and_is_found_by_nothing(cache: PlanCache
 
 def test_a_schema_without_a_value_that_the_plan_needs_is_refused(cache: PlanCache) -> None:
     both = {"year": "2024", "region": "west"}
-    asked = schema(year="2024")
-    cache.store("sales 2024", plan(**both), params=both, schema=asked)
+    query = schema(year="2024")
+    cache.store("sales 2024", plan(**both), params=both, schema=query)
     found = missed(cache.lookup("what was sold in 2023", schema=schema(year="2023")))
     assert "no value for 'region'" in found.explain()

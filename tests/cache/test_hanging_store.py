@@ -28,11 +28,11 @@ def hanging(monkeypatch: pytest.MonkeyPatch, method: str, tenant: str) -> Iterat
     """Let a method of the store hang for a tenant; give what is set once somebody hangs."""
     inner, hangs, goes_on = getattr(MemoryStore, method), threading.Event(), threading.Event()
 
-    def slow(self: MemoryStore, asked: str, *args: object, **rest: object) -> object:
-        if asked == tenant:
+    def slow(self: MemoryStore, query: str, *args: object, **rest: object) -> object:
+        if query == tenant:
             hangs.set()
             assert goes_on.wait(30)
-        return inner(self, asked, *args, **rest)
+        return inner(self, query, *args, **rest)
 
     monkeypatch.setattr(MemoryStore, method, slow)
     try:

@@ -122,13 +122,13 @@ def test_where_prompts_are_redacted_nothing_of_a_hit_joins() -> None:
 
 def test_what_a_verifier_confirmed_inline_is_not_asked_again() -> None:
     stored = "total sales of the year {} by state and by city of all our shops"
-    asked = stored.replace("sales", "revenue")
+    query = stored.replace("sales", "revenue")
     verifier = SameWord("revenue", "sales")
     with PlanCache.open(embedder=HashEmbedder(), verifier=verifier, verify="inline") as cache:
         cache.store(stored.format(2024), plan("2024"), params={"city": "2024"}, tags=["sales"])
-        assert hit(cache, asked.format(2023)).plan.to_dict() == plan("2023")
-        assert hit(cache, asked.format(2022)).tier == "template"
-        assert len(verifier.asked) == 1
-        assert not cache.lookup(asked.format(2022).replace("revenue", "losses"))
-        assert len(verifier.asked) == 2
+        assert hit(cache, query.format(2023)).plan.to_dict() == plan("2023")
+        assert hit(cache, query.format(2022)).tier == "template"
+        assert len(verifier.query) == 1
+        assert not cache.lookup(query.format(2022).replace("revenue", "losses"))
+        assert len(verifier.query) == 2
         assert {entry.tags for entry in cache.entries()} == {("sales",)}

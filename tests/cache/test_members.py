@@ -76,12 +76,12 @@ def test_what_nobody_gave_must_be_what_the_plan_was_made_for_where_the_rest_is_g
 ) -> None:
     cache = PlanCache.open(embedder=minilm, max_wrong=0.02)
     for column in COLUMNS:
-        asked = f"distribution of {column} in a bar chart since 2020"
+        query = f"distribution of {column} in a bar chart since 2020"
         drawn = calling("draw", what=f"encoding x {column} mark bar", since=2020)
-        assert cache.store(asked, drawn, params={"since": 2020})
+        assert cache.store(query, drawn, params={"since": 2020})
     for column in COLUMNS[::7]:
-        asked = f"show the distribution of {column} in a bar chart since 2023"
-        found = cache.lookup(asked, params={"since": 2023})
+        query = f"show the distribution of {column} in a bar chart since 2023"
+        found = cache.lookup(query, params={"since": 2023})
         assert isinstance(found, Hit)
         assert column in dumps(found.plan.to_dict())
         assert found.params["since"] == 2023

@@ -557,12 +557,12 @@ def test_one_prompt_may_be_stricter_but_not_laxer(cache: PlanCache, threshold: A
 def test_a_stricter_threshold_holds_where_risk_decides_too(tmp_path: Path) -> None:
     with PlanCache.open(embedder=HashEmbedder(), max_wrong=0.3, threshold=0.5) as cache:
         cache.store("sales by state in 2024", plan(year="2024"), params=[YEAR])
-        asked = "please show me the sales by state in 2023"
-        found = cache.lookup(asked)
+        query = "please show me the sales by state in 2023"
+        found = cache.lookup(query)
         assert isinstance(found, Hit)
         assert (found.tier, found.risk is None) == ("semantic", False)
-        assert cache.lookup(asked, threshold=found.score - 0.01)
-        missed = cache.lookup(asked, threshold=found.score)
+        assert cache.lookup(query, threshold=found.score - 0.01)
+        missed = cache.lookup(query, threshold=found.score)
         assert isinstance(missed, Miss)
         assert missed.reason == "threshold"
 

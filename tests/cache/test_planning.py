@@ -49,12 +49,12 @@ class PinnedWords(MemoryStore):
         super().__init__()
         self.clock = clock
         self.dies = dies
-        self.asked = 0
+        self.query = 0
 
     def lease(self, tenant: str, name: str, holder: str, *, ttl_s: float, now_s: float) -> bool:
-        if not self.asked or not self.dies:
+        if not self.query or not self.dies:
             super().lease(tenant, name, "another", ttl_s=ttl_s, now_s=now_s)
-        self.asked += 1
+        self.query += 1
         return super().lease(tenant, name, holder, ttl_s=ttl_s, now_s=now_s)
 
 
@@ -123,7 +123,7 @@ def test_a_thread_waits_no_longer_either() -> None:
         assert inside.wait(30)
         clock.advance(0.0)
         late = pool.submit(lambda: planning.alone("acme", "t").__enter__())
-        while len(planning._flights._seats["acme\0t"].users) < 2:
+        while len(planning._locks._seats["acme\0t"].users) < 2:
             threading.Event().wait(0.001)
         clock.advance(120.0)
         assert late.result(30) is True
@@ -135,11 +135,11 @@ def test_a_lease_is_renewed_while_its_holder_lives() -> None:
     clock, beaten = FakeClock(), threading.Event()
 
     class Watched(MemoryStore):
-        asked = 0
+        query = 0
 
         def lease(self, *parts: Any, **more: Any) -> bool:
-            self.asked += 1
-            if self.asked == 3:
+            self.query += 1
+            if self.query == 3:
                 beaten.set()
             return super().lease(*parts, **more)
 

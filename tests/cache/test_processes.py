@@ -151,7 +151,7 @@ def test_a_child_waits_for_no_lock_that_a_thread_of_its_parent_holds(
     lock: Any = {
         "views": filled._views._lock,
         "labels": filled._labels._lock,
-        "decoded": filled._decoded._lock,
+        "decoded": filled._context.entries._lock,
         "counters": filled._counters._lock,
         "turn": store._handle.db()._turn,
         "opening": store._handle._opening,
@@ -228,7 +228,7 @@ def test_a_child_may_plan_what_a_thread_of_its_parent_is_planning(filled: PlanCa
     with filled.planning(found):
 
         def plans() -> bool:
-            with filled._planning._flights.enter("default\0rents of the shop") as waited:
+            with filled._single_flight._locks.enter("default\0rents of the shop") as waited:
                 return not waited
 
         assert in_a_child(plans)

@@ -98,10 +98,10 @@ def test_candidates_that_say_the_same_serve(cache: PlanCache) -> None:
     ],
 )
 def test_a_miss_says_which_gate_the_nearest_failed_on(
-    cache: PlanCache, asked: str, gate: str
+    cache: PlanCache, query: str, gate: str
 ) -> None:
     cache.store("sales over $400 with returns", plan(amount="$400"), params={"amount": "$400"})
-    found = missed(cache.lookup(asked, threshold=None))
+    found = missed(cache.lookup(query, threshold=None))
     assert found.nearest is not None
     failed = [v.gate for c in found.trace.candidates for v in c.verdicts if not v.passed]
     assert failed
@@ -121,11 +121,11 @@ def test_a_miss_says_which_gate_the_nearest_failed_on(
     ],
 )
 def test_opposites_that_lie_near_each_other_are_told_apart(
-    stored: str, asked: str, minilm: MiniLMEmbedder, clock: FakeClock
+    stored: str, query: str, minilm: MiniLMEmbedder, clock: FakeClock
 ) -> None:
     with PlanCache.open(threshold=0.5, embedder=minilm, clock=clock) as cache:
         cache.store(stored, plan(text="fixed"))
-        assert not cache.lookup(asked)
+        assert not cache.lookup(query)
 
 
 # specs: D-2, D-3

@@ -45,15 +45,15 @@ def fill(cache: PlanCache) -> None:
 
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that grows with every tenant whose records are all read."""
-    asked: list[str] = []
+    query: list[str] = []
     pages = DiskStore.pages
 
     def counted(store: DiskStore, tenant: str) -> object:
-        asked.append(tenant)
+        query.append(tenant)
         return pages(store, tenant)
 
     monkeypatch.setattr(DiskStore, "pages", counted)
-    return asked
+    return query
 
 
 @pytest.fixture
@@ -104,16 +104,16 @@ def test_a_reopened_cache_says_what_it_said_without_reading_its_records(
     derived = [outcome(reopen().lookup(prompt)) for prompt in PROMPTS]
     fill(reopen())
     reopen().lookup("sales in Boston in 2023")
-    asked = scans(monkeypatch)
+    query = scans(monkeypatch)
     cache = reopen()
     assert [outcome(cache.lookup(prompt)) for prompt in PROMPTS] == derived
-    assert asked == []
+    assert query == []
 
 
 def test_who_is_killed_leaves_a_snapshot_if_the_records_were_read_or_it_was_flushed(
     kept: Path, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = scans(monkeypatch)
+    query = scans(monkeypatch)
 
     def opened() -> PlanCache:  # and never closed
         cache = PlanCache.open(tmp_path, embedder=HashEmbedder(), clock=clock)
@@ -121,12 +121,12 @@ def test_who_is_killed_leaves_a_snapshot_if_the_records_were_read_or_it_was_flus
         return cache
 
     opened()
-    assert asked == []
+    assert query == []
     kept.unlink()
     opened()
-    assert asked == ["default"]
+    assert query == ["default"]
     more = opened()
-    assert asked == ["default"]
+    assert query == ["default"]
     before = kept.read_bytes()
     more.store("returns in 2024", plan(of="returns", year="2024"), params={"year": "2024"})
     more.lookup("returns in 2023")
@@ -144,12 +144,12 @@ def test_what_changed_after_a_snapshot_is_caught_up(
     assert isinstance(hit, Hit)
     other.invalidate(id=hit.entry)
     other.store("returns in 2024", plan(of="returns", year="2024"), params={"year": "2024"})
-    asked = scans(monkeypatch)
+    query = scans(monkeypatch)
     cache = reopen()
     assert kept.read_bytes() == before
     assert not cache.lookup("sales in Boston in 2023")
     assert cache.lookup("returns in 2023")
-    assert asked == []
+    assert query == []
 
 
 @pytest.mark.parametrize("suffix", [".view", ".index"])
@@ -165,9 +165,9 @@ def test_a_damaged_snapshot_is_derived_again(
     content = bytearray(path.read_bytes())
     content[at] ^= 1
     path.write_bytes(content)
-    asked = scans(monkeypatch)
+    query = scans(monkeypatch)
     assert reopen().lookup("sales in Boston in 2023")
-    assert asked == ["default"]
+    assert query == ["default"]
 
 
 def test_a_snapshot_of_another_store_in_the_same_directory_counts_for_nothing(
@@ -185,11 +185,11 @@ def test_a_snapshot_of_another_store_in_the_same_directory_counts_for_nothing(
 def test_a_snapshot_for_another_embedder_counts_for_nothing(
     kept: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = scans(monkeypatch)
+    query = scans(monkeypatch)
     embedder = HashEmbedder(dim=16)
     with PlanCache.open(kept.parent.parent, embedder=embedder, clock=clock) as cache:
         assert cache.lookup("sales in Boston in 2023")
-    assert asked == ["default"]
+    assert query == ["default"]
 
 
 @pytest.mark.parametrize("tenant", ["default", None])

@@ -60,9 +60,9 @@ def test_a_name_never_seen_before_is_bound_in_words_that_no_template_has_in_that
 
 def test_a_name_never_seen_before_behind_another_plans_word_is_planned(cellar: PlanCache) -> None:
     for region in CELLARS:
-        asked = f"Any vinegar of {region} left?"
-        if not cellar.lookup(asked):
-            cellar.store(asked, calling("vinegar.find", region=region), params={"region": region})
+        query = f"Any vinegar of {region} left?"
+        if not cellar.lookup(query):
+            cellar.store(query, calling("vinegar.find", region=region), params={"region": region})
     found = cellar.lookup("Is any red wine of Rueda left?")
     assert isinstance(found, Miss)
     assert "values behind other words than its own: 'Rueda'" in found.explain()

@@ -8,8 +8,8 @@ def test_tiers_are_asked_in_order_until_one_serves(cache: PlanCache) -> None:
     by_template = cache.lookup("sales in 2023", schema=schema(year="2023"))
     by_schema = cache.lookup("what was sold during 2023", schema=schema(year="2023"))
     by_none = cache.lookup("what was sold during 2023", schema=schema("list", year="2023"))
-    asked = [[tier for tier, _ in found.trace.tiers] for found in (by_template, by_schema, by_none)]
-    assert asked == [
+    query = [[tier for tier, _ in found.trace.tiers] for found in (by_template, by_schema, by_none)]
+    assert query == [
         ["template"],
         ["template", "schema"],
         ["template", "schema", "semantic"],

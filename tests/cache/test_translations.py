@@ -47,8 +47,8 @@ def test_a_plan_that_took_the_words_as_they_were_still_does(cache: PlanCache) ->
 
 def test_words_that_the_table_lacks_are_refused_as_before(cache: PlanCache) -> None:
     assert cache.store("old trucks in California", plan(state="CA"), params={"state": "CA"})
-    for asked in ("old trucks in Ontario", "old trucks in Calif", "old trucks in CA"):
-        assert isinstance(cache.lookup(asked), Miss)
+    for query in ("old trucks in Ontario", "old trucks in Calif", "old trucks in CA"):
+        assert isinstance(cache.lookup(query), Miss)
 
 
 def test_without_a_table_nothing_is_translated() -> None:

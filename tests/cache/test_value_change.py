@@ -52,10 +52,10 @@ def test_a_name_that_changed_the_plan_once_makes_other_names_riskier(cache: Plan
     ],
 )
 def test_numbers_dates_quotes_and_codes_are_sure_after_one_example(
-    cache: PlanCache, stored: str, asked: str, value: object, new: object
+    cache: PlanCache, stored: str, query: str, value: object, new: object
 ) -> None:
     cache.store(stored.format(value), calling("rooms", x=value), params={"x": value})  # type: ignore[arg-type]  # JSON scalars
-    found = cache.lookup(asked.format(new))
+    found = cache.lookup(query.format(new))
     assert isinstance(found, Hit), found.explain()
     assert found.risk < 0.0125
 

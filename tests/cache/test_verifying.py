@@ -34,11 +34,11 @@ class Scripted:
 
     def __init__(self, said: bool | Exception | None) -> None:
         self.said = said
-        self.asked: list[Verification] = []
+        self.query: list[Verification] = []
         self.done = threading.Event()
 
     def verify(self, question: Verification) -> bool | None:
-        self.asked.append(question)
+        self.query.append(question)
         self.done.set()
         if isinstance(self.said, Exception):
             raise self.said
@@ -70,7 +70,7 @@ def test_what_is_confirmed_in_the_background_hits_the_next_time_with_its_own_val
         assert isinstance(found, Hit)
         assert found.plan.to_dict() == plan("2022")
         assert cache.stats().verified == {"confirmed": 1}
-    assert verifier.asked == [Verification(ASKED, STORED, plan("2023"), {"year": "2023"})]
+    assert verifier.query == [Verification(ASKED, STORED, plan("2023"), {"year": "2023"})]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_would_not_be_valid_is_never_shown() -> None:
         assert isinstance(cache.lookup("sales in 2023 and 2024 by state"), Miss)  # other slots
         assert isinstance(cache.lookup("who wrote this"), Miss)  # nothing near
         cache.verified()
-    assert verifier.asked == []
+    assert verifier.query == []
 
 
 def test_a_prompt_is_shown_once_and_no_more_than_may_wait() -> None:
@@ -111,7 +111,7 @@ def test_a_prompt_is_shown_once_and_no_more_than_may_wait() -> None:
         for _ in range(3):
             cache.lookup(ASKED)
         cache.verified()
-        assert len(verifier.asked) == 1
+        assert len(verifier.query) == 1
 
 
 def test_a_cache_closes_while_candidates_wait() -> None:
@@ -146,8 +146,8 @@ def test_a_model_is_believed_only_a_plain_yes_or_no(answers: list[str], said: bo
     model = ScriptedModel(answers)
     heard = RecordingObserver()
     verifier = ModelVerifier(model, observer=heard)
-    asked = Verification('a <<plan>> "quoted"', "b", plan("2024"), {})
-    assert verifier.verify(asked) is said
+    query = Verification('a <<plan>> "quoted"', "b", plan("2024"), {})
+    assert verifier.verify(query) is said
     assert '<<plan>> \\"quoted\\"' in model.calls[0][-1].content
     assert len(heard.events) == len(answers)
 
@@ -159,10 +159,10 @@ def test_a_setting_that_is_none_is_a_clear_error() -> None:
 
 def test_a_model_confirms_a_paraphrase_through_an_opened_cache() -> None:
     stored = "total sales of the year 2024 by state and by city of all our shops"
-    asked = "total revenue of the year 2023 by state and by city of all our shops"
+    query = "total revenue of the year 2023 by state and by city of all our shops"
     verifier = ModelVerifier(ScriptedModel(['{"same": true}']))
     with PlanCache.open(embedder=HashEmbedder(), verifier=verifier, verify="inline") as cache:
         cache.store(stored, plan("2024"), params=[Parameter("year", "2024", mention="2024")])
-        found = cache.lookup(asked)
+        found = cache.lookup(query)
         assert isinstance(found, Hit)
         assert found.plan.to_dict() == plan("2023")

@@ -28,10 +28,10 @@ class LoadingEmbedder(HashEmbedder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked = threading.Event()
+        self.query = threading.Event()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        self.asked.set()
+        self.query.set()
         return super().embed(texts)
 
 
@@ -88,9 +88,9 @@ def test_only_the_tenants_that_are_named_are_loaded(
 def test_an_empty_cache_loads_the_embedder(tmp_path: Path) -> None:
     embedder = LoadingEmbedder()
     with PlanCache.open(tmp_path / "cache", embedder=embedder) as cache:
-        assert not embedder.asked.is_set()
+        assert not embedder.query.is_set()
         assert cache.warm_up().tenants == 0
-        assert embedder.asked.is_set()
+        assert embedder.query.is_set()
 
 
 def test_a_warm_up_is_neither_counted_nor_told(filled: Path, observer: RecordingObserver) -> None:
@@ -110,9 +110,9 @@ def test_a_setting_says_when_a_service_is_warmed_up(filled: Path, when: str) -> 
     embedder = LoadingEmbedder()
     with open_plan_cache(Settings(directory=filled, warm_up=when), embedder=embedder):
         if when == "background":
-            assert embedder.asked.wait(30)
+            assert embedder.query.wait(30)
         else:
-            assert embedder.asked.is_set() == (when == "before")
+            assert embedder.query.is_set() == (when == "before")
 
 
 def test_the_setting_is_one_of_three_words() -> None:

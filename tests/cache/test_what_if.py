@@ -58,19 +58,19 @@ def test_a_what_if_asks_no_verifier() -> None:
     verifier = SameWord("revenue", "sales")
     with opened(verifier=verifier, verify="inline") as cache:
         assert not cache.lookup("sales revenue in 2023 by state", what_if=True)
-        assert verifier.asked == []
+        assert verifier.query == []
         assert not cache.lookup("sales returned in 2023 by state")
         assert cache.lookup("sales revenue in 2023 by state")
-        assert len(verifier.asked) == 2
+        assert len(verifier.query) == 2
 
 
 def test_async_callers_may_ask_what_if() -> None:
-    async def asked() -> int:
+    async def query() -> int:
         async with AsyncPlanCache(opened()) as cache:
             assert await cache.lookup(ASKED, what_if=True)
             return (await cache.stats()).lookups
 
-    assert asyncio.run(asked()) == 0
+    assert asyncio.run(query()) == 0
 
 
 @pytest.mark.parametrize("what_if", ["no", 1, None])

@@ -37,10 +37,10 @@ def taught(source: str, iso: str, *, mention: str | None = None) -> PlanCache:
     ],
 )
 def test_a_date_is_read_in_the_order_of_the_date_that_the_plan_was_made_for(
-    source: str, iso: str, asked: str, read: str, mention: str | None
+    source: str, iso: str, query: str, read: str, mention: str | None
 ) -> None:
     cache = taught(source, iso, mention=source if mention else None)
-    assert given_input(cache.lookup(f"parcels since {asked}")) == {"what": "parcels", "since": read}
+    assert given_input(cache.lookup(f"parcels since {query}")) == {"what": "parcels", "since": read}
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_a_date_is_read_in_the_order_of_the_date_that_the_plan_was_made_for(
         ("10/31/2024", "2024-10-31", "04/08/23"),
     ],
 )
-def test_a_date_whose_order_nothing_tells_is_planned(source: str, iso: str, asked: str) -> None:
-    assert isinstance(taught(source, iso).lookup(f"parcels since {asked}"), Miss)
+def test_a_date_whose_order_nothing_tells_is_planned(source: str, iso: str, query: str) -> None:
+    assert isinstance(taught(source, iso).lookup(f"parcels since {query}"), Miss)
 
 
 MARCH, JULY, BOTH = "2024-03-07", "2024-07-03", "parcels since 03/07/2024"
@@ -111,7 +111,7 @@ DAYS = st.dates(min_value=date(1970, 1, 1), max_value=date(2200, 12, 31))
 
 @given(DAYS, DAYS, st.booleans(), st.sampled_from("/.-"), st.booleans())
 def test_every_day_comes_back_as_it_was_written_where_the_order_is_told(
-    known: date, asked: date, day_first: bool, sign: str, padded: bool
+    known: date, query: date, day_first: bool, sign: str, padded: bool
 ) -> None:
     assume(known.day != known.month)
     way = ("%d", "%m", "%Y") if day_first else ("%m", "%d", "%Y")
@@ -121,8 +121,8 @@ def test_every_day_comes_back_as_it_was_written_where_the_order_is_told(
         return sign.join(parts if padded else [part.lstrip("0") for part in parts])
 
     source = written(known)
-    read = in_order_of(written(asked), source=source, iso=known.isoformat())
-    assert read == asked.isoformat()
+    read = in_order_of(written(query), source=source, iso=known.isoformat())
+    assert read == query.isoformat()
     assert known.isoformat() in days(source)
 
 

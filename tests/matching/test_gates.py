@@ -10,9 +10,9 @@ from semcache.matching.gates import (
     Verdict,
     catalog,
     exact_gates,
+    gate_key,
     grounding,
     held,
-    looked_at,
     parameters,
     risk_gates,
     same_signs,
@@ -170,6 +170,6 @@ SIDES = st.builds(
 def test_candidates_that_look_alike_to_the_gates_are_admitted_alike(
     query: Side, one: Side, other: Side
 ) -> None:
-    if looked_at(one) == looked_at(other):
+    if gate_key(one) == gate_key(other):
         gates = risk_gates()
         assert gates.admit(pair(query, one)) == gates.admit(pair(query, other))

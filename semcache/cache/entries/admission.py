@@ -63,7 +63,7 @@ QUARTER_S = 900.0
 """Midnights of all time zones fall on quarters of an hour (UTC)."""
 
 
-def readable(plan: PlanSource, catalog: Catalog | None) -> ExecutionPlan:
+def valid_plan(plan: PlanSource, catalog: Catalog | None) -> ExecutionPlan:
     """Return `plan` as a plan that could run.
 
     Raises:
@@ -82,7 +82,7 @@ def readable(plan: PlanSource, catalog: Catalog | None) -> ExecutionPlan:
 
 
 def admit(
-    asked: Query,
+    query: Query,
     plan: ExecutionPlan,
     params: Sequence[Parameter],
     *,
@@ -104,38 +104,38 @@ def admit(
             generalized safely.
     """
     schemas = {} if catalog is None else {op.name: op.input_schema for op in catalog}
-    document, day = as_object(enclosed(plan.to_dict())), asked.day(now)
+    document, day = as_object(enclosed(plan.to_dict())), query.day(now)
     named = {parameter.name for parameter in params}
-    unnamed = unnamed_dates(document, asked.mentions, named, day)
-    dated = dated_names(params, asked.mentions, day) | {parameter.name for parameter in unnamed}
+    unnamed = unnamed_dates(document, query.mentions, named, day)
+    dated = dated_names(params, query.mentions, day) | {parameter.name for parameter in unnamed}
     template = generalize(
-        document, (*params, *unnamed), asked.mentions, schemas=schemas, dated=dated
+        document, (*params, *unnamed), query.mentions, schemas=schemas, dated=dated
     )
-    mentions = _unaided(asked.mentions, _ordered(plain, params))
+    mentions = _unaided(query.mentions, _ordered(plain, params))
     wordings = _wordings(template.params, template.carriers, mentions)
     wordings |= dict.fromkeys(dated & wordings.keys(), "dated")
     complete = schema is not None and not schema.partial
     return Entry(
-        tenant=asked.tenant,
-        prompt=asked.text,
-        template=asked.template,
+        tenant=query.tenant,
+        prompt=query.text,
+        template=query.template,
         plan=template,
         named=tuple(parameter.name for parameter in params),
         wordings=wordings,
         key=psk(cast(PromptSchema, schema)) if complete else "",
         schema=identity(cast(PromptSchema, schema)) if complete else "",
-        catalog=asked.catalog,
+        catalog=query.catalog,
         operations=plan.operations(),
         writes=_writes(plan, catalog),
-        grounding=asked.grounding,
+        grounding=query.grounding,
         tags=tuple(tags),
         planner=planner,
         cost_s=cost_s,
         created_s=now,
         expires_s=_expiry(template, now, ttl_s),
         fades_s=_quarter(now) if template.fading else None,
-        without_given=asked.given_template if params else None,
-        examples=(said(params, asked.mentions),),
+        without_given=query.given_template if params else None,
+        examples=(said(params, query.mentions),),
     )
 
 

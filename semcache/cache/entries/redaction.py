@@ -14,23 +14,23 @@ from semcache.prompts.redaction import Secrets
 from semcache.prompts.template import Slot, TemplateText
 
 
-def redacted(entry: Entry, asked: Query) -> Entry:
-    """Return the entry that may be stored for `asked`; its plan has a `refusal` if none may.
+def redacted(entry: Entry, query: Query) -> Entry:
+    """Return the entry that may be stored for `query`; its plan has a `refusal` if none may.
 
     What is hidden and bound is replaced by a stand-in. A plan that holds something hidden which is
     not bound could be served to prompts that hide something else, and would be written down.
     """
-    secrets = asked.secrets
+    secrets = query.secrets
     if secrets is None:
         return entry
-    stands = _stand_ins(asked, secrets)
+    stands = _stand_ins(query, secrets)
     names = _hidden_names(entry.plan, stands)
     values = {str(v) for p in entry.plan.params if p.name in names for v in _leaves(p.value)}
     secrets = secrets.with_words(values)
     plan = _plan(entry.plan, names)
     return replace(
         entry,
-        prompt=asked.shown,
+        prompt=query.shown,
         template=_template(entry.template, secrets),
         without_given=entry.without_given and _template(entry.without_given, secrets),
         plan=replace(plan, refusal=plan.refusal or _refusal(plan, names, secrets)),
@@ -41,11 +41,11 @@ def redacted(entry: Entry, asked: Query) -> Entry:
     )
 
 
-def _stand_ins(asked: Query, secrets: Secrets) -> dict[int, str]:
+def _stand_ins(query: Query, secrets: Secrets) -> dict[int, str]:
     """Return, for each mention that is hidden, by its position, what stands for it."""
     return {
         position: secrets.stand_in(mention.text, written=mention.kind in WRITTEN)
-        for position, mention in enumerate(asked.mentions)
+        for position, mention in enumerate(query.mentions)
         if secrets.hides(mention)
     }
 

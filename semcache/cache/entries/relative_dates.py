@@ -30,7 +30,7 @@ _TOLD_APART = frozenset(
 """Forms that a plan hardly has by chance."""
 
 
-def told_dates(
+def with_relative_mentions(
     params: Sequence[Parameter], mentions: Sequence[Mention], day: date
 ) -> Sequence[Parameter]:
     """Return `params`, a date with the relative words that came to it on `day` as its mention.
@@ -91,7 +91,9 @@ def _parts(words: str, held: Container[str], day: date) -> JsonObject:
     return parts
 
 
-def retold(mention: Mention, *, source: str, value: Json, stored: date, today: date) -> Json:
+def resolve_relative_date(
+    mention: Mention, *, source: str, value: Json, stored: date, today: date
+) -> Json:
     """Return what `mention` comes to on `today`, as `source` came to `value` on `stored`.
 
     None where the example leaves that open.

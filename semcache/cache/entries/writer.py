@@ -46,16 +46,16 @@ class EntryWriter:
     """Puts entries into a store. Trouble is reported and answered, never raised."""
 
     def __init__(
-        self, store: PlanStore, embedder: Embedder, trouble: Health, *, bounds: Bounds
+        self, store: PlanStore, embedder: Embedder, health: Health, *, bounds: Bounds
     ) -> None:
         self._store = store
         self._embedder = embedder
-        self._trouble = trouble
+        self._health = health
         self._bounds = bounds
 
     def put(self, entry: Entry) -> Stored:
         """Write `entry`; say what came of it. Cost: one embedding."""
-        vector, trouble = self._vector(entry)
+        vector, health = self._vector(entry)
         record = entry.record(vector, self._embedder.fingerprint)
         too_large = _too_large(record, self._bounds)
         if too_large:
@@ -63,22 +63,22 @@ class EntryWriter:
         try:
             put = self._written(entry, vector)
         except StoreError as error:
-            self._trouble.failed(entry.tenant, "store", error, doing="writing")
+            self._health.failed(entry.tenant, "store", error, doing="writing")
             return Stored("", reason=f"the store failed: {error}")
-        self._trouble.mended("store", doing="writing")
+        self._health.mended("store", doing="writing")
         stored = EntryStored(
             tenant=entry.tenant, entry=entry.id, replaced=put.replaced, evicted=len(put.evicted)
         )
-        self._trouble.emit(stored)
+        self._health.emit(stored)
         for tenant, gone in {entry.tenant: put.evicted, **put.elsewhere}.items():
             if gone:
-                self._trouble.removed(tenant, len(gone), "evicted")
+                self._health.removed(tenant, len(gone), "evicted")
         held = entry.plan.held
         alone = "; ".join(f"serves only {name} = {why}" for name, why in held.items())
         return Stored(
             entry.id,
             replaced=put.replaced,
-            reason="; ".join(filter(None, (trouble, alone))),
+            reason="; ".join(filter(None, (health, alone))),
             key=entry.label,
             bound=entry.plan.places,
             pinned=held,
@@ -98,7 +98,7 @@ class EntryWriter:
 
     def extend(self, tenant: str, id: str, until_s: float, *, least_s: float) -> None:  # noqa: A002 - the word of the entry
         """Let an entry live until `until_s`, unless it ends after `least_s` or is gone."""
-        with self._trouble.guarded(tenant):
+        with self._health.guarded(tenant):
             record = self._store.get(tenant, id)
             if record is None or record.expires_s is None or record.expires_s > least_s:
                 return
@@ -110,9 +110,9 @@ class EntryWriter:
         try:
             vector = self._embedded(embedded_text(entry.template))
         except EmbeddingError as error:
-            self._trouble.failed(entry.tenant, "embedder", error)
+            self._health.failed(entry.tenant, "embedder", error)
             return None, f"not embedded: {error}"
-        self._trouble.mended("embedder")
+        self._health.mended("embedder")
         return vector, ""
 
     def _embedded(self, text: str) -> Vector:
@@ -129,7 +129,7 @@ class EntryWriter:
             record = self._store.get(entry.tenant, entry.id)
             return (0, None) if record is None else (record.change, from_record(record))
         except StoreCorrupt as error:
-            self._trouble.failed(entry.tenant, "store", error)
+            self._health.failed(entry.tenant, "store", error)
             return (0, None) if record is None else (record.change, None)
 
 

@@ -11,7 +11,7 @@ from semcache.cache.view.summaries import EntrySummary
 from semcache.cache.view.view import View
 from semcache.forks import Lock
 from semcache.matching.cautions import Doubt
-from semcache.matching.gates import Gates, Pair, Verdict, common, looked_at
+from semcache.matching.gates import Gates, Pair, Verdict, common, gate_key
 from semcache.matching.model.features import (
     NEIGHBORS,
     GroupFeatures,
@@ -35,7 +35,7 @@ class _Judged(NamedTuple):
 class DecisionRule(NamedTuple):
     """What families are judged by."""
 
-    asking: MatchContext
+    context: MatchContext
     cutoff: float
     """Lowest score that may be served."""
 
@@ -87,14 +87,14 @@ class WeighedGroup:
 
 
 def weigh(
-    known: TenantEvidence, view: View, asked: Query, neighbors: Sequence[Neighbor], gates: Gates
+    known: TenantEvidence, view: View, query: Query, neighbors: Sequence[Neighbor], gates: Gates
 ) -> tuple[WeighedGroup, ...]:
     """Return the families among the `neighbors` that pass the `gates`, least risk first."""
-    near = _comparable(view, asked, neighbors, gates)
+    near = _comparable(view, query, neighbors, gates)
     if not near:
         return ()
-    bar = _bar(known, view, asked)
-    found = featured(bar.asking, near)
+    bar = _bar(known, view, query)
+    found = featured(bar.context, near)
     keys = [one.keys for one in found]
     scores = known.model.scores([one.values for one in found], keys)
     weighed = [WeighedGroup(one, score, bar) for one, score in zip(found, scores, strict=True)]
@@ -103,39 +103,39 @@ def weigh(
     return tuple(weighed)
 
 
-def weighed_alike(
-    known: TenantEvidence, view: View, asked: Query, weighed: Sequence[WeighedGroup]
+def weighed_again(
+    known: TenantEvidence, view: View, query: Query, weighed: Sequence[WeighedGroup]
 ) -> tuple[WeighedGroup, ...]:
-    """Return families weighed for a prompt that differs from `asked` in nothing but values."""
-    bar = _bar(known, view, asked)
+    """Return families weighed for a prompt that differs from `query` in nothing but values."""
+    bar = _bar(known, view, query)
     return tuple([one.judged_by(bar) for one in weighed])
 
 
-def _bar(known: TenantEvidence, view: View, asked: Query) -> DecisionRule:
-    asking = MatchContext(
-        words=content(asked.given_template.text),
-        slots=asked.given_template.slots,
-        text=asked.given_template.text,
-        given=bool(asked.given),
+def _bar(known: TenantEvidence, view: View, query: Query) -> DecisionRule:
+    context = MatchContext(
+        words=content(query.given_template.text),
+        slots=query.given_template.slots,
+        text=query.given_template.text,
+        given=bool(query.given),
         evidence=known.evidence,
-        families=view.kin(asked.side(), given=bool(asked.given)),
+        families=view.kin(query.side(), given=bool(query.given)),
         known=known.beliefs,
-        supposed=asked.supposed,
+        supposed=query.supposed,
     )
-    return DecisionRule(asking, known.cutoff)
+    return DecisionRule(context, known.cutoff)
 
 
 def _judged(one: GroupFeatures, score: float, bar: DecisionRule) -> _Judged:
-    supposed = unproven_values(bar.asking)
+    supposed = unproven_values(bar.context)
     if supposed:
         reason = f"not known to be values: {', '.join(map(repr, supposed))}"
         return _Judged(Verdict("slots", passed=False, reason=reason))
-    misplaced = misplaced_values(bar.asking, one.near.words)
+    misplaced = misplaced_values(bar.context, one.near.words)
     if misplaced:
         reason = f"values behind other words than its own: {', '.join(map(repr, misplaced))}"
         return _Judged(Verdict("slots", passed=False, reason=reason))
-    doubted = doubts(one.difference, bar.asking)
-    doubtful = unproven(doubted, bar.asking.evidence)
+    doubted = doubts(one.difference, bar.context)
+    doubtful = unproven(doubted, bar.context.evidence)
     if doubtful:
         reason = f"not known to be harmless: {', '.join(map(repr, doubtful))}"
         return _Judged(Verdict("words", passed=False, reason=reason), doubted)
@@ -152,10 +152,10 @@ def _judged(one: GroupFeatures, score: float, bar: DecisionRule) -> _Judged:
 
 
 def _comparable(
-    view: View, asked: Query, neighbors: Sequence[Neighbor], gates: Gates
+    view: View, query: Query, neighbors: Sequence[Neighbor], gates: Gates
 ) -> list[NearEntry]:
     """Return the first neighbors that pass the gates that no evidence can argue with."""
-    side, given = asked.side(), bool(asked.given)
+    side, given = query.side(), bool(query.given)
     found: list[NearEntry] = []
     known: dict[tuple[object, ...] | None, bool] = {}
     for neighbor in neighbors:
@@ -163,7 +163,7 @@ def _comparable(
         if seen is None:
             continue
         pair = Pair(side, seen.facing(given=given), neighbor.similarity)
-        looks = None if given else looked_at(pair.candidate)
+        looks = None if given else gate_key(pair.candidate)
         admitted = known.get(looks)  # most candidates are alike in what the gates look at
         if admitted is None:
             admitted = gates.admit(pair)
@@ -202,22 +202,22 @@ class ScoreCache:
         self,
         known: TenantEvidence,
         view: View,
-        asked: Query,
+        query: Query,
         neighbors: Sequence[Neighbor],
         weigh: Callable[[], tuple[WeighedGroup, ...]],
     ) -> tuple[WeighedGroup, ...]:
-        """Return what `weigh` would, without asking it if a prompt like `asked` was weighed before.
+        """Return what `weigh` would, without asking it if a prompt like `query` was weighed before.
 
         Before: among the very same neighbors, of which `NeighborCache` has others once the view
         changed, and by the same evidence.
         """
-        if asked.supposed:
+        if query.supposed:
             return weigh()
-        key = _but_for_values(asked, view)
+        key = _but_for_values(query, view)
         with self._lock:
             kept = self._kept.get(key)
         if kept is not None and kept.neighbors is neighbors and kept.version == known.version:
-            return weighed_alike(known, view, asked, kept.weighed)
+            return weighed_again(known, view, query, kept.weighed)
         weighed = weigh()
         # Others than those handed out, which hold on to the evidence until their lookup is over.
         apart = tuple([one.judged_by(None) for one in weighed])
@@ -249,14 +249,14 @@ class _Key(NamedTuple):
     """Its values too where an entry holds on to some; empty where none does."""
 
 
-def _but_for_values(asked: Query, view: View) -> _Key:
-    template = asked.given_template
+def _but_for_values(query: Query, view: View) -> _Key:
+    template = query.given_template
     return _Key(
-        asked.tenant,
+        query.tenant,
         template.text,
         tuple([slot[:3] for slot in template.slots]),
-        frozenset(asked.given),
-        asked.catalog,
-        asked.grounding,
-        asked.side().said if view.fixed else frozenset(),
+        frozenset(query.given),
+        query.catalog,
+        query.grounding,
+        query.side().said if view.fixed else frozenset(),
     )

@@ -65,7 +65,7 @@ class TrainingLabels(Forked):
         self._gates = gates
         self._values = shipped_values()
         self._highest = self._values.bound(max_wrong)
-        self._weighings = ScoreCache()
+        self._scores = ScoreCache()
         self._asked: _Remembered = OrderedDict()
         self._answered: _Remembered = OrderedDict()
         """Those whose prompts were planned since: a hit among them may still be judged."""
@@ -80,7 +80,7 @@ class TrainingLabels(Forked):
         self._changed = OrderedDict()
         self._notes.forked()
 
-    def risk(self, asked: Query, entry: str, family: str, change: ValueChange) -> float:
+    def risk(self, query: Query, entry: str, family: str, change: ValueChange) -> float:
         """Return the probability that the plan of `entry` is wrong for the values of a prompt.
 
         Where they are names, the prompt's own plan or an audit of its hit will tell.
@@ -90,11 +90,11 @@ class TrainingLabels(Forked):
         """
         if not change.names:
             return self._values.risk(change)
-        values = self._notes.of(asked.tenant).evidence.values
+        values = self._notes.of(query.tenant).evidence.values
         risk = self._values.risk(change, values.of(_NAME))
-        if asked.known is None:  # else the reading may be wrong, which says nothing of names
+        if query.known is None:  # else the reading may be wrong, which says nothing of names
             with self._lock:
-                _remember(self._changed, (asked.tenant, asked.shown), _Changed(entry, family))
+                _remember(self._changed, (query.tenant, query.shown), _Changed(entry, family))
         return risk
 
     @property
@@ -103,27 +103,27 @@ class TrainingLabels(Forked):
         return self._highest
 
     def weigh(
-        self, view: View, asked: Query, neighbors: Sequence[Neighbor]
+        self, view: View, query: Query, neighbors: Sequence[Neighbor]
     ) -> tuple[WeighedGroup, ...]:
         """Return the families among `neighbors`, least risk first; they await the prompt's plan.
 
         Raises:
             StoreUnavailable: the evidence cannot be read.
         """
-        known = self._notes.of(asked.tenant)
+        known = self._notes.of(query.tenant)
         with known.lock:
-            anew = partial(weigh, known, view, asked, neighbors, self._gates)
-            weighed = self._weighings.of(known, view, asked, neighbors, anew)
-        key = (asked.tenant, asked.shown)
+            anew = partial(weigh, known, view, query, neighbors, self._gates)
+            weighed = self._scores.of(known, view, query, neighbors, anew)
+        key = (query.tenant, query.shown)
         with self._lock:
-            plain = self._asked.get(key, ())[:1] if asked.supposed else ()
-            _remember(self._asked, key, (*plain, _Read(weighed, asked.supposed)))
+            plain = self._asked.get(key, ())[:1] if query.supposed else ()
+            _remember(self._asked, key, (*plain, _Read(weighed, query.supposed)))
         return weighed
 
     def another(
         self,
         view: View,
-        asked: Query,
+        query: Query,
         neighbors: Sequence[Neighbor],
         family: str,
         without: Collection[str],
@@ -136,11 +136,11 @@ class TrainingLabels(Forked):
             StoreUnavailable: the evidence cannot be read.
         """
         left = [neighbor for neighbor in neighbors if neighbor.id not in without]
-        known = self._notes.of(asked.tenant)
+        known = self._notes.of(query.tenant)
         with known.lock:
-            found = weigh(known, view, asked, left, self._gates)
+            found = weigh(known, view, query, left, self._gates)
         other = next((one for one in found if one.featured.near.family == family), None)
-        key = (asked.tenant, asked.shown)
+        key = (query.tenant, query.shown)
         with self._lock:
             if other is not None and key in self._asked:
                 *before, last = self._asked[key]
@@ -232,7 +232,7 @@ class TrainingLabels(Forked):
     def forget(self, tenant: str | None) -> None:
         """Drop what is in memory of the tenant, or of all (None)."""
         self._notes.forget(tenant)
-        self._weighings.forget(tenant)
+        self._scores.forget(tenant)
         with self._lock:
             for remembered in (self._asked, self._answered, self._changed):
                 for key in [key for key in remembered if tenant in {None, key[0]}]:

@@ -129,7 +129,7 @@ class Corrections(Forked):
         self,
         store: PlanStore,
         vetoes: Vetoes,
-        trouble: Health,
+        health: Health,
         *,
         journal: Journal | None,
         forget: Sequence[Callable[[str | None], None]],
@@ -143,7 +143,7 @@ class Corrections(Forked):
         """
         self._store = store
         self._vetoes = vetoes
-        self._trouble = trouble
+        self._health = health
         self._journal = None if frozen else journal
         self._forget = tuple(forget)
         self._frozen = frozen
@@ -179,7 +179,7 @@ class Corrections(Forked):
         try:
             return Removed(self._do(correction))
         except StoreError as error:
-            self._trouble.failed(correction.tenant or "", "store", error, doing="writing")
+            self._health.failed(correction.tenant or "", "store", error, doing="writing")
             if self._frozen:
                 return Removed(0, str(error))
             return Removed(0, self._keep(correction, error))
@@ -198,7 +198,7 @@ class Corrections(Forked):
                 ids.update(self._store.labelled(tenant, label))
             removed = self._store.remove(tenant, sorted(ids))
         if removed or correction.kind == "clear":
-            self._trouble.removed(tenant or "", removed, correction.why)
+            self._health.removed(tenant or "", removed, correction.why)
         return removed
 
     def _keep(self, correction: Correction, error: StoreError) -> str:
@@ -211,7 +211,7 @@ class Corrections(Forked):
                 self._journal.keep(name, correction.to_text())
                 where = "beside the store"
             except StoreError as second:
-                self._trouble.failed(correction.tenant or "", "store", second, doing="writing")
+                self._health.failed(correction.tenant or "", "store", second, doing="writing")
         self._go_on_trying()
         return (
             f"the store failed ({error}); it holds for this process from now on, is kept {where}, "
@@ -242,13 +242,20 @@ class Corrections(Forked):
             for made in self._made
         )
 
-    def vetoes(self, tenant: str, template: str, entry_id: str) -> bool:
-        """Return whether a veto that waits for the store keeps the entry from that template."""
-        return bool(self._pending) and any(
+    def vetoes(self, tenant: str, template: str, entry_id: str, *, change: int) -> bool:
+        """Return whether a veto, made or waiting for the store, keeps the entry from that template.
+
+        `change`: number of the store's last change that the caller has seen.
+
+        Raises:
+            StoreUnavailable: the store cannot be read.
+        """
+        waiting = self._pending and any(
             one.kind == "veto"
             and (one.tenant, one.template, one.entries) == (tenant, template, (entry_id,))
             for one in tuple(self._pending.values())
         )
+        return bool(waiting) or self._vetoes.stands(tenant, template, entry_id, change=change)
 
     def retry(self) -> int:
         """Make what is pending, in order; return how many still are. Raises nothing."""

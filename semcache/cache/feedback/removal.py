@@ -1,20 +1,20 @@
 """Removal: entries go by what they are called, by age, or all at once."""
 
 from semcache.cache.checks import check_tenant, check_word
+from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import expired
-from semcache.cache.feedback.corrections import Correction, Corrections, Removed
-from semcache.cache.shared import CacheContext
+from semcache.cache.feedback.corrections import Correction, Removed
 from semcache.errors import InvalidInput
 
 
 class Removal:
     """Removes entries and tells of it. Safe from several threads; trouble removes none."""
 
-    def __init__(self, shared: CacheContext, corrections: Corrections) -> None:
-        self._corrections = corrections
-        self._store = shared.store
-        self._clock = shared.clock
-        self._trouble = shared.trouble
+    def __init__(self, context: CacheContext) -> None:
+        self._corrections = context.corrections
+        self._store = context.store
+        self._clock = context.clock
+        self._health = context.health
 
     def named(
         self,
@@ -41,12 +41,12 @@ class Removal:
         """Remove what has expired by now; return how many entries."""
         check_tenant(tenant)
         removed = 0
-        with self._trouble.guarded(tenant):
+        with self._health.guarded(tenant):
             now = self._clock.now()
             old = [r.id for r in self._store.scan(tenant) if expired(r, now)]
             removed = self._store.remove(tenant, old)
             if removed:
-                self._trouble.removed(tenant, removed, "expired")
+                self._health.removed(tenant, removed, "expired")
         return removed
 
     def everything(self, tenant: str | None) -> Removed:

@@ -12,7 +12,7 @@ from semcache.binding.bind import BoundPlan, bind
 from semcache.binding.pieces import Pin
 from semcache.binding.wording import deterministic, read
 from semcache.cache.entries.entry import Entry, SlotExtraction
-from semcache.cache.entries.relative_dates import retold
+from semcache.cache.entries.relative_dates import resolve_relative_date
 from semcache.cache.query import Query
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
@@ -44,36 +44,36 @@ class Served(NamedTuple):
     values: Mapping[str, Json]
 
 
-def serve_by_slots(entry: Entry, asked: Query, learned: LearnedValues) -> Served:
-    """Bind `entry` to the values that stand in the slots of `asked`, slot by slot.
+def bind_by_slots(entry: Entry, query: Query, learned: LearnedValues) -> Served:
+    """Bind `entry` to the values that stand in the slots of `query`, slot by slot.
 
     Raises:
         Refused: a value cannot be read or may not differ, or the plan cannot take it.
     """
     reading = entry.reading
     values = dict(reading.unsaid)
-    for key, given in asked.given.items():
+    for key, given in query.given.items():
         if key in reading.names:
             values[reading.names[key]] = given.value
-    for slot, mention in zip(reading.slots, asked.mentions, strict=True):
+    for slot, mention in zip(reading.slots, query.mentions, strict=True):
         _same_role(slot, mention)
-        value = _value(slot, mention, asked, learned, entry.created_s)
+        value = _value(slot, mention, query, learned, entry.created_s)
         if slot.name in values and not same(values[slot.name], value):
             raise Refused("binding", f"{slot.name!r} stands twice with different values")
         values[slot.name] = value
     return bound(entry, values)
 
 
-def serve_by_schema(entry: Entry, asked: Query) -> Served:
-    """Bind `entry` to the values of the schema of `asked`, name by name.
+def bind_by_schema(entry: Entry, query: Query) -> Served:
+    """Bind `entry` to the values of the schema of `query`, name by name.
 
     Raises:
         Refused: a parameter has no value there, or the plan cannot take it.
     """
-    found = {} if asked.schema is None else {p.name: p.value for p in asked.schema.parameters()}
-    found |= {name: parameter.value for name, parameter in asked.given.items()}
+    found = {} if query.schema is None else {p.name: p.value for p in query.schema.parameters()}
+    found |= {name: parameter.value for name, parameter in query.given.items()}
     by_key = {name_key(name): value for name, value in found.items()}
-    texts = {mention.text.casefold() for mention in asked.mentions}
+    texts = {mention.text.casefold() for mention in query.mentions}
     values: dict[str, Json] = {}
     for parameter in entry.plan.params:
         key = name_key(parameter.name)
@@ -98,9 +98,9 @@ def _same_role(slot: SlotExtraction, mention: Mention) -> None:
 
 
 def _value(
-    slot: SlotExtraction, mention: Mention, asked: Query, learned: LearnedValues, stored_s: float
+    slot: SlotExtraction, mention: Mention, query: Query, learned: LearnedValues, stored_s: float
 ) -> Json:
-    given = asked.given.get(slot.key)
+    given = query.given.get(slot.key)
     if given is not None:
         return given.value
     declared = mention.source == "closed" and slot.how in {"recognized", "recognized_text"}
@@ -110,7 +110,7 @@ def _value(
             return known
         if known is None and mention.source not in {"recognized", "closed"}:
             _check_copied(slot, mention, learned)
-    return value_of(slot, mention, asked, stored_s)
+    return value_of(slot, mention, query, stored_s)
 
 
 def _is_respelled(mention: Mention, value: Json) -> bool:
@@ -119,14 +119,14 @@ def _is_respelled(mention: Mention, value: Json) -> bool:
     return isinstance(value, str) and words != value and words.casefold() == value.casefold()
 
 
-def value_of(slot: SlotExtraction, mention: Mention, asked: Query, stored_s: float) -> Json:
+def value_of(slot: SlotExtraction, mention: Mention, query: Query, stored_s: float) -> Json:
     """Return what the words of `mention` are in `slot` of an entry stored at `stored_s`.
 
     Raises:
         Refused: the words do not tell.
     """
     if slot.how == "dated":
-        return _dated(slot, mention, asked, asked.day(stored_s))
+        return _dated(slot, mention, query, query.day(stored_s))
     if _says_again(slot, mention):
         return slot.value
     try:
@@ -146,9 +146,11 @@ def _says_again(slot: SlotExtraction, mention: Mention) -> bool:
     return not spelled and slot.source.casefold() == mention.text.casefold()
 
 
-def _dated(slot: SlotExtraction, mention: Mention, asked: Query, stored: date) -> Json:
-    today = asked.day()
-    value = retold(mention, source=slot.source, value=slot.value, stored=stored, today=today)
+def _dated(slot: SlotExtraction, mention: Mention, query: Query, stored: date) -> Json:
+    today = query.day()
+    value = resolve_relative_date(
+        mention, source=slot.source, value=slot.value, stored=stored, today=today
+    )
     if value is None:
         raise Refused("binding", f"what {mention.text!r} means on {today} cannot be told for sure")
     return value
@@ -181,8 +183,8 @@ def bound(
 _WORDS_ALONE = frozenset({"unknown", "echo"})
 
 
-def serve_by_names(entry: Entry, asked: Query) -> Served:
-    """Bind `entry` to the values that the caller of `asked` gave, name by name.
+def bind_by_names(entry: Entry, query: Query) -> Served:
+    """Bind `entry` to the values that the caller of `query` gave, name by name.
 
     The names are those of the entry; the gate `parameters` saw to that.
 
@@ -190,32 +192,32 @@ def serve_by_names(entry: Entry, asked: Query) -> Served:
         Refused: a value that nobody gave differs, one is said in another measure, or the plan
             cannot take a value.
     """
-    _check_measures(entry, asked)
+    _check_measures(entry, query)
     reading = entry.reading
     values = dict(reading.unsaid)
-    for key, given in asked.given.items():
+    for key, given in query.given.items():
         if key in reading.names:
             values[reading.names[key]] = given.value
     told = set(values)
-    for slot, mine, its in _own(entry, asked):
+    for slot, mine, its in _own(entry, query):
         values[slot.name] = slot.value
         if mine is None or its is None:
-            _check_literal(entry, slot, asked)
+            _check_literal(entry, slot, query)
             told.add(slot.name)
-        elif _repeats(entry, slot, asked, its):
+        elif _repeats(entry, slot, query, its):
             told.add(slot.name)
         else:
             mention = Mention(
                 0, 0, its.mention_text, its.kind, its.value, "recognized", "", its.relative
             )
-            values[slot.name] = value_of(slot, mention, asked, entry.created_s)
+            values[slot.name] = value_of(slot, mention, query, entry.created_s)
     return bound(entry, values, told=told)
 
 
-def _check_measures(entry: Entry, asked: Query) -> None:
+def _check_measures(entry: Entry, query: Query) -> None:
     """Refuse 50 euros where the plan was made for 50 dollars: of a given 50, only words tell."""
     stored = {name_key(slot.name): slot for slot in entry.template.slots if slot.name}
-    for slot in asked.template.slots:
+    for slot in query.template.slots:
         mine = stored.get(name_key(slot.name)) if slot.name else None
         if mine is not None and _is_other_measure(mine.kind, slot.kind):
             said = f"{slot.mention_text!r} is said in another measure than {mine.mention_text!r}"
@@ -228,13 +230,13 @@ def _is_other_measure(left: str, right: str) -> bool:
     return "percent" in {left, right} or all(kind.startswith("money") for kind in (left, right))
 
 
-def _own(entry: Entry, asked: Query) -> Iterator[tuple[SlotExtraction, Slot | None, Slot | None]]:
+def _own(entry: Entry, query: Query) -> Iterator[tuple[SlotExtraction, Slot | None, Slot | None]]:
     """Yield each value of the entry that nobody named, its slot, and the prompt's slot for it.
 
     No slots: the words stayed words of the template, or say a given value once more.
     """
     mine = [slot for slot in entry.given.slots if not slot.name]
-    its = [slot for slot in asked.given_template.slots if not slot.name]
+    its = [slot for slot in query.given_template.slots if not slot.name]
     fitting = _for_these(mine, its)
     roles = match_slots(mine, fitting)
     if roles is None:
@@ -261,11 +263,11 @@ def _pins(entry: Entry, name: str) -> list[Pin]:
     return [pin for pin in entry.plan.pinned if pin.param == name]
 
 
-def _check_literal(entry: Entry, slot: SlotExtraction, asked: Query) -> None:
+def _check_literal(entry: Entry, slot: SlotExtraction, query: Query) -> None:
     """Refuse if the plan holds words that nobody gave, and the prompt does not say them."""
     if all(pin.why in _WORDS_ALONE for pin in _pins(entry, slot.name) or [_HELD]):
         return
-    if f" {_flat(slot.source)} " not in f" {_flat(asked.text)} ":
+    if f" {_flat(slot.source)} " not in f" {_flat(query.text)} ":
         raise Refused("pinned", f"the plan was made for {slot.source!r}, which is not said here")
 
 
@@ -276,13 +278,13 @@ def _flat(text: str) -> str:
     return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
 
 
-def _repeats(entry: Entry, slot: SlotExtraction, asked: Query, its: Slot) -> bool:
+def _repeats(entry: Entry, slot: SlotExtraction, query: Query, its: Slot) -> bool:
     """Return whether what is quoted is the same but for given values in it."""
     pins = _pins(entry, slot.name)
     if its.kind != "quoted" or not pins or any(pin.why not in _WORDS_ALONE for pin in pins):
         return False
     named = [p for p in entry.plan.params if p.name in entry.named]
-    return _without(slot.source, named) == _without(its.mention_text, [*asked.given.values()])
+    return _without(slot.source, named) == _without(its.mention_text, [*query.given.values()])
 
 
 def _without(quoted: str, given: Sequence[Parameter]) -> str:

@@ -7,9 +7,9 @@ from semcache.cache.entries.entry import Entry
 from semcache.cache.lookup.bind_entry import (
     Refused,
     Served,
-    serve_by_names,
-    serve_by_schema,
-    serve_by_slots,
+    bind_by_names,
+    bind_by_schema,
+    bind_by_slots,
 )
 from semcache.cache.lookup.context import BoundEntry, Lookup
 from semcache.cache.query import Query
@@ -31,14 +31,14 @@ from semcache.prompts.recognizers.registry import OPEN_KINDS
 _NONE = ValueChange()
 
 
-def says_the_same(entry: Entry, asked: Query) -> bool:
+def says_the_same(entry: Entry, query: Query) -> bool:
     """Return whether nothing but values parts a prompt from the one that the entry is of."""
-    mine, its = asked.given_template.text, entry.given.text if asked.given else entry.template.text
+    mine, its = query.given_template.text, entry.given.text if query.given else entry.template.text
     return mine == its or content(mine) == content(its)
 
 
 def value_change(
-    view: View, entry_id: str, entry: Entry, asked: Query, values: Mapping[str, Json]
+    view: View, entry_id: str, entry: Entry, query: Query, values: Mapping[str, Json]
 ) -> ValueChange:
     """Return what the `values` of a prompt change in `entry`."""
     changed = [
@@ -56,23 +56,23 @@ def value_change(
     names = [p for p in new if _is_name(entry, p, values[p.name])]
     if not names:
         return _NONE
-    given = bool(asked.given)
+    given = bool(query.given)
     kin = view.kin(entry.side, given=given)
     contested, repeated = kin.contradictions()
     return ValueChange(
         names=len(names),
         seen=min(len(before[name_key(p.name)]) for p in names),
         group=kin.size(seen.family(given=given)) if seen is not None else 1,
-        telling=_declared(names, asked, values)
+        telling=_declared(names, query, values)
         or is_telling(entry.given if given else entry.template),
         contested=contested,
         repeated=repeated,
     )
 
 
-def _declared(names: Sequence[Parameter], asked: Query, values: Mapping[str, Json]) -> bool:
+def _declared(names: Sequence[Parameter], query: Query, values: Mapping[str, Json]) -> bool:
     """Return whether the catalog says of each name what it is one of, as no template need then."""
-    closed = {_text(mention.value) for mention in asked.mentions if mention.source == "closed"}
+    closed = {_text(mention.value) for mention in query.mentions if mention.source == "closed"}
     return all(_text(values[parameter.name]) in closed for parameter in names)
 
 
@@ -96,7 +96,7 @@ def judge(
     lookup: Lookup,
     tier: Tier,
     entry: Entry,
-    asked: Query,
+    query: Query,
     verdicts: tuple[Verdict, ...],
     *,
     score: float,
@@ -106,7 +106,7 @@ def judge(
     passed = None
     if verdicts[-1].passed:
         try:
-            passed = serve(lookup, tier, entry, asked, score=score, entry_id=entry_id)
+            passed = bind_candidate(lookup, tier, entry, query, score=score, entry_id=entry_id)
             verdicts = (*verdicts, _BOUND)
         except Refused as refused:
             verdicts = (*verdicts, refused.verdict)
@@ -115,46 +115,51 @@ def judge(
     return verdicts[-1] if passed is None else passed
 
 
-def serve(
-    lookup: Lookup, tier: Tier, entry: Entry, asked: Query, *, score: float, entry_id: str
+def bind_candidate(
+    lookup: Lookup, tier: Tier, entry: Entry, query: Query, *, score: float, entry_id: str
 ) -> BoundEntry:
-    """Return `entry` with the values of `asked`.
+    """Return `entry` with the values of `query`.
 
     Raises:
         Refused: feedback, another plan for the same words, or the values speak against it.
     """
     # Feedback on a hit of the template tier removes the entry, so a veto names other templates.
-    if tier != "template" and lookup.parts.vetoed(asked, entry_id):
+    if tier != "template" and _is_vetoed(lookup, query, entry_id):
         raise Refused("vetoed", "feedback said that this plan is wrong for this prompt")
-    _check_contested(lookup, tier, asked, entry_id)
+    _check_contested(lookup, tier, query, entry_id)
     if entry.writes:
-        _check_told(entry, asked)
-    if tier == "semantic" and not asked.given:
-        asked = _in_roles(entry, asked)
+        _check_told(entry, query)
+    if tier == "semantic" and not query.given:
+        query = _in_roles(entry, query)
     with lookup.timed("bind"):
         if tier == "schema":
-            served = serve_by_schema(entry, asked)
-        elif asked.given:
-            served = serve_by_names(entry, asked)
+            served = bind_by_schema(entry, query)
+        elif query.given:
+            served = bind_by_names(entry, query)
         else:
-            served = serve_by_slots(entry, asked, lookup.view.learned)
+            served = bind_by_slots(entry, query, lookup.view.learned)
     with lookup.timed("check"):
         plan = _checked(lookup, served)
-    says_other = tier == "semantic" and not says_the_same(entry, asked)
-    risk = 0.0 if says_other else _value_risk(lookup, entry, asked, served, entry_id)
+    says_other = tier == "semantic" and not says_the_same(entry, query)
+    risk = 0.0 if says_other else _value_risk(lookup, entry, query, served, entry_id)
     return BoundEntry(entry_id, entry, served, plan, score, risk)
 
 
-def _value_risk(lookup: Lookup, entry: Entry, asked: Query, served: Served, entry_id: str) -> float:
+def _is_vetoed(lookup: Lookup, query: Query, entry_id: str) -> bool:
+    context, template = lookup.context, query.plain.digest
+    return context.corrections.vetoes(query.tenant, template, entry_id, change=context.views.change)
+
+
+def _value_risk(lookup: Lookup, entry: Entry, query: Query, served: Served, entry_id: str) -> float:
     """Return how probable it is that the values make it another plan.
 
     Raises:
         Refused: more probable than the bound allows, and there are new names.
     """
-    seen, labels = lookup.view.entries.known(entry_id), lookup.parts.labels
-    change = value_change(lookup.view, entry_id, entry, asked, served.values)
-    family = "" if seen is None else seen.family(given=bool(asked.given))
-    risk = labels.risk(asked, entry_id, family, change)
+    seen, labels = lookup.view.entries.known(entry_id), lookup.context.labels
+    change = value_change(lookup.view, entry_id, entry, query, served.values)
+    family = "" if seen is None else seen.family(given=bool(query.given))
+    risk = labels.risk(query, entry_id, family, change)
     if risk > labels.highest_risk and change.names:
         raise Refused(
             "risk",
@@ -164,15 +169,15 @@ def _value_risk(lookup: Lookup, entry: Entry, asked: Query, served: Served, entr
     return risk
 
 
-def _check_contested(lookup: Lookup, tier: Tier, asked: Query, entry_id: str) -> None:
+def _check_contested(lookup: Lookup, tier: Tier, query: Query, entry_id: str) -> None:
     seen = None if tier == "schema" else lookup.view.entries.known(entry_id)
-    if seen is not None and lookup.view.contested(seen, given=bool(asked.given)):
+    if seen is not None and lookup.view.contested(seen, given=bool(query.given)):
         raise Refused("contested", "as many entries that say the same have another plan")
 
 
-def _check_told(entry: Entry, asked: Query) -> None:
+def _check_told(entry: Entry, query: Query) -> None:
     """Refuse to write for a prompt that asks whether to, or that says one thing for several."""
-    text, its = asked.given_template.text, entry.given.text if asked.given else entry.template.text
+    text, its = query.given_template.text, entry.given.text if query.given else entry.template.text
     if is_other_mood(text, its):
         raise Refused("words", "the plan writes, and one of the prompts asks whether, not to")
     nouns = other_numbers(text, its)
@@ -185,16 +190,16 @@ def _checked(lookup: Lookup, served: Served) -> ExecutionPlan:
         plan = adopt(served.bound.plan, served.bound.data)
     except InvalidPlan as error:
         raise Refused("check", str(error)) from error
-    catalog = lookup.asked.tools.catalog
+    catalog = lookup.query.tools.catalog
     findings = check_values(plan, catalog) if catalog is not None else ()
     if findings:
         raise Refused("check", f"{findings[0].path}: {findings[0].what}")
     return plan
 
 
-def _in_roles(entry: Entry, asked: Query) -> Query:
+def _in_roles(entry: Entry, query: Query) -> Query:
     """Return the prompt with its mentions in the order of the entry's slots."""
-    roles = match_slots(entry.template.slots, asked.template.slots)
+    roles = match_slots(entry.template.slots, query.template.slots)
     if roles is None:
         raise Refused("binding", "which value plays which part cannot be told")
-    return replace(asked, mentions=tuple(asked.mentions[role] for role in roles))
+    return replace(query, mentions=tuple(query.mentions[role] for role in roles))

@@ -6,12 +6,12 @@ from semcache.cache.entries.entry import Entry
 from semcache.cache.evidence.group_risk import WeighedGroup
 from semcache.cache.lookup.bind_entry import Refused
 from semcache.cache.lookup.context import KEPT, BoundEntry, Lookup
-from semcache.cache.lookup.evaluation import judge, serve
+from semcache.cache.lookup.evaluation import bind_candidate, judge
 from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit
 from semcache.contexts import give_way
 from semcache.errors import EmbeddingError, InvalidVector
-from semcache.matching.gates import Pair, Verdict, threshold
+from semcache.matching.gates import Pair, Verdict, risk_gates, threshold
 from semcache.matching.model.risk import probability_wrong
 from semcache.matching.words.content import embedded_text
 from semcache.ports import Neighbor, Vector
@@ -21,6 +21,7 @@ MEMBERS = 3
 """Further members of a family that are tried while those before cannot be bound."""
 WIDER = 4
 """Times as many neighbors are looked at where risk decides, or where most are foreign."""
+_GATES = risk_gates()
 _OF_BINDING = frozenset({"binding", "pinned", "check"})
 """Gates that say of one entry that its plan cannot take the prompt's values."""
 _OF_LIKENESS = frozenset({"threshold", "words", "risk"})
@@ -32,13 +33,13 @@ def by_meaning(lookup: Lookup) -> Hit | None:
     if not len(lookup.view.index):
         lookup.tiers.append(("semantic", _nothing_near(lookup)))
         return None
-    neighbors = neighbors_of(lookup, lookup.asked)
+    neighbors = neighbors_of(lookup, lookup.query)
     if neighbors is None:
         lookup.tiers.append(("semantic", "the embedder failed"))
         return None
     with lookup.timed("gates"):
-        weighed = lookup.parts.weigh(lookup.view, lookup.asked, neighbors)
-    hit = _least_risk(lookup, weighed, lookup.asked, neighbors) or by_supposing(lookup)
+        weighed = lookup.context.labels.weigh(lookup.view, lookup.query, neighbors)
+    hit = _least_risk(lookup, weighed, lookup.query, neighbors) or by_supposing(lookup)
     if hit is not None:
         return hit
     if weighed:
@@ -52,49 +53,49 @@ def _nothing_near(lookup: Lookup) -> str:
     """Return why no entry can be near."""
     if not len(lookup.view.entries):
         return "nothing to compare with"
-    mine = lookup.parts.embedder.fingerprint
+    mine = lookup.context.embedder.fingerprint
     return f"no entry has a vector of {mine}; `semcache doctor --repair` embeds them anew"
 
 
 def by_supposing(lookup: Lookup) -> Hit | None:
     """Ask once more, with words that nobody used before read as values where habits say so."""
-    hidden = lookup.asked.secrets is not None and lookup.asked.secrets.spans
-    if lookup.asked.given or hidden:
+    hidden = lookup.query.secrets is not None and lookup.query.secrets.spans
+    if lookup.query.given or hidden:
         return None
     with lookup.timed("gates"):
-        reading = suppose(lookup.asked.text, lookup.asked.mentions, lookup.view.habits())
+        reading = suppose(lookup.query.text, lookup.query.mentions, lookup.view.habits())
     if reading is None:
         return None
-    asked = lookup.asked.supposing(reading)
-    neighbors = neighbors_of(lookup, asked)
+    query = lookup.query.supposing(reading)
+    neighbors = neighbors_of(lookup, query)
     if neighbors is None:
         return None
     with lookup.timed("gates"):
-        weighed = lookup.parts.weigh(lookup.view, asked, neighbors)
-    return _least_risk(lookup, weighed, asked, neighbors)
+        weighed = lookup.context.labels.weigh(lookup.view, query, neighbors)
+    return _least_risk(lookup, weighed, query, neighbors)
 
 
-def neighbors_of(lookup: Lookup, asked: Query) -> Sequence[Neighbor] | None:
+def neighbors_of(lookup: Lookup, query: Query) -> Sequence[Neighbor] | None:
     """Return what is near in meaning, nearest first; None if the embedder failed."""
     # Families are told apart by their members, so that risk is weighed over more of them.
-    wanted = lookup.parts.neighbors * WIDER
-    text, view = embedded_text(asked.template), lookup.view
+    wanted = lookup.context.settings.neighbors * WIDER
+    text, view = embedded_text(query.template), lookup.view
     version = view.version  # before the search, which may see what comes with the next one
-    key = asked.catalog, asked.grounding, text
-    known = lookup.parts.nearby.get(key, version)
+    key = query.catalog, query.grounding, text
+    known = lookup.context.views.neighbors.get(key, version)
     if known is not None:
         return known
     try:
         with lookup.timed("embed"):
             give_way()
-            vector = lookup.parts.embedder.embed([text])[0]
+            vector = lookup.context.embedder.embed([text])[0]
         with lookup.timed("search"):
             found = _of_its_own(lookup, vector, wanted)
     except (EmbeddingError, InvalidVector) as error:
-        lookup.parts.failed(asked.tenant, "embedder", error)
-        lookup.trouble = "embedder_failed"
+        lookup.context.health.failed(query.tenant, "embedder", error)
+        lookup.failure = "embedder_failed"
         return None
-    lookup.parts.nearby.put(key, version, found)
+    lookup.context.views.neighbors.put(key, version, found)
     return found
 
 
@@ -105,7 +106,7 @@ def _of_its_own(lookup: Lookup, vector: Vector, wanted: int) -> Sequence[Neighbo
     they are returned, for a miss to tell so.
     """
     index, entries = lookup.view.index, lookup.view.entries
-    its = lookup.asked.catalog, lookup.asked.grounding
+    its = lookup.query.catalog, lookup.query.grounding
     count = wanted
     while True:
         found = index.search(vector, count)
@@ -116,27 +117,27 @@ def _of_its_own(lookup: Lookup, vector: Vector, wanted: int) -> Sequence[Neighbo
 
 
 def _least_risk(
-    lookup: Lookup, weighed: Sequence[WeighedGroup], asked: Query, neighbors: Sequence[Neighbor]
+    lookup: Lookup, weighed: Sequence[WeighedGroup], query: Query, neighbors: Sequence[Neighbor]
 ) -> Hit | None:
     """Serve the family with the least risk for the prompt so read, if that is low enough."""
     try:
-        return _first_that_may(lookup, weighed, asked, neighbors)
+        return _first_that_may(lookup, weighed, query, neighbors)
     finally:
         for family in weighed:
             family.settle()
 
 
 def _first_that_may(
-    lookup: Lookup, weighed: Sequence[WeighedGroup], asked: Query, neighbors: Sequence[Neighbor]
+    lookup: Lookup, weighed: Sequence[WeighedGroup], query: Query, neighbors: Sequence[Neighbor]
 ) -> Hit | None:
     for family in weighed[:KEPT]:
-        for one in _members(lookup, family, asked, neighbors):
+        for one in _members(lookup, family, query, neighbors):
             if (entry := lookup.known(one.entry)) is None:
                 break
-            passed = _member(lookup, one, entry, asked)
+            passed = _member(lookup, one, entry, query)
             if isinstance(passed, BoundEntry):
-                lookup.asked = asked
-                lookup.tiers.append(("semantic", "hit by supposing" if asked.supposed else "hit"))
+                lookup.query = query
+                lookup.tiers.append(("semantic", "hit by supposing" if query.supposed else "hit"))
                 return lookup.hit("semantic", passed, probability_wrong(one.score))
             if passed.gate not in _OF_BINDING:
                 break
@@ -144,7 +145,7 @@ def _first_that_may(
 
 
 def _members(
-    lookup: Lookup, family: WeighedGroup, asked: Query, neighbors: Sequence[Neighbor]
+    lookup: Lookup, family: WeighedGroup, query: Query, neighbors: Sequence[Neighbor]
 ) -> Iterator[WeighedGroup]:
     """Yield the member of a family that differs least, and then the next, each weighed."""
     tried: list[str] = []
@@ -154,33 +155,33 @@ def _members(
         tried.append(member.entry)
         with lookup.timed("gates"):
             name = family.featured.near.family
-            member = lookup.parts.another(lookup.view, asked, neighbors, name, tried)
+            member = lookup.context.labels.another(lookup.view, query, neighbors, name, tried)
 
 
-def _member(lookup: Lookup, one: WeighedGroup, entry: Entry, asked: Query) -> BoundEntry | Verdict:
+def _member(lookup: Lookup, one: WeighedGroup, entry: Entry, query: Query) -> BoundEntry | Verdict:
     verdicts: tuple[Verdict, ...] = (one.verdict,)
-    if one.verdict.passed and lookup.parts.above is not None:
-        pair = Pair(asked.side(), entry.side, one.featured.nearest)
-        verdicts = (*verdicts, threshold(lookup.parts.above)(pair))
+    if one.verdict.passed and lookup.above is not None:
+        pair = Pair(query.side(), entry.side, one.featured.nearest)
+        verdicts = (*verdicts, threshold(lookup.above)(pair))
     score = one.featured.near.score
-    return judge(lookup, "semantic", entry, asked, verdicts, score=score, entry_id=one.entry)
+    return judge(lookup, "semantic", entry, query, verdicts, score=score, entry_id=one.entry)
 
 
 def _explain(lookup: Lookup, neighbors: Sequence[Neighbor]) -> None:
     """Say of the nearest what keeps them from being compared."""
-    side = lookup.asked.side()
+    side = lookup.query.side()
     for near in neighbors[:KEPT]:
         seen = lookup.view.entries.known(near.id)
         if seen is None:
             continue
-        facing = seen.facing(given=bool(lookup.asked.given))
-        verdicts = lookup.parts.near(Pair(side, facing, near.similarity))
+        facing = seen.facing(given=bool(lookup.query.given))
+        verdicts = _GATES(Pair(side, facing, near.similarity))
         text, score = seen.side.template.text, near.similarity
         lookup.consider(Candidate(near.id, seen.label, text, "semantic", score, verdicts))
     lookup.tiers.append(("semantic", "no candidate passed"))
 
 
-def grey(lookup: Lookup, floor: float) -> Hit | None:
+def candidate_in_doubt(lookup: Lookup, floor: float) -> Hit | None:
     """Return, bound, the nearest candidate of a miss that only its likeness kept back.
 
     `floor`: cosine in [-1, 1] under which none is in doubt.
@@ -192,7 +193,9 @@ def grey(lookup: Lookup, floor: float) -> Hit | None:
             continue
         try:
             score, known = candidate.score, candidate.entry
-            passed = serve(lookup, "semantic", entry, lookup.asked, score=score, entry_id=known)
+            passed = bind_candidate(
+                lookup, "semantic", entry, lookup.query, score=score, entry_id=known
+            )
         except Refused:
             continue
         lookup.tiers.append(("semantic", "the nearest is in doubt"))

@@ -7,20 +7,16 @@ inline it is served at once, too. Whatever fails is a miss, as without a verifie
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from queue import Empty, Full, Queue
 from typing import Literal, TypeAlias
 
-from semcache.cache.entries.entry import Entry
-from semcache.cache.query import Query
-from semcache.cache.result import Hit
+from semcache.cache.context import CacheContext
+from semcache.cache.feedback.promotion import PendingVerification, Promotion
 from semcache.canonical import Json
 from semcache.errors import SemCacheError
 from semcache.forks import Forked, Lock, follow_forks
-from semcache.matching.slot_roles import match_slots
 from semcache.ports import Verification, Verifier
-from semcache.prompts.parameter import Parameter
 
 log = logging.getLogger(__name__)
 
@@ -32,43 +28,20 @@ CLOSING_S = 5.0
 """Seconds that closing waits for the candidate that is being verified."""
 
 
-@dataclass(frozen=True, slots=True)
-class PendingVerification:
-    """A candidate in doubt."""
-
-    asked: str
-    """The prompt."""
-    planned: str
-    """The prompt that the plan was made for."""
-    hit: Hit
-    """What would be served."""
-    params: tuple[Parameter, ...]
-    """The values that the plan depends on, with this prompt's own."""
-    grounding: str
-
-
 class VerificationQueue(Forked):
     """Asks a verifier, one candidate at a time, on a thread of its own or at once. Thread-safe."""
 
     def __init__(
         self,
+        context: CacheContext,
         verifier: Verifier,
-        *,
-        promote: Callable[[PendingVerification], None],
-        count: Callable[[str, Outcome], None],
-        failed: Callable[[str, str, Exception], None],
-        waiting: int,
+        promotion: Promotion,
     ) -> None:
-        """Keep what is asked for; the thread begins with the first candidate.
-
-        `promote` is given what was confirmed, `count` a tenant and an outcome,
-        `failed` what went wrong. `waiting`: candidates that may wait; more are dropped.
-        """
+        """Ask `verifier`; the thread begins with the first candidate."""
+        self._context = context
         self._verifier = verifier
-        self._promote = promote
-        self._count = count
-        self._failed = failed
-        self._queue: Queue[PendingVerification | None] = Queue(waiting)
+        self._promotion = promotion
+        self._queue: Queue[PendingVerification | None] = Queue(context.settings.verify_waiting)
         self._thread: threading.Thread | None = None
         self._lock = Lock()
         self._closed = False
@@ -80,28 +53,33 @@ class VerificationQueue(Forked):
         self._queue = Queue(self._queue.maxsize)
         self._thread = None
 
-    def settles(self, grey: PendingVerification) -> bool:
-        """Return whether the verifier confirms `grey`, which then joins the plan; ask it now."""
-        confirmed = self._confirms(grey)
+    def settles(self, pending: PendingVerification) -> bool:
+        """Return whether the verifier confirms `pending`, which then joins the plan; ask it now."""
+        confirmed = self._confirms(pending)
         if confirmed:
-            self._promote(grey)
+            self._promotion.verified(pending)
         return confirmed
 
-    def _confirms(self, grey: PendingVerification) -> bool:
-        tenant = grey.hit.trace.tenant
-        question = Verification(grey.asked, grey.planned, grey.hit.plan.to_dict(), values(grey))
+    def _confirms(self, pending: PendingVerification) -> bool:
+        tenant = pending.hit.trace.tenant
+        question = Verification(
+            pending.prompt, pending.planned, pending.hit.plan.to_dict(), values(pending)
+        )
         try:
             said = self._verifier.verify(question)
         except SemCacheError as error:
-            self._failed(tenant, "verifier", error)
+            self._context.health.failed(tenant, "verifier", error)
             self._count(tenant, "failed")
             return False
         self._count(tenant, "abstained" if said is None else "confirmed" if said else "rejected")
         return said is True
 
-    def later(self, grey: PendingVerification) -> None:
-        """Let `grey` be verified in the background, once; return at once."""
-        key = (grey.hit.trace.tenant, grey.asked)
+    def _count(self, tenant: str, outcome: Outcome) -> None:
+        self._context.reports.count(tenant, f"verified:{outcome}")
+
+    def later(self, pending: PendingVerification) -> None:
+        """Let `pending` be verified in the background, once; return at once."""
+        key = (pending.hit.trace.tenant, pending.prompt)
         with self._lock:
             if self._closed or key in self._shown:
                 return
@@ -109,9 +87,9 @@ class VerificationQueue(Forked):
             if len(self._shown) > REMEMBERED:
                 self._shown.popitem(last=False)
             try:
-                self._queue.put_nowait(grey)
+                self._queue.put_nowait(pending)
             except Full:
-                self._count(grey.hit.trace.tenant, "dropped")
+                self._count(pending.hit.trace.tenant, "dropped")
                 return
             if self._thread is None:
                 self._thread = threading.Thread(
@@ -120,11 +98,11 @@ class VerificationQueue(Forked):
                 self._thread.start()
 
     def _work(self) -> None:
-        while (grey := self._queue.get()) is not None:
+        while (pending := self._queue.get()) is not None:
             try:
-                self.settles(grey)
+                self.settles(pending)
             except SemCacheError as error:
-                self._failed(grey.hit.trace.tenant, "verifier", error)
+                self._context.health.failed(pending.hit.trace.tenant, "verifier", error)
             finally:
                 self._queue.task_done()
         self._queue.task_done()
@@ -150,21 +128,6 @@ class VerificationQueue(Forked):
             thread.join(CLOSING_S)
 
 
-def said_now(entry: Entry, asked: Query, hit: Hit) -> tuple[Parameter, ...]:
-    """Return the named parameters of `entry` with the values of `asked` and the words for them."""
-    roles = match_slots(entry.template.slots, asked.template.slots) or ()
-    words = {
-        slot.name: asked.mentions[role].text
-        for slot, role in zip(entry.reading.slots, roles, strict=False)
-        if not asked.given
-    }
-    return tuple(
-        Parameter(name, value, mention=words.get(name))
-        for name, value in hit.params.items()
-        if name in entry.named
-    )
-
-
-def values(grey: PendingVerification) -> Mapping[str, Json]:
+def values(pending: PendingVerification) -> Mapping[str, Json]:
     """Return name → this prompt's own value."""
-    return {parameter.name: parameter.value for parameter in grey.params}
+    return {parameter.name: parameter.value for parameter in pending.params}

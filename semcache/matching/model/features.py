@@ -97,13 +97,13 @@ DESCRIBED = 4
 """Families that are described: those that differ least, and the nearest."""
 
 
-def featured(asking: MatchContext, near: Sequence[NearEntry]) -> tuple[GroupFeatures, ...]:
+def featured(context: MatchContext, near: Sequence[NearEntry]) -> tuple[GroupFeatures, ...]:
     """Return the families among `near` (nearest first) with their features."""
     near = near[:NEIGHBORS]
     differences = [
-        compare(asking.words, n.words).numbered(other_numbers(asking.text, n.text)) for n in near
+        compare(context.words, n.words).numbered(other_numbers(context.text, n.text)) for n in near
     ]
-    field = _Field(asking, near, differences)
+    field = _Field(context, near, differences)
     return tuple([field.describe(family) for family in field.likeliest()])
 
 
@@ -112,12 +112,12 @@ class _Field:
 
     def __init__(
         self,
-        asking: MatchContext,
+        context: MatchContext,
         near: Sequence[NearEntry],
         differences: Sequence[Difference],
     ) -> None:
-        self.asking, self.near, self.differences = asking, near, differences
-        self.beliefs = asking.beliefs
+        self.context, self.near, self.differences = context, near, differences
+        self.beliefs = context.beliefs
         self.costs = costs = [self._cost(difference) for difference in differences]
         self.members: dict[str, list[int]] = {}
         for i, one in enumerate(near):
@@ -131,10 +131,10 @@ class _Field:
         self._highest = {f: max([near[i].score for i in at]) for f, at in self.members.items()}
         self._all_votes, self._all_clean = sum(self._votes), sum(self._clean)
         self._all_words, self._all_near = sum(self._by_words), sum(self._by_cosine)
-        self._common = {**_tenant(asking, self.beliefs), **_supposed(asking)}
-        self._said = frozenset(asking.words)
-        self._kinds = [slot.kind for slot in asking.slots]
-        self._contexts = [(slot.kind, slot.before) for slot in asking.slots]
+        self._common = {**_tenant(context, self.beliefs), **_supposed(context)}
+        self._said = frozenset(context.words)
+        self._kinds = [slot.kind for slot in context.slots]
+        self._contexts = [(slot.kind, slot.before) for slot in context.slots]
         self._telling = self._telling_words()
 
     def likeliest(self) -> list[str]:
@@ -149,8 +149,8 @@ class _Field:
 
     def _telling_words(self) -> list[tuple[str, float]]:
         """Return the prompt's words, slots apart, with what each weighs if a family has it not."""
-        using, families = self.asking.families.using, max(1, len(self.asking.families))
-        words = [(word, word_class(word)) for word in dict.fromkeys(self.asking.words)]
+        using, families = self.context.families.using, max(1, len(self.context.families))
+        words = [(word, word_class(word)) for word in dict.fromkeys(self.context.words)]
         return [
             (word, WEIGHTS[of_class] * (1 + math.log(families / (1 + using(word)))) / 3)
             for word, of_class in words
@@ -206,7 +206,7 @@ class _Field:
         exchanged = 0.0
         if len(difference.extra) == len(difference.missing) == 1:
             exchange = swap(*difference.extra, *difference.missing)
-            same, other = self.asking.evidence.pairs.of(exchange)
+            same, other = self.context.evidence.pairs.of(exchange)
             exchanged = math.log((other + 0.5) / (same + 0.5))
         return {
             "extra_open": min(4, extra.count("open") + extra.count("digit")),
@@ -224,14 +224,14 @@ class _Field:
             "exchanged": exchanged / 2,
             "moved": min(3, difference.moved) / 1.5,
             "clean": not said and not difference.moved,
-            "length": math.log1p(len(self.asking.words)),
+            "length": math.log1p(len(self.context.words)),
         }
 
     def _family(self, family: str, difference: Difference) -> Mapping[str, float]:
         """What the family's other entries say of the prompt's words."""
-        families, said = self.asking.families, self._said
+        families, said = self.context.families, self._said
         size, known = families.size(family), families.words(family)
-        same, other = self.asking.evidence.families.of(family)
+        same, other = self.context.evidence.families.of(family)
         novel = sum([weight for word, weight in self._telling if word not in known])
         always = [word_class(word) for word in families.always(family) if word not in said]
         required = sum([WEIGHTS[of_class] for of_class in always if of_class != "slot"])
@@ -263,19 +263,19 @@ class _Field:
         }
 
 
-def _tenant(asking: MatchContext, beliefs: Beliefs) -> Mapping[str, float]:
+def _tenant(context: MatchContext, beliefs: Beliefs) -> Mapping[str, float]:
     return {
         "base_rate": beliefs.base_rate,
         "noise": beliefs.noise,
-        "labels": math.log1p(asking.evidence.labels) / 3,
-        "given": asking.given,
+        "labels": math.log1p(context.evidence.labels) / 3,
+        "given": context.given,
     }
 
 
-def _supposed(asking: MatchContext) -> Mapping[str, float]:
+def _supposed(context: MatchContext) -> Mapping[str, float]:
     """What was supposed of the prompt; all 0 where nothing was."""
-    supposed = asking.supposed
-    misread = [asking.evidence.share_misread(one) for one in supposed]
+    supposed = context.supposed
+    misread = [context.evidence.share_misread(one) for one in supposed]
     return {
         "supposed": min(3, len(supposed)),
         "supposed_doubt": max((-one.odds for one in supposed), default=0.0) / 2,
