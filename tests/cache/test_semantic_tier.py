@@ -90,7 +90,7 @@ def test_candidates_that_say_the_same_serve(cache: PlanCache) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "gate"),
+    ("query", "gate"),
     [
         ("sales over $500 without returns", "words"),
         ("sales over $500 in 2024", "slots"),
@@ -110,7 +110,7 @@ def test_a_miss_says_which_gate_the_nearest_failed_on(
 
 
 @pytest.mark.parametrize(
-    ("stored", "asked"),
+    ("stored", "query"),
     [
         ("top 5 customers by amount", "bottom 5 customers by amount"),
         ("total sales by state", "average sales by state"),

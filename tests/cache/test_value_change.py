@@ -43,7 +43,7 @@ def test_a_name_that_changed_the_plan_once_makes_other_names_riskier(cache: Plan
 
 
 @pytest.mark.parametrize(
-    ("stored", "asked", "value", "new"),
+    ("stored", "query", "value", "new"),
     [
         ("rooms with {} beds", "rooms with {} beds", 2, 3),
         ("rooms from {}", "rooms from {}", "2026-03-01", "2026-04-02"),

@@ -26,7 +26,7 @@ def taught(source: str, iso: str, *, mention: str | None = None) -> PlanCache:
 
 @pytest.mark.parametrize("mention", [None, "said"])
 @pytest.mark.parametrize(
-    ("source", "iso", "asked", "read"),
+    ("source", "iso", "query", "read"),
     [
         ("03/07/2024", "2024-03-07", "04/08/2023", "2023-04-08"),
         ("03/07/2024", "2024-07-03", "04/08/2023", "2023-08-04"),
@@ -44,7 +44,7 @@ def test_a_date_is_read_in_the_order_of_the_date_that_the_plan_was_made_for(
 
 
 @pytest.mark.parametrize(
-    ("source", "iso", "asked"),
+    ("source", "iso", "query"),
     [
         ("04/04/2024", "2024-04-04", "04/08/2023"),
         ("March 7, 2024", "2024-03-07", "04/08/2023"),
