@@ -24,7 +24,7 @@ from semcache.cache.evidence import group_risk
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.lookup import lookup, semantic
 from semcache.cache.view.view import View
-from semcache.matching import proof
+from semcache.matching import decision as proof
 from semcache.matching.gates import Gates, held, risk_gates
 from semcache.matching.model import risk
 from semcache.matching.words import content

@@ -28,7 +28,6 @@ from replay import Timed, read
 from scipy.optimize import minimize
 
 from semcache import Hit, Miss, PlanCache
-from semcache.cache.evidence.group_risk import WeighedGroup
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.lookup.bind_entry import Refused
 from semcache.cache.lookup.context import Lookup
@@ -38,6 +37,7 @@ from semcache.cache.view.view import View
 from semcache.errors import InvalidPrompt
 from semcache.explore.score import is_right
 from semcache.explore.streams import Row
+from semcache.matching.decision import WeighedGroup
 from semcache.matching.gates import risk_gates
 from semcache.matching.model.features import NAMES
 from semcache.matching.model.risk import Prior, Step

@@ -6,7 +6,6 @@ whose phrases stand now here, now there, or who says "each" without meaning anot
 it after a few. What turns a sentence into its opposite is cleared by no other word's record.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from semcache.matching.evidence import MOVED, TURNED, Evidence
@@ -29,8 +28,6 @@ CLEARED = 0.2
 CLEARED_AT_LARGE = 0.15
 """The same of steering words of all kinds, to speak for one of them: after five labels that said so
 and none against."""
-NEARLY = 1.0
-"""Log odds below the lowest score served from which a label counts: the risk was low."""
 _STANDS_FOR = 2.0
 """Labels that the wider kind of a difference weighs against its own."""
 _UNKNOWN = 0.5
@@ -150,9 +147,3 @@ def is_cleared(doubt: Doubt, evidence: Evidence) -> bool:
         # What steers a plan in another way speaks for a word only where nearly all of it was idle.
         share = _UNKNOWN if key == _STEERING and of_key > CLEARED_AT_LARGE else of_key
     return share <= CLEARED
-
-
-def learn(news: Evidence, doubts: Iterable[Doubt], *, same: bool) -> None:
-    """Take in that these differences, at low risk, went with the same plan, or with another."""
-    for key in {key: None for doubt in doubts for key in keys(doubt)}:
-        news.doubted.add(key, same=same)

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.matching.cautions import Doubt, is_cleared, learn
+from semcache.matching.cautions import Doubt, is_cleared
+from semcache.matching.decision import doubts
 from semcache.matching.evidence import MOVED, TURNED, Evidence
+from semcache.matching.learning import learn_doubts
 from semcache.matching.model.features import MatchContext
 from semcache.matching.plan_groups import PlanGroups
-from semcache.matching.proof import doubts
 from semcache.matching.words.difference import compare
 from semcache.prompts.template import Slot
 
@@ -103,22 +104,22 @@ def test_the_nearer_the_kind_the_fewer_labels_clear_it_and_one_against_takes_it_
 ) -> None:
     evidence = Evidence()
     for _ in range(few):
-        learn(evidence, [known], same=True)
+        learn_doubts(evidence, [known], same=True)
     assert not is_cleared(asked, evidence)
-    learn(evidence, [known], same=True)
+    learn_doubts(evidence, [known], same=True)
     assert is_cleared(asked, evidence)
-    learn(evidence, [known], same=False)
+    learn_doubts(evidence, [known], same=False)
     assert not is_cleared(asked, evidence)
 
 
 def test_many_idle_steering_words_of_all_kinds_speak_for_one_another_until_one_steers() -> None:
     evidence, asked = Evidence(), Doubt("when", "steering")
     for word in ("first", "so", "all", "and"):
-        learn(evidence, [Doubt(word, word)], same=True)
+        learn_doubts(evidence, [Doubt(word, word)], same=True)
         assert not is_cleared(asked, evidence)
-    learn(evidence, [Doubt("should", "should")], same=True)
+    learn_doubts(evidence, [Doubt("should", "should")], same=True)
     assert is_cleared(asked, evidence)
-    learn(evidence, [Doubt("before", "direction")], same=False)
+    learn_doubts(evidence, [Doubt("before", "direction")], same=False)
     assert not is_cleared(asked, evidence)
     assert not is_cleared(Doubt("before", "direction"), evidence)
 
@@ -127,14 +128,14 @@ def test_many_idle_steering_words_of_all_kinds_speak_for_one_another_until_one_s
 def test_what_turns_a_sentence_into_its_opposite_is_cleared_by_nothing_else(caution: str) -> None:
     evidence = Evidence()
     for _ in range(50):
-        learn(evidence, [Doubt("first", "order"), Doubt("no", caution)], same=True)
+        learn_doubts(evidence, [Doubt("first", "order"), Doubt("no", caution)], same=True)
     assert not is_cleared(Doubt("not", caution), evidence)
 
 
 def test_light_kinds_speak_for_no_steering_kind() -> None:
     evidence = Evidence()
     for _ in range(20):
-        learn(evidence, [Doubt(MOVED, "moved"), Doubt("at", "role")], same=True)
+        learn_doubts(evidence, [Doubt(MOVED, "moved"), Doubt("at", "role")], same=True)
     assert is_cleared(Doubt("by", "role"), evidence)
     for word, caution in [
         ("over", "comparison"),
@@ -158,7 +159,7 @@ def test_light_kinds_speak_for_no_steering_kind() -> None:
 def test_a_negation_is_cleared_by_no_other_negation() -> None:
     evidence = Evidence()
     for _ in range(20):
-        learn(evidence, [Doubt("no", "negation")], same=True)
+        learn_doubts(evidence, [Doubt("no", "negation")], same=True)
     assert is_cleared(Doubt("no", "negation"), evidence)
     assert not is_cleared(Doubt("not", "negation"), evidence)
 
@@ -169,7 +170,7 @@ def test_a_word_nobody_used_and_what_parts_two_values_are_cleared_by_nothing(
 ) -> None:
     evidence, doubt = Evidence(), Doubt("sia", caution)
     for same in labels:
-        learn(evidence, [doubt], same=same)
+        learn_doubts(evidence, [doubt], same=same)
     assert not is_cleared(doubt, evidence)
 
 
@@ -184,7 +185,7 @@ def test_more_labels_for_it_never_keep_a_kind_back_and_more_against_never_clear_
         evidence = Evidence()
         for each, times in ((True, agree), (False, differ)):
             for _ in range(times):
-                learn(evidence, [doubt], same=each)
+                learn_doubts(evidence, [doubt], same=each)
         cleared.append(is_cleared(doubt, evidence))
     now, better, worse = cleared
     assert better >= now >= worse

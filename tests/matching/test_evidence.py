@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.canonical import JsonObject
-from semcache.matching import cautions
 from semcache.matching.cautions import Doubt
 from semcache.matching.evidence import MAX_LEANINGS, MAX_WORDS, Evidence, Shift, leanings, merged
+from semcache.matching.learning import learn_doubts
 from semcache.matching.words.difference import compare
 
 WORDS = st.lists(st.sampled_from("paid unpaid state city over".split()), max_size=4).map(tuple)
@@ -23,7 +23,7 @@ def learned(labels: list[Label]) -> Evidence:
     for mine, its, family, same in labels:
         evidence.learn(compare(mine, its), family, same=same)
         evidence.count(same=same)
-        cautions.learn(evidence, [Doubt(word, "role") for word in mine], same=same)
+        learn_doubts(evidence, [Doubt(word, "role") for word in mine], same=same)
         keys = leanings(compare(mine, its), family)
         drawn = dict.fromkeys(keys, (0.5, float(same)))
         evidence.shift(Shift(np.full(3, 0.5), np.full(3, float(same)), drawn))
@@ -66,7 +66,7 @@ def test_evidence_stays_bounded_and_keeps_what_is_frequent() -> None:
     for i in range(MAX_WORDS + 1):
         evidence.words.add(f"w{i}", same=True)
     evidence.words.add("w7", same=False)
-    cautions.learn(evidence, [Doubt(f"w{i}", "role") for i in range(MAX_WORDS + 1)], same=True)
+    learn_doubts(evidence, [Doubt(f"w{i}", "role") for i in range(MAX_WORDS + 1)], same=True)
     evidence.leanings.merge({f"+w{i}": (1.0, 1.0) for i in range(MAX_LEANINGS + 1)})
     evidence.leanings.merge({"+w7": (1.0, 1.0)})
     evidence.trim()

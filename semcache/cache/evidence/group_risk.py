@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from semcache.cache.evidence.evidence_notes import TenantEvidence
@@ -10,80 +9,16 @@ from semcache.cache.query import Query
 from semcache.cache.view.summaries import EntrySummary
 from semcache.cache.view.view import View
 from semcache.forks import Lock
-from semcache.matching.cautions import Doubt
-from semcache.matching.gates import Gates, Pair, Verdict, common, gate_key
+from semcache.matching.decision import DecisionRule, WeighedGroup
+from semcache.matching.gates import Gates, Pair, common, gate_key
 from semcache.matching.model.features import (
     NEIGHBORS,
-    GroupFeatures,
     MatchContext,
     NearEntry,
     featured,
 )
-from semcache.matching.model.risk import probability_wrong
-from semcache.matching.proof import doubts, misplaced_values, unproven, unproven_values
 from semcache.matching.words.content import content
 from semcache.ports import Neighbor
-
-_LOW_RISK = Verdict("risk", passed=True)
-
-
-class _Judged(NamedTuple):
-    verdict: Verdict
-    doubts: tuple[Doubt, ...] = ()
-
-
-class DecisionRule(NamedTuple):
-    """What families are judged by."""
-
-    context: MatchContext
-    cutoff: float
-    """Lowest score that may be served."""
-
-
-_PASSED_OVER = _Judged(Verdict("risk", passed=False, reason="another family came before it"))
-
-
-@dataclass(slots=True)
-class WeighedGroup:
-    """A family of neighbors and what the risk model says of it."""
-
-    featured: GroupFeatures
-    score: float
-    """Log odds that it has the prompt's plan."""
-    _bar: DecisionRule | None = field(repr=False)
-    _judged: _Judged | None = field(default=None, repr=False)
-
-    @property
-    def entry(self) -> str:
-        """Id of the entry that would be served."""
-        return self.featured.near.entry
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether it may be served, and if not, why."""
-        return self.judge().verdict
-
-    @property
-    def doubts(self) -> tuple[Doubt, ...]:
-        """What of its difference only the record of its kind can clear."""
-        return self.judge().doubts
-
-    def judge(self) -> _Judged:
-        """Return what is said of it, worked out when first asked."""
-        if self._judged is None:
-            if self._bar is None:
-                return _PASSED_OVER
-            self._judged = _judged(self.featured, self.score, self._bar)
-            self._bar = None
-        return self._judged
-
-    def judged_by(self, bar: DecisionRule | None) -> "WeighedGroup":
-        """Return the same family to be judged by `bar` where it was not judged yet."""
-        return WeighedGroup(self.featured, self.score, bar, self._judged)
-
-    def settle(self) -> None:
-        """Let go of what it is judged by, once the lookup is over: families are kept for longer."""
-        self._bar = None
 
 
 def weigh(
@@ -123,32 +58,6 @@ def _bar(known: TenantEvidence, view: View, query: Query) -> DecisionRule:
         supposed=query.supposed,
     )
     return DecisionRule(context, known.cutoff)
-
-
-def _judged(one: GroupFeatures, score: float, bar: DecisionRule) -> _Judged:
-    supposed = unproven_values(bar.context)
-    if supposed:
-        reason = f"not known to be values: {', '.join(map(repr, supposed))}"
-        return _Judged(Verdict("slots", passed=False, reason=reason))
-    misplaced = misplaced_values(bar.context, one.near.words)
-    if misplaced:
-        reason = f"values behind other words than its own: {', '.join(map(repr, misplaced))}"
-        return _Judged(Verdict("slots", passed=False, reason=reason))
-    doubted = doubts(one.difference, bar.context)
-    doubtful = unproven(doubted, bar.context.evidence)
-    if doubtful:
-        reason = f"not known to be harmless: {', '.join(map(repr, doubtful))}"
-        return _Judged(Verdict("words", passed=False, reason=reason), doubted)
-    if score >= bar.cutoff:
-        return _Judged(_LOW_RISK, doubted)
-    reason = (
-        f"wrong with probability {probability_wrong(score):.3f}; "
-        f"served up to {probability_wrong(bar.cutoff):.3f}"
-    )
-    words = one.difference.words
-    if words:
-        reason += f" (differs in {', '.join(map(repr, words[:6]))})"
-    return _Judged(Verdict("risk", passed=False, reason=reason), doubted)
 
 
 def _comparable(

@@ -5,15 +5,16 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from semcache.cache.evidence.evidence_notes import EvidenceNotes, TenantEvidence
-from semcache.cache.evidence.group_risk import ScoreCache, WeighedGroup, weigh
+from semcache.cache.evidence.evidence_notes import EvidenceNotes
+from semcache.cache.evidence.group_risk import ScoreCache, weigh
 from semcache.cache.query import Query
 from semcache.cache.view.view import View
 from semcache.forks import Forked, Lock, follow_forks
-from semcache.matching.cautions import NEARLY, learn
+from semcache.matching.decision import WeighedGroup
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import Gates
-from semcache.matching.model.risk import Prior, score_key
+from semcache.matching.learning import learn_judgment, learn_plan, learn_record
+from semcache.matching.model.risk import Prior
 from semcache.matching.model.value_risk import ValueChange, shipped_values
 from semcache.ports import Neighbor, PlanStore
 from semcache.prompts.mentions import Mention
@@ -27,11 +28,6 @@ _NAME = "name"
 
 REMEMBERED = 512
 """Lookups whose neighbors are remembered until their prompts are planned."""
-LABELED = 3
-"""Families that a planned prompt labels."""
-_FIRST, _OTHERS, _TOLD = 1.0, 0.3, 0.1
-"""Weight of a label: for the family that would have been served or whose hit was planned all the
-same, for others, and by somebody's word: those who judge hits judge the wrong ones."""
 
 
 class _Changed(NamedTuple):
@@ -179,10 +175,7 @@ class TrainingLabels(Forked):
         known = self._notes.of(tenant)
         with known.lock:
             # Readings that were wrong say nothing of words; that they were is in the evidence now.
-            _learn(news, known, last.weighed, families)
-        if last.weighed:
-            nearest = max(last.weighed, key=lambda one: one.featured.near.score)
-            news.count(same=nearest.featured.near.family in families)
+            learn_plan(news, last.weighed, families, model=known.model, cutoff=known.cutoff)
         self._notes.take(tenant, news)
 
     def judged(
@@ -208,15 +201,18 @@ class TrainingLabels(Forked):
                 self._notes.take(tenant, news)
         if served is None:
             return
-        news.record.add(score_key(served.score), same=right)
+        learn_record(news, served, right=right)
         if unplanned:  # else its plan has labeled the pair already
-            found = served.featured
-            news.learn(found.difference, found.near.family, same=right)
-            known, weight = self._notes.of(tenant), _FIRST if explored else _TOLD
+            known = self._notes.of(tenant)
             with known.lock:
-                if explored or not right:
-                    _learn_doubts(news, known, served, same=right)
-                news.shift(known.model.step(found.values, found.keys, same=right, weight=weight))
+                learn_judgment(
+                    news,
+                    served,
+                    model=known.model,
+                    cutoff=known.cutoff,
+                    right=right,
+                    explored=explored,
+                )
         self._notes.take(tenant, news)
 
     # Keeping -------------------------------------------------------------------------------
@@ -258,29 +254,6 @@ class TrainingLabels(Forked):
             StoreUnavailable: the evidence cannot be read or written.
         """
         self._notes.absorb(tenant, evidence)
-
-
-def _learn(
-    news: Evidence,
-    known: TenantEvidence,
-    weighed: Sequence[WeighedGroup],
-    families: Collection[str],
-) -> None:
-    """Take in what the families were that were weighed for a prompt."""
-    if weighed:
-        _learn_doubts(news, known, weighed[0], same=weighed[0].featured.near.family in families)
-    for rank, one in enumerate(weighed[:LABELED]):
-        found = one.featured
-        same = found.near.family in families
-        news.learn(found.difference, found.near.family, same=same)
-        weight = _OTHERS if rank else _FIRST
-        news.shift(known.model.step(found.values, found.keys, same=same, weight=weight))
-
-
-def _learn_doubts(news: Evidence, known: TenantEvidence, one: WeighedGroup, *, same: bool) -> None:
-    """Take in what must be proven of a family that was nearly served, or was."""
-    if one.score >= known.cutoff - NEARLY:
-        learn(news, one.doubts, same=same)
 
 
 def _remember(remembered: OrderedDict[tuple[str, str], T], key: tuple[str, str], what: T) -> None:

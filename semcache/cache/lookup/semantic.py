@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from semcache.cache.entries.entry import Entry
-from semcache.cache.evidence.group_risk import WeighedGroup
 from semcache.cache.lookup.bind_entry import Refused
 from semcache.cache.lookup.context import KEPT, BoundEntry, Lookup
 from semcache.cache.lookup.evaluation import bind_candidate, judge
@@ -11,6 +10,7 @@ from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit
 from semcache.contexts import give_way
 from semcache.errors import EmbeddingError, InvalidVector
+from semcache.matching.decision import WeighedGroup
 from semcache.matching.gates import Pair, Verdict, risk_gates, threshold
 from semcache.matching.model.risk import probability_wrong
 from semcache.matching.words.content import embedded_text

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from semcache.canonical import Json, JsonObject, dumps, loads
 from semcache.prompts.parameter import Parameter, type_key
-from semcache.prompts.recognizers.phrases import Phrases, phrase_key
+from semcache.prompts.recognizers.closed_values import Phrases, phrase_key
 from semcache.prompts.unseen.word_shapes import look
 from semcache.prompts.words import CLOSED_CLASS, is_grammar
 

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.prompts.recognizers.phrases import Phrases, phrase_key
+from semcache.prompts.recognizers.closed_values import Phrases, phrase_key
 
 
 def known(*phrases: str) -> Phrases[str]:
