@@ -2,7 +2,7 @@
 
     python benchmarks/train_prior.py STREAM.jsonl ... [--rounds 1] [--out PRIOR.json]
 
-Each stream is replayed cold, text only and with parameters given. At each lookup every family of
+Each stream is replayed cold, text only and with parameters given. At each lookup every group of
 neighbors is bound, so that it is known whether serving it would have been right. Weights are fitted
 to these labels, each stream counting the same; how much a weight differs between streams says how
 firmly it is believed. Then each stream is replayed with the prior of the others: what was served
@@ -52,7 +52,7 @@ SERVED_FROM = (3.0, 1.5)
 """Scores from which replays serve: first about where a bound of 1 or 2 % does, then for laxer ones.
 What is served is not learned from, so that a replay says most of cutoffs near its own."""
 BOUND = 3
-"""Families of each lookup that are bound and labeled."""
+"""Groups of each lookup that are bound and labeled."""
 LOOSER = 5.0
 """Times the variance between these streams that a stranger's weights may vary."""
 
@@ -63,19 +63,19 @@ LookedUp: TypeAlias = tuple[Query, View, tuple[WeighedGroup, ...]]
 
 @dataclass
 class Decision:
-    """One lookup: its families, best first, and what serving each would have been."""
+    """One lookup: its groups, best first, and what serving each would have been."""
 
     values: list[tuple[float, ...]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     right: list[bool | None] = field(default_factory=list)
     """None where the plan could not be bound."""
     ranks: list[int] = field(default_factory=list)
-    """0 for the best family of a reading of the prompt."""
+    """0 for the best group of a reading of the prompt."""
     tier: str = ""
     """Empty for a miss."""
     was_right: bool = False
     score: float = math.inf
-    """Of the family that was served; infinite where risk did not decide."""
+    """Of the group that was served; infinite where risk did not decide."""
     contradicted: bool = False
     """Whether the stream has two plans for what it says: no matcher can know which."""
     ceiling: bool = False
@@ -163,7 +163,7 @@ def contradictions(rows: Sequence[Row]) -> set[tuple[str, tuple[str, ...]]]:
 
 
 def describe(decision: Decision, plans: PlanCache, row: Row, looked_up: LookedUp) -> None:
-    """Add what serving each of the first families would have been."""
+    """Add what serving each of the first groups would have been."""
     query, view, weighed = looked_up
     lookup = Lookup(plans._context, view, query, change=0)
     for rank, one in enumerate(weighed[:BOUND]):
@@ -182,10 +182,10 @@ def describe(decision: Decision, plans: PlanCache, row: Row, looked_up: LookedUp
 
 
 def served_score(hit: Hit, looked_up: LookedUp) -> float:
-    """Return the score of the family that was served."""
+    """Return the score of the group that was served."""
     query, view, weighed = looked_up
-    family = view.entries[hit.entry].family(given=bool(query.given))
-    return next((w.score for w in weighed if w.featured.near.family == family), math.inf)
+    group = view.entries[hit.entry].group(given=bool(query.given))
+    return next((w.score for w in weighed if w.featured.near.group == group), math.inf)
 
 
 # Fitting -------------------------------------------------------------------------------------

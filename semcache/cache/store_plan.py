@@ -18,7 +18,7 @@ from semcache.cache.query import Query, Request
 from semcache.cache.view.view import View
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput, StoreError
-from semcache.matching.plan_groups import family
+from semcache.matching.plan_groups import group_name
 from semcache.plans.codec import PlanSource, decode
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter
@@ -98,7 +98,7 @@ class PlanIntake:
             return Stored("", reason=FROZEN)
         if view is None or view.same_template(entry.template):
             return Stored("", reason="its template has a plan of its own")
-        alike = family(entry.plan, given=True) == family(source.plan, given=True)
+        alike = group_name(entry.plan, given=True) == group_name(source.plan, given=True)
         if entry.catalog != source.catalog or not alike:
             return Stored("", reason="with these values it is not the plan that it was")
         ends = [end for end in (entry.expires_s, source.expires_s) if end is not None]
@@ -173,8 +173,8 @@ class PlanIntake:
     def _label(self, entry: Entry, query: Query) -> None:
         """Let the plan of a prompt that missed say which of its neighbors had the same."""
         with self._context.health.guarded(entry.tenant):
-            families = {family(entry.plan, given=given) for given in (False, True)}
-            self._context.labels.planned(entry.tenant, entry.prompt, families, query.mentions)
+            groups = {group_name(entry.plan, given=given) for given in (False, True)}
+            self._context.labels.planned(entry.tenant, entry.prompt, groups, query.mentions)
 
     def _told_apart(self, entry: Entry, view: View | None) -> Entry:
         """Hold a plan to its values where they are seen to change what nobody said."""

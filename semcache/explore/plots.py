@@ -19,7 +19,7 @@ from semcache.explore.replayed_lookup import ReplayedLookup
 from semcache.explore.report import Report
 from semcache.explore.score import Share
 from semcache.matching.evidence import Evidence
-from semcache.matching.plan_groups import family
+from semcache.matching.plan_groups import group_name
 from semcache.matching.words.content import embedded_text
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def template_map(cache: PlanCache, *, tenant: str = "default") -> "Figure":
     figure = _figure(f"Templates of {_cut(tenant, 40)} ({shown:.0%} of their differences shown)")
     groups: dict[str, list[int]] = {}
     for i, entry in enumerate(entries):
-        groups.setdefault(family(entry.plan, given=True), []).append(i)
+        groups.setdefault(group_name(entry.plan, given=True), []).append(i)
     ordered = sorted(groups.values(), key=len, reverse=True)
     for number, (group, color) in enumerate(zip(ordered, _cycled(len(ordered)), strict=True)):
         # Colors come round again after eight plans; the symbol then changes.

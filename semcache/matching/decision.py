@@ -49,7 +49,7 @@ _ASKED = frozenset({"who", "whom", "whose", "when", "where", "why", "how"})
 def doubts(difference: Difference, context: MatchContext) -> tuple[Doubt, ...]:
     """Return what of a difference neither its words nor their classes prove harmless."""
     # What a tenant's prompts use is a word of its own and no typing error: "stage" for "state".
-    typed = [word for word in difference.typed if context.families.using(word)]
+    typed = [word for word in difference.typed if context.groups.using(word)]
     words = [*dict.fromkeys((*difference.words, *difference.formed, *typed))]
     words += [order(difference)] if difference.moved else []
     switched = frozenset(difference.switched)
@@ -59,7 +59,7 @@ def doubts(difference: Difference, context: MatchContext) -> tuple[Doubt, ...]:
     formed = frozenset((*difference.formed, *typed))
     exchanged, repeated = _exchanged(difference), _repeated(difference, context.words)
     extra = () if context.given else difference.extra
-    unheard = frozenset(word for word in extra if _is_unheard(word, context.families))
+    unheard = frozenset(word for word in extra if _is_unheard(word, context.groups))
     must = formed | exchanged | repeated | unheard
     beliefs = context.beliefs
     doubtful = [
@@ -167,8 +167,8 @@ def _must_be_proven(word: str) -> bool:
     return word in {MOVED, TURNED} or word in STEERING or word_class(word) in _MUST_BE_PROVEN
 
 
-def _is_unheard(word: str, families: PlanGroups) -> bool:
-    return word_class(word) == "open" and not families.using(word)
+def _is_unheard(word: str, groups: PlanGroups) -> bool:
+    return word_class(word) == "open" and not groups.using(word)
 
 
 _LOW_RISK = Verdict("risk", passed=True)
@@ -180,19 +180,19 @@ class _Judged(NamedTuple):
 
 
 class DecisionRule(NamedTuple):
-    """What families are judged by."""
+    """What groups are judged by."""
 
     context: MatchContext
     cutoff: float
     """Lowest score that may be served."""
 
 
-_PASSED_OVER = _Judged(Verdict("risk", passed=False, reason="another family came before it"))
+_PASSED_OVER = _Judged(Verdict("risk", passed=False, reason="another plan group came before it"))
 
 
 @dataclass(slots=True)
 class WeighedGroup:
-    """A family of neighbors and what the risk model says of it."""
+    """A group of neighbors and what the risk model says of it."""
 
     featured: GroupFeatures
     score: float
@@ -225,11 +225,11 @@ class WeighedGroup:
         return self._judged
 
     def judged_by(self, bar: DecisionRule | None) -> "WeighedGroup":
-        """Return the same family to be judged by `bar` where it was not judged yet."""
+        """Return the same group to be judged by `bar` where it was not judged yet."""
         return WeighedGroup(self.featured, self.score, bar, self._judged)
 
     def settle(self) -> None:
-        """Let go of what it is judged by, once the lookup is over: families are kept for longer."""
+        """Let go of what it is judged by, once the lookup is over: groups are kept for longer."""
         self._bar = None
 
 

@@ -1,4 +1,4 @@
-"""Evidence: what a tenant's own planned prompts said about words, families and weights.
+"""Evidence: what a tenant's own planned prompts said about words, groups and weights.
 
 Each planned miss labels its neighbors for free: their plan is the planned one, or it is not. What
 that says is kept as sums, so that evidence of two processes is merged by adding.
@@ -32,9 +32,9 @@ FORMAT = 2
 MAX_WORDS = 4000
 """Words, and pairs of words, that are kept; the rarest make room."""
 MAX_FAMILIES = 2000
-"""Families whose doubts are kept."""
+"""Groups whose doubts are kept."""
 MAX_LEANINGS = 8000
-"""Words, pairs and families whose own weights are kept; those least labeled make room."""
+"""Words, pairs and groups whose own weights are kept; those least labeled make room."""
 
 MOVED = "<moved>"
 """Stands among the words for another order of the same words."""
@@ -103,12 +103,12 @@ class Shift(NamedTuple):
     pull: Weights
     """One a weight of the risk model."""
     leanings: Mapping[str, tuple[float, float]]
-    """The same of single words, pairs and families, by their keys."""
+    """The same of single words, pairs and groups, by their keys."""
 
 
 @dataclass(slots=True)
 class Leanings:
-    """What labels said of the weights of single words, pairs and families; sums only."""
+    """What labels said of the weights of single words, pairs and groups; sums only."""
 
     sums: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Key → precision that labels added, and precision times weight."""
@@ -149,7 +149,7 @@ class Evidence:
     pairs: Tally = field(default_factory=Tally)
     """Pairs of words that were exchanged for one another, and nothing else."""
     families: Tally = field(default_factory=Tally)
-    """Families offered where no word differed."""
+    """Groups offered where no word differed."""
     supposed: Tally = field(default_factory=Tally)
     """Values that were supposed, by `supposition_keys`: `same` were right, `other` wrong."""
     doubted: Tally = field(default_factory=Tally)
@@ -167,14 +167,14 @@ class Evidence:
     pull: Weights | None = None
     """What they add to precision times weight."""
     leanings: Leanings = field(default_factory=Leanings)
-    """The same of single words, pairs and families."""
+    """The same of single words, pairs and groups."""
 
     @property
     def is_news(self) -> bool:
         """Whether any label said anything of prompts or of values."""
         return bool(self.labels or self.values.same or self.values.other)
 
-    def learn(self, difference: Difference, family: str, *, same: bool) -> None:
+    def learn(self, difference: Difference, group: str, *, same: bool) -> None:
         """Take in that a neighbor with this difference had the same plan, or another."""
         words = {*difference.words, *difference.formed}
         if difference.moved:
@@ -184,7 +184,7 @@ class Evidence:
             self.words.add(word, same=same, weight=weight)
             self.kinds.add(kind(word), same=same, weight=weight)
         if not words:
-            self.families.add(family, same=same)
+            self.families.add(group, same=same)
         if len(difference.extra) == len(difference.missing) == 1:
             self.pairs.add(swap(*difference.extra, *difference.missing), same=same)
 
@@ -314,7 +314,7 @@ def swap(left: str, right: str) -> str:
     return " ".join(sorted((left, right)))
 
 
-def leanings(difference: Difference, family: str) -> tuple[str, ...]:
+def leanings(difference: Difference, group: str) -> tuple[str, ...]:
     """Return the keys of what a difference from `family` consists of, each once."""
     keys = ["+" + word for word in difference.extra]
     keys += ["-" + word for word in difference.missing]
@@ -322,8 +322,8 @@ def leanings(difference: Difference, family: str) -> tuple[str, ...]:
         keys.append(order(difference))
     if len(difference.extra) == len(difference.missing) == 1:
         keys.append(swap(*difference.extra, *difference.missing))
-    # A family that is wrong though nothing differs is another thing than one that is only near.
-    keys.append(("~" if keys else "=") + family)
+    # A group that is wrong though nothing differs is another thing than one that is only near.
+    keys.append(("~" if keys else "=") + group)
     return tuple(dict.fromkeys(keys))
 
 

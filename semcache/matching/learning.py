@@ -35,12 +35,12 @@ def learn_plan(
     """
     if not weighed:
         return
-    _learn_doubts(news, weighed[0], cutoff, same=weighed[0].featured.near.family in groups)
+    _learn_doubts(news, weighed[0], cutoff, same=weighed[0].featured.near.group in groups)
     for rank, one in enumerate(weighed[:LABELED]):
         weight = _OTHERS if rank else _FIRST
-        _learn_group(news, one, model, same=one.featured.near.family in groups, weight=weight)
+        _learn_group(news, one, model, same=one.featured.near.group in groups, weight=weight)
     nearest = max(weighed, key=lambda one: one.featured.near.score)
-    news.count(same=nearest.featured.near.family in groups)
+    news.count(same=nearest.featured.near.group in groups)
 
 
 def learn_judgment(
@@ -73,7 +73,7 @@ def _learn_group(
     news: Evidence, one: WeighedGroup, model: Model, *, same: bool, weight: float
 ) -> None:
     found = one.featured
-    news.learn(found.difference, found.near.family, same=same)
+    news.learn(found.difference, found.near.group, same=same)
     news.shift(model.step(found.values, found.keys, same=same, weight=weight))
 
 

@@ -20,46 +20,46 @@ if TYPE_CHECKING:
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 Saying = dict[str, str | dict[str, int]]
-"""Content words, with a space between them → the family of the one entry that says just these; or
-family → how many of its entries say them. Most words are said by one."""
+"""Content words, with a space between them → the group of the one entry that says just these; or
+group → how many of its entries say them. Most words are said by one."""
 
 
 class _Used:
-    """Which words the families use; it follows from what their entries say."""
+    """Which words the groups use; it follows from what their entries say."""
 
     def __init__(self, saying: Saying) -> None:
         self.using: Counter[str] = Counter()
         self._sizes: dict[str, int] = {}
         self._words: dict[str, str | Counter[str]] = {}
-        """Family → words of its entries, each with how many use it; text where it has one entry,
+        """Group → words of its entries, each with how many use it; text where it has one entry,
         as most have: a million counters would take minutes to make."""
         self._always: dict[str, tuple[str, ...]] = {}
         for words, by in saying.items():
             if isinstance(by, str):
                 self.count(by, words, 1)
             else:
-                for family, times in by.items():
-                    self.count(family, words, times)
+                for group, times in by.items():
+                    self.count(group, words, times)
 
     def __len__(self) -> int:
         return len(self._words)
 
-    def size(self, family: str) -> int:
-        return self._sizes.get(family, int(family in self._words))
+    def size(self, group: str) -> int:
+        return self._sizes.get(group, int(group in self._words))
 
-    def words(self, family: str) -> Mapping[str, int]:
-        known = self._words.get(family, _NOTHING)
+    def words(self, group: str) -> Mapping[str, int]:
+        known = self._words.get(group, _NOTHING)
         return dict.fromkeys(known.split(), 1) if isinstance(known, str) else known
 
-    def count(self, family: str, words: str, by: int) -> None:
-        self._always.pop(family, None)
-        if by == 1 and family not in self._words:
-            self._words[family] = words
+    def count(self, group: str, words: str, by: int) -> None:
+        self._always.pop(group, None)
+        if by == 1 and group not in self._words:
+            self._words[group] = words
             self.using.update(set(words.split()))
             return
-        size, known = self.size(family) + by, self._words.get(family)
+        size, known = self.size(group) + by, self._words.get(group)
         if not isinstance(known, Counter):
-            known = Counter(self.words(family))
+            known = Counter(self.words(group))
         for word in set(words.split()):
             before = known[word]
             known[word] += by
@@ -69,18 +69,18 @@ class _Used:
             if not self.using[word]:
                 del self.using[word]
         if size:
-            self._sizes[family], self._words[family] = size, known
+            self._sizes[group], self._words[group] = size, known
         else:
-            self._sizes.pop(family, None)
-            self._words.pop(family, None)
+            self._sizes.pop(group, None)
+            self._words.pop(group, None)
 
-    def always(self, family: str) -> tuple[str, ...]:
-        always = self._always.get(family)
+    def always(self, group: str) -> tuple[str, ...]:
+        always = self._always.get(group)
         if always is None:
-            size, words = self.size(family), self.words(family)
+            size, words = self.size(group), self.words(group)
             # Sorted, since sums over them are rounded by their order, which sets leave to chance.
             always = tuple(sorted([word for word, times in words.items() if times == size]))
-            self._always[family] = always
+            self._always[group] = always
         return always
 
 
@@ -89,19 +89,19 @@ def _is_repeated(by: Mapping[str, int]) -> bool:
 
 
 class PlanGroups:
-    """Words of a tenant's families. Changed by one thread at a time; reads need no lock.
+    """Words of a tenant's groups. Changed by one thread at a time; reads need no lock.
 
-    The words that each family uses are counted when somebody first asks: only risk does, and of a
+    The words that each group uses are counted when somebody first asks: only risk does, and of a
     hundred thousand entries it takes a part of a second.
     """
 
     def __init__(self, saying: Saying | None = None) -> None:
-        """Begin with the `saying` of other families, or with none."""
+        """Begin with the `saying` of other groups, or with none."""
         self.saying: Saying = {} if saying is None else saying
         """What was added; the rest follows from it."""
         self._counted: _Used | None = None
         self._repeated: tuple[int, int] | None = None
-        """Sayings with more than one family, and with more than one entry; None: not counted."""
+        """Sayings with more than one group, and with more than one entry; None: not counted."""
         self._lock = Lock()
 
     def _used(self) -> _Used:
@@ -116,29 +116,29 @@ class PlanGroups:
     def __len__(self) -> int:
         return len(self._used())
 
-    def add(self, family: str, words: tuple[str, ...]) -> None:
-        """Take in an entry of `family` with these content words."""
-        self._count(family, words, 1)
+    def add(self, group: str, words: tuple[str, ...]) -> None:
+        """Take in an entry of `group` with these content words."""
+        self._count(group, words, 1)
 
-    def remove(self, family: str, words: tuple[str, ...]) -> None:
+    def remove(self, group: str, words: tuple[str, ...]) -> None:
         """Take an entry that was added out again."""
-        self._count(family, words, -1)
+        self._count(group, words, -1)
 
-    def _count(self, family: str, words: tuple[str, ...], by: int) -> None:
+    def _count(self, group: str, words: tuple[str, ...], by: int) -> None:
         with self._lock:
             said = " ".join(words)
             before = self.said_by(said)
-            counted = {**before, family: before.get(family, 0) + by}
+            counted = {**before, group: before.get(group, 0) + by}
             left = {name: times for name, times in counted.items() if times}
             # Replaced, not changed in place: a reader may be walking the old one.
             if not left:
                 del self.saying[said]
-            elif left == {family: 1}:
-                self.saying[said] = family
+            elif left == {group: 1}:
+                self.saying[said] = group
             else:
                 self.saying[said] = left
             if self._counted is not None:
-                self._counted.count(family, said, by)
+                self._counted.count(group, said, by)
             if self._repeated is not None:
                 contested, repeated = self._repeated
                 contested += (len(left) > 1) - (len(before) > 1)
@@ -146,7 +146,7 @@ class PlanGroups:
                 self._repeated = contested, repeated
 
     def contradictions(self) -> tuple[int, int]:
-        """Return how many sayings have more than one family, and how many more than one entry."""
+        """Return how many sayings have more than one group, and how many more than one entry."""
         known = self._repeated
         if known is not None:
             return known
@@ -157,34 +157,34 @@ class PlanGroups:
             return self._repeated
 
     def said_by(self, words: str) -> Mapping[str, int]:
-        """Return the families that say just these words, each with how many of its entries do."""
+        """Return the groups that say just these words, each with how many of its entries do."""
         by = self.saying.get(words, _NOTHING)
         return {by: 1} if isinstance(by, str) else by
 
-    def contested(self, family: str, words: tuple[str, ...]) -> bool:
-        """Return whether as many entries with just these words are of another family."""
+    def contested(self, group: str, words: tuple[str, ...]) -> bool:
+        """Return whether as many entries with just these words are of another group."""
         saying = self.said_by(" ".join(words))
-        if saying.keys() <= {family}:
+        if saying.keys() <= {group}:
             return False
-        rivals = max(times for other, times in saying.items() if other != family)
-        return rivals >= max(1, saying.get(family, 0))
+        rivals = max(times for other, times in saying.items() if other != group)
+        return rivals >= max(1, saying.get(group, 0))
 
-    def size(self, family: str) -> int:
-        """Return how many entries the family has."""
-        return self._used().size(family)
+    def size(self, group: str) -> int:
+        """Return how many entries the group has."""
+        return self._used().size(group)
 
-    def words(self, family: str) -> Mapping[str, int]:
-        """Return each word of the family with the number of its entries that use it."""
-        return self._used().words(family)
+    def words(self, group: str) -> Mapping[str, int]:
+        """Return each word of the group with the number of its entries that use it."""
+        return self._used().words(group)
 
-    def always(self, family: str) -> tuple[str, ...]:
-        """Return the words that every entry of the family uses."""
+    def always(self, group: str) -> tuple[str, ...]:
+        """Return the words that every entry of the group uses."""
         used = self._used()
         with self._lock:
-            return used.always(family)
+            return used.always(group)
 
     def using(self, word: str) -> int:
-        """Return how many families use the word."""
+        """Return how many groups use the word."""
         return self._used().using[word]
 
 
@@ -193,29 +193,29 @@ GroupKey: TypeAlias = tuple[bool, str, str]
 
 
 class PlanGroupSets:
-    """Kin → the families there. Safe to read from several threads while one changes them."""
+    """What makes plans comparable → the groups there. Safe to read from several threads while one changes them."""
 
     def __init__(self, packed: bytes = b"") -> None:
         """Begin with what `pack` returned, or empty."""
         self._packed = packed
-        self._families: dict[GroupKey, PlanGroups] = {}
+        self._sets: dict[GroupKey, PlanGroups] = {}
         self._lock = Lock()
         self.damaged = False
         """Whether what was packed is not what `pack` wrote."""
 
-    def of(self, kin: GroupKey) -> PlanGroups:
-        """Return the families of `kin`, none if it is new.
+    def of(self, key: GroupKey) -> PlanGroups:
+        """Return the groups of `key`, none if it is new.
 
         Raises:
             StoreCorrupt: what was packed is not what `pack` wrote.
         """
-        known = self._families.get(kin)
+        known = self._sets.get(key)
         if known is not None:
             return known
         with self._lock:
             if self._packed:
                 self._unpack()
-            return self._families.setdefault(kin, PlanGroups())
+            return self._sets.setdefault(key, PlanGroups())
 
     def _unpack(self) -> None:
         # Beside its user: pydantic takes longer to load than all of semcache.
@@ -223,22 +223,22 @@ class PlanGroupSets:
 
         shared: dict[str, str] = {}
         try:
-            for key, words, families, more in read(_schema(), self._packed, what="they"):
-                # JSON makes new ones, and most words and families are there once more where values
+            for key, words, groups, more in read(_schema(), self._packed, what="they"):
+                # JSON makes new ones, and most words and groups are there once more where values
                 # are given.
                 said = [shared.setdefault(one, one) for one in words]
-                alone = zip(said, [shared.setdefault(f, f) for f in families], strict=True)
-                self._families[key] = PlanGroups({**dict(alone), **more})
+                alone = zip(said, [shared.setdefault(f, f) for f in groups], strict=True)
+                self._sets[key] = PlanGroups({**dict(alone), **more})
         except ValueError as error:
             self.damaged = True
-            raise StoreCorrupt(f"the families of a snapshot cannot be read: {error}") from error
+            raise StoreCorrupt(f"the groups of a snapshot cannot be read: {error}") from error
         self._packed = b""
 
     def pack(self) -> bytes:
         """Return all of it as one line of JSON; what is still packed costs nothing."""
         if self._packed:
             return self._packed
-        packed = [[kin, *_packed(known.saying)] for kin, known in self._families.items()]
+        packed = [[key, *_packed(known.saying)] for key, known in self._sets.items()]
         return json.dumps(packed, separators=(",", ":")).encode()
 
 
@@ -252,7 +252,7 @@ def _schema() -> (
 
 
 def _packed(saying: Saying) -> tuple[list[str], list[str], Saying]:
-    """Return words that one entry says, the families of those entries, and what the others say."""
+    """Return words that one entry says, the groups of those entries, and what the others say."""
     alone = {words: by for words, by in saying.items() if isinstance(by, str)}
     more = {words: by for words, by in saying.items() if words not in alone}
     return [*alone], [*alone.values()], more
@@ -262,7 +262,7 @@ _BLANK = "\0"
 """Stands for a value; no plan holds it."""
 
 
-def family(plan: PlanTemplate, *, given: bool) -> str:
+def group_name(plan: PlanTemplate, *, given: bool) -> str:
     """Return a name that plans share if they differ only in values.
 
     `given`: all values count as such, as they do where the caller gives them; else only those that
@@ -271,8 +271,8 @@ def family(plan: PlanTemplate, *, given: bool) -> str:
     return _named(plan, {} if given else _unsaid(plan))
 
 
-def families(plan: PlanTemplate) -> tuple[str, str]:
-    """Return the family of `plan` for prompts without given values, and for those with them."""
+def group_names(plan: PlanTemplate) -> tuple[str, str]:
+    """Return the group of `plan` for prompts without given values, and for those with them."""
     unsaid = _unsaid(plan)
     given = _named(plan, {})
     return (_named(plan, unsaid) if unsaid else given), given

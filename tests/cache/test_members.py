@@ -1,4 +1,4 @@
-"""Members of a family: entries with one plan but for values, of which some cannot be bound."""
+"""Members of a group: entries with one plan but for values, of which some cannot be bound."""
 
 import pytest
 

@@ -320,9 +320,9 @@ def test_families_of_a_snapshot_change_as_those_it_was_taken_of(
     added: list[tuple[bool, str, str]], data: st.DataObject
 ) -> None:
     def change(kindred: PlanGroupSets, changes: list[tuple[bool, str, str]], *, add: bool) -> None:
-        for given_, words, family in changes:
-            kin = kindred.of((given_, "", ""))
-            (kin.add if add else kin.remove)(family, tuple(words.split()))
+        for given_, words, group in changes:
+            plan_groups = kindred.of((given_, "", ""))
+            (plan_groups.add if add else plan_groups.remove)(group, tuple(words.split()))
 
     kept = PlanGroupSets()
     change(kept, added, add=True)
@@ -333,5 +333,5 @@ def test_families_of_a_snapshot_change_as_those_it_was_taken_of(
         change(kindred, removed[: len(added) // 2], add=False)
         change(kindred, removed[:2], add=True)
     for given_ in (False, True):
-        kin = (given_, "", "")
-        assert again.of(kin).saying == kept.of(kin).saying
+        plan_groups = (given_, "", "")
+        assert again.of(plan_groups).saying == kept.of(plan_groups).saying

@@ -17,10 +17,10 @@ from semcache.prompts.template import Slot
 def asking(
     words: str, its: str, *, slots: tuple[Slot, ...] = (), given: bool = False
 ) -> MatchContext:
-    families = PlanGroups()
-    families.add("f", tuple(its.split()))
-    families.add("g", tuple(words.split()))
-    return MatchContext(tuple(words.split()), slots, given, Evidence(), families)
+    groups = PlanGroups()
+    groups.add("f", tuple(its.split()))
+    groups.add("g", tuple(words.split()))
+    return MatchContext(tuple(words.split()), slots, given, Evidence(), groups)
 
 
 def cautions(

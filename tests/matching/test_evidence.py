@@ -20,11 +20,11 @@ Label = tuple[tuple[str, ...], tuple[str, ...], str, bool]
 
 def learned(labels: list[Label]) -> Evidence:
     evidence = Evidence()
-    for mine, its, family, same in labels:
-        evidence.learn(compare(mine, its), family, same=same)
+    for mine, its, group, same in labels:
+        evidence.learn(compare(mine, its), group, same=same)
         evidence.count(same=same)
         learn_doubts(evidence, [Doubt(word, "role") for word in mine], same=same)
-        keys = leanings(compare(mine, its), family)
+        keys = leanings(compare(mine, its), group)
         drawn = dict.fromkeys(keys, (0.5, float(same)))
         evidence.shift(Shift(np.full(3, 0.5), np.full(3, float(same)), drawn))
     return evidence

@@ -9,15 +9,15 @@ from semcache.prompts.template import Slot
 
 
 def asking(
-    words: str, *, evidence: Evidence | None = None, families: PlanGroups | None = None
+    words: str, *, evidence: Evidence | None = None, groups: PlanGroups | None = None
 ) -> MatchContext:
     return MatchContext(
-        tuple(words.split()), (), False, evidence or Evidence(), families or PlanGroups()
+        tuple(words.split()), (), False, evidence or Evidence(), groups or PlanGroups()
     )
 
 
-def near(entry: str, words: str, family: str, score: float = 0.95) -> NearEntry:
-    return NearEntry(entry, score, tuple(words.split()), (), family)
+def near(entry: str, words: str, group: str, score: float = 0.95) -> NearEntry:
+    return NearEntry(entry, score, tuple(words.split()), (), group)
 
 
 def values(found: GroupFeatures) -> dict[str, float]:
@@ -71,9 +71,9 @@ def test_evidence_makes_a_word_harmless_or_worse() -> None:
 
 
 def test_a_word_that_no_entry_ever_used_is_unheard_of() -> None:
-    families = PlanGroups()
-    families.add("f", ("song",))
-    (found,) = featured(asking("song sia", families=families), [near("a", "song", "f")])
+    groups = PlanGroups()
+    groups.add("f", ("song",))
+    (found,) = featured(asking("song sia", groups=groups), [near("a", "song", "f")])
     assert values(found)["unheard"] == 1
 
 

@@ -14,10 +14,10 @@ from semcache.prompts.unseen.supposition import Supposed
 def doubts(
     mine: str, its: str, *, evidence: Evidence | None = None, given: bool = False
 ) -> tuple[str, ...]:
-    families = PlanGroups()
-    families.add("f", tuple(its.split()))
+    groups = PlanGroups()
+    groups.add("f", tuple(its.split()))
     words = tuple(mine.split())
-    asking = MatchContext(words, (), given, evidence or Evidence(), families)
+    asking = MatchContext(words, (), given, evidence or Evidence(), groups)
     doubted = doubts_of(compare(words, tuple(its.split())), asking)
     return unproven(doubted, asking.evidence)
 
@@ -90,10 +90,10 @@ def test_one_preposition_for_another_is_never_a_habit() -> None:
 
 def test_a_word_that_prompts_use_is_no_typing_error() -> None:
     assert doubts("invoices by subsidiray", "invoices by subsidiary") == ()
-    families = PlanGroups()
-    families.add("f", ("invoice", "complaint"))
-    families.add("g", ("invoice", "compliant"))
-    asking = MatchContext(("invoice", "compliant"), (), False, Evidence(), families)
+    groups = PlanGroups()
+    groups.add("f", ("invoice", "complaint"))
+    groups.add("g", ("invoice", "compliant"))
+    asking = MatchContext(("invoice", "compliant"), (), False, Evidence(), groups)
     doubted = doubts_of(compare(asking.words, ("invoice", "complaint")), asking)
     assert unproven(doubted, asking.evidence) == ("compliant",)
 

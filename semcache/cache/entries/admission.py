@@ -14,7 +14,7 @@ from semcache.cache.query import Query
 from semcache.canonical import Json, as_object, same
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan, NotActionable
-from semcache.matching.plan_groups import family
+from semcache.matching.plan_groups import group_name
 from semcache.plans.checks import check
 from semcache.plans.codec import PlanSource, decode, not_actionable, spelled
 from semcache.plans.document import enclosed
@@ -31,7 +31,7 @@ def varying(old: Entry, new: Entry) -> frozenset[str]:
 
     Empty where the plans differ in nothing but their values, or for no reason in the prompts.
     """
-    if family(old.plan, given=False) == family(new.plan, given=False):
+    if group_name(old.plan, given=False) == group_name(new.plan, given=False):
         return frozenset()
     before = {parameter.name: parameter.value for parameter in old.plan.params}
     return frozenset(

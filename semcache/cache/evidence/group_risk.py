@@ -24,7 +24,7 @@ from semcache.ports import Neighbor
 def weigh(
     known: TenantEvidence, view: View, query: Query, neighbors: Sequence[Neighbor], gates: Gates
 ) -> tuple[WeighedGroup, ...]:
-    """Return the families among the `neighbors` that pass the `gates`, least risk first."""
+    """Return the groups among the `neighbors` that pass the `gates`, least risk first."""
     near = _comparable(view, query, neighbors, gates)
     if not near:
         return ()
@@ -41,7 +41,7 @@ def weigh(
 def weighed_again(
     known: TenantEvidence, view: View, query: Query, weighed: Sequence[WeighedGroup]
 ) -> tuple[WeighedGroup, ...]:
-    """Return families weighed for a prompt that differs from `query` in nothing but values."""
+    """Return groups weighed for a prompt that differs from `query` in nothing but values."""
     bar = _bar(known, view, query)
     return tuple([one.judged_by(bar) for one in weighed])
 
@@ -53,7 +53,7 @@ def _bar(known: TenantEvidence, view: View, query: Query) -> DecisionRule:
         text=query.given_template.text,
         given=bool(query.given),
         evidence=known.evidence,
-        families=view.kin(query.side(), given=bool(query.given)),
+        groups=view.plan_groups(query.side(), given=bool(query.given)),
         known=known.beliefs,
         supposed=query.supposed,
     )
@@ -87,9 +87,9 @@ def _comparable(
 
 def _near(seen: EntrySummary, neighbor: Neighbor, pair: Pair, *, given: bool) -> NearEntry:
     template = common(pair).candidate.template if given else pair.candidate.template
-    words, family = content(template.text), seen.family(given=given)
+    words, group = content(template.text), seen.group(given=given)
     text = template.text
-    return NearEntry(neighbor.id, neighbor.similarity, words, template.slots, family, text)
+    return NearEntry(neighbor.id, neighbor.similarity, words, template.slots, group, text)
 
 
 class _Weighing(NamedTuple):

@@ -34,16 +34,16 @@ class _Changed(NamedTuple):
     """A plan for the words of a prompt that was made for other values."""
 
     entry: str
-    family: str
+    group: str
 
 
 class _Read(NamedTuple):
-    """One reading of a prompt, and the families that were weighed for it."""
+    """One reading of a prompt, and the groups that were weighed for it."""
 
     weighed: tuple[WeighedGroup, ...]
     supposed: tuple[Supposed, ...]
     others: tuple[WeighedGroup, ...] = ()
-    """Families with another member than the one that differs least: those that were asked for."""
+    """Groups with another member than the one that differs least: those that were asked for."""
 
 
 _Remembered: TypeAlias = OrderedDict[tuple[str, str], tuple[_Read, ...]]
@@ -76,7 +76,7 @@ class TrainingLabels(Forked):
         self._changed = OrderedDict()
         self._notes.forked()
 
-    def risk(self, query: Query, entry: str, family: str, change: ValueChange) -> float:
+    def risk(self, query: Query, entry: str, group: str, change: ValueChange) -> float:
         """Return the probability that the plan of `entry` is wrong for the values of a prompt.
 
         Where they are names, the prompt's own plan or an audit of its hit will tell.
@@ -90,7 +90,7 @@ class TrainingLabels(Forked):
         risk = self._values.risk(change, values.of(_NAME))
         if query.known is None:  # else the reading may be wrong, which says nothing of names
             with self._lock:
-                _remember(self._changed, (query.tenant, query.shown), _Changed(entry, family))
+                _remember(self._changed, (query.tenant, query.shown), _Changed(entry, group))
         return risk
 
     @property
@@ -101,7 +101,7 @@ class TrainingLabels(Forked):
     def weigh(
         self, view: View, query: Query, neighbors: Sequence[Neighbor]
     ) -> tuple[WeighedGroup, ...]:
-        """Return the families among `neighbors`, least risk first; they await the prompt's plan.
+        """Return the groups among `neighbors`, least risk first; they await the prompt's plan.
 
         Raises:
             StoreUnavailable: the evidence cannot be read.
@@ -121,10 +121,10 @@ class TrainingLabels(Forked):
         view: View,
         query: Query,
         neighbors: Sequence[Neighbor],
-        family: str,
+        group: str,
         without: Collection[str],
     ) -> WeighedGroup | None:
-        """Return the family as if its members `without` were not there; None if no other is near.
+        """Return the group as if its members `without` were not there; None if no other is near.
 
         For a prompt that was weighed before.
 
@@ -135,7 +135,7 @@ class TrainingLabels(Forked):
         known = self._notes.of(query.tenant)
         with known.lock:
             found = weigh(known, view, query, left, self._gates)
-        other = next((one for one in found if one.featured.near.family == family), None)
+        other = next((one for one in found if one.featured.near.group == group), None)
         key = (query.tenant, query.shown)
         with self._lock:
             if other is not None and key in self._asked:
@@ -150,7 +150,7 @@ class TrainingLabels(Forked):
         self,
         tenant: str,
         text: str,
-        families: Collection[str],
+        groups: Collection[str],
         mentions: Collection[Mention] = (),
     ) -> None:
         """Take in the plan of a prompt that was looked up before: it labels its neighbors.
@@ -168,14 +168,14 @@ class TrainingLabels(Forked):
             _remember(self._answered, (tenant, text), readings)
         news = Evidence()
         if changed is not None:
-            news.values.add(_NAME, same=changed.family in families)
+            news.values.add(_NAME, same=changed.group in groups)
         spans = {(m.start, m.end, slot_name(m.kind)) for m in mentions}
         right = [read for read in readings if news.read_right(read.supposed, spans)]
         last = right[-1] if right else _Read((), ())
         known = self._notes.of(tenant)
         with known.lock:
             # Readings that were wrong say nothing of words; that they were is in the evidence now.
-            learn_plan(news, last.weighed, families, model=known.model, cutoff=known.cutoff)
+            learn_plan(news, last.weighed, groups, model=known.model, cutoff=known.cutoff)
         self._notes.take(tenant, news)
 
     def judged(

@@ -57,12 +57,12 @@ def value_change(
     if not names:
         return _NONE
     given = bool(query.given)
-    kin = view.kin(entry.side, given=given)
-    contested, repeated = kin.contradictions()
+    plan_groups = view.plan_groups(entry.side, given=given)
+    contested, repeated = plan_groups.contradictions()
     return ValueChange(
         names=len(names),
         seen=min(len(before[name_key(p.name)]) for p in names),
-        group=kin.size(seen.family(given=given)) if seen is not None else 1,
+        group=plan_groups.size(seen.group(given=given)) if seen is not None else 1,
         telling=_declared(names, query, values)
         or is_telling(entry.given if given else entry.template),
         contested=contested,
@@ -158,8 +158,8 @@ def _value_risk(lookup: Lookup, entry: Entry, query: Query, served: Served, entr
     """
     seen, labels = lookup.view.entries.known(entry_id), lookup.context.labels
     change = value_change(lookup.view, entry_id, entry, query, served.values)
-    family = "" if seen is None else seen.family(given=bool(query.given))
-    risk = labels.risk(query, entry_id, family, change)
+    group = "" if seen is None else seen.group(given=bool(query.given))
+    risk = labels.risk(query, entry_id, group, change)
     if risk > labels.highest_risk and change.names:
         raise Refused(
             "risk",

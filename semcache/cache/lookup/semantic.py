@@ -18,7 +18,7 @@ from semcache.ports import Neighbor, Vector
 from semcache.prompts.unseen.supposition import suppose
 
 MEMBERS = 3
-"""Further members of a family that are tried while those before cannot be bound."""
+"""Further members of a group that are tried while those before cannot be bound."""
 WIDER = 4
 """Times as many neighbors are looked at where risk decides, or where most are foreign."""
 _GATES = risk_gates()
@@ -77,7 +77,7 @@ def by_supposing(lookup: Lookup) -> Hit | None:
 
 def neighbors_of(lookup: Lookup, query: Query) -> Sequence[Neighbor] | None:
     """Return what is near in meaning, nearest first; None if the embedder failed."""
-    # Families are told apart by their members, so that risk is weighed over more of them.
+    # Groups are told apart by their members, so that risk is weighed over more of them.
     wanted = lookup.context.settings.neighbors * WIDER
     text, view = embedded_text(query.template), lookup.view
     version = view.version  # before the search, which may see what comes with the next one
@@ -119,19 +119,19 @@ def _of_its_own(lookup: Lookup, vector: Vector, wanted: int) -> Sequence[Neighbo
 def _least_risk(
     lookup: Lookup, weighed: Sequence[WeighedGroup], query: Query, neighbors: Sequence[Neighbor]
 ) -> Hit | None:
-    """Serve the family with the least risk for the prompt so read, if that is low enough."""
+    """Serve the group with the least risk for the prompt so read, if that is low enough."""
     try:
         return _first_that_may(lookup, weighed, query, neighbors)
     finally:
-        for family in weighed:
-            family.settle()
+        for group in weighed:
+            group.settle()
 
 
 def _first_that_may(
     lookup: Lookup, weighed: Sequence[WeighedGroup], query: Query, neighbors: Sequence[Neighbor]
 ) -> Hit | None:
-    for family in weighed[:KEPT]:
-        for one in _members(lookup, family, query, neighbors):
+    for group in weighed[:KEPT]:
+        for one in _members(lookup, group, query, neighbors):
             if (entry := lookup.known(one.entry)) is None:
                 break
             passed = _member(lookup, one, entry, query)
@@ -145,16 +145,16 @@ def _first_that_may(
 
 
 def _members(
-    lookup: Lookup, family: WeighedGroup, query: Query, neighbors: Sequence[Neighbor]
+    lookup: Lookup, group: WeighedGroup, query: Query, neighbors: Sequence[Neighbor]
 ) -> Iterator[WeighedGroup]:
-    """Yield the member of a family that differs least, and then the next, each weighed."""
+    """Yield the member of a group that differs least, and then the next, each weighed."""
     tried: list[str] = []
-    member: WeighedGroup | None = family
+    member: WeighedGroup | None = group
     while member is not None and len(tried) <= MEMBERS:
         yield member
         tried.append(member.entry)
         with lookup.timed("gates"):
-            name = family.featured.near.family
+            name = group.featured.near.group
             member = lookup.context.labels.another(lookup.view, query, neighbors, name, tried)
 
 

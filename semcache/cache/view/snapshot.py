@@ -1,7 +1,7 @@
 """A view as text, so that the next process need not derive it from every record again.
 
     {"format":1,"change":…,"embedder":…,"learned":…,…}     one line of JSON
-    […]                                                     the families: `PlanGroupSets.pack`
+    […]                                                     the groups: `PlanGroupSets.pack`
     […]                                                     one line an entry: `EntrySummary.pack`
 
 Vectors are not in it: an index saves itself. Whether the text is what was written, and written for
@@ -55,7 +55,7 @@ def pack_view(view: View, *, change: int, embedder: str) -> bytes:
         "skeletons": view.skeletons.to_json(),
     }
     first = json.dumps(head, separators=(",", ":"), allow_nan=False).encode()
-    return b"\n".join([first, view.families.pack(), *rows.values()])
+    return b"\n".join([first, view.groups.pack(), *rows.values()])
 
 
 def unpack_view(content: bytes, index: VectorIndex, *, embedder: str) -> tuple[View, int]:
@@ -73,12 +73,12 @@ def unpack_view(content: bytes, index: VectorIndex, *, embedder: str) -> tuple[V
     if (head["format"], head["embedder"]) != (FORMAT, embedder):
         raise StoreCorrupt("the snapshot of a view is of another version or embedder")
     try:
-        families, *rows = rest
+        groups, *rows = rest
         view = View(
             index=index,
             learned=LearnedValues.from_json({**head["learned"]}),
             skeletons=Skeletons.from_json({**head["skeletons"]}),
-            families=PlanGroupSets(families),
+            groups=PlanGroupSets(groups),
             vocabulary=Counter(head["vocabulary"]),
             entries=EntrySummaries(dict(zip(head["ids"], rows, strict=True))),
             exact=_exact(head),

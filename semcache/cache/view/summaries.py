@@ -34,9 +34,9 @@ class EntrySummary:
     change: int
     """Number of the change that wrote its record."""
     said: str
-    """Family of its plan where values are what words of the prompt carry."""
+    """Group of its plan where values are what words of the prompt carry."""
     given: str
-    """Family of its plan where the caller gives the values."""
+    """Group of its plan where the caller gives the values."""
     without_given: TemplateText | None = None
     """Template text without the values that came with the plan; None if none came."""
 
@@ -45,8 +45,8 @@ class EntrySummary:
         """Catalog and grounding that it was planned with."""
         return self.side.catalog, self.side.grounding
 
-    def family(self, *, given: bool) -> str:
-        """Return the family of its plan, for prompts that come with values `given` or without."""
+    def group(self, *, given: bool) -> str:
+        """Return the group of its plan, for prompts that come with values `given` or without."""
         return self.given if given else self.said
 
     def facing(self, *, given: bool) -> Side:

@@ -10,7 +10,7 @@ from semcache.cache.entries.entry import Entry, from_record
 from semcache.cache.view.summaries import EntrySummaries, EntrySummary, pack_examples
 from semcache.errors import InvalidVector, StoreCorrupt
 from semcache.matching.gates import Side
-from semcache.matching.plan_groups import PlanGroups, PlanGroupSets, families, family
+from semcache.matching.plan_groups import PlanGroups, PlanGroupSets, group_name, group_names
 from semcache.matching.words.content import content
 from semcache.ports import Record, VectorIndex
 from semcache.prompts.recognizers.learned_values import LearnedValues
@@ -50,8 +50,8 @@ class View:
     change: int = 0
     """Number of a change of the store that the view holds, with all before it."""
 
-    families: PlanGroupSets = field(default_factory=PlanGroupSets)
-    """What makes plans comparable → the families there, and the words that their entries use."""
+    groups: PlanGroupSets = field(default_factory=PlanGroupSets)
+    """What makes plans comparable → the groups there, and the words that their entries use."""
     _habits: Habits | None = None
 
     @property
@@ -83,9 +83,9 @@ class View:
             ids += self.exact.get(_place(template, fixed), ())
         return ids
 
-    def kin(self, side: Side, *, given: bool) -> PlanGroups:
-        """Return the families of the entries with the catalog and grounding of `side`."""
-        return self.families.of((given, side.catalog, side.grounding))
+    def plan_groups(self, side: Side, *, given: bool) -> PlanGroups:
+        """Return the groups of the entries with the catalog and grounding of `side`."""
+        return self.groups.of((given, side.catalog, side.grounding))
 
     def contested(self, seen: EntrySummary, *, given: bool) -> bool:
         """Return whether as many entries that say the same have another plan.
@@ -95,13 +95,13 @@ class View:
         if seen.fixed:
             return False
         words = content(seen.facing(given=given).template.text)
-        return self.kin(seen.side, given=given).contested(seen.family(given=given), words)
+        return self.plan_groups(seen.side, given=given).contested(seen.group(given=given), words)
 
     def rivals(self, entry: Entry) -> bool:
         """Return whether entries with the template text of `entry` have another plan."""
-        said = family(entry.plan, given=False)
+        said = group_name(entry.plan, given=False)
         words = " ".join(content(entry.template.text))
-        return not self.kin(entry.side, given=False).said_by(words).keys() <= {said}
+        return not self.plan_groups(entry.side, given=False).said_by(words).keys() <= {said}
 
     def varying(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
         """Return the positions of the slots that entries with its template text fix."""
@@ -134,8 +134,10 @@ class View:
             self.without_given[entry.without_given.text] = (record.id, *known)
         self.skeletons.add(record.id, entry.template)
         for given in (False, True):
-            kin = self.kin(seen.side, given=given)
-            kin.add(seen.family(given=given), content(seen.facing(given=given).template.text))
+            plan_groups = self.plan_groups(seen.side, given=given)
+            plan_groups.add(
+                seen.group(given=given), content(seen.facing(given=given).template.text)
+            )
         for group in entry.examples:
             for parameter in group:
                 self.learned.add(parameter)
@@ -157,8 +159,10 @@ class View:
         self._drop_words(seen.side.template)
         self._drop_place(entry_id, seen)
         for given in (False, True):
-            kin = self.kin(seen.side, given=given)
-            kin.remove(seen.family(given=given), content(seen.facing(given=given).template.text))
+            plan_groups = self.plan_groups(seen.side, given=given)
+            plan_groups.remove(
+                seen.group(given=given), content(seen.facing(given=given).template.text)
+            )
         self.skeletons.remove(entry_id)
         if self._habits is not None:
             self._habits.remove(entry_id)
@@ -200,7 +204,7 @@ def _place(template: TemplateText, fixed: tuple[int, ...]) -> Place:
 
 
 def _seen(entry: Entry, change: int) -> EntrySummary:
-    said, given = families(entry.plan)
+    said, given = group_names(entry.plan)
     return EntrySummary(
         side=entry.side,
         label=entry.label,

@@ -30,7 +30,7 @@ class MatchContext:
     given: bool
     """Whether the caller gave the values."""
     evidence: Evidence
-    families: PlanGroups
+    groups: PlanGroups
     text: str = ""
     """Its template text."""
     supposed: tuple[Supposed, ...] = ()
@@ -54,7 +54,7 @@ class NearEntry(NamedTuple):  # made for every neighbor: a third of the time of 
     words: tuple[str, ...]
     """Content words of its template text."""
     slots: tuple[Slot, ...]
-    family: str
+    group: str
     """Names what its plan is but for values."""
     text: str = ""
     """Its template text."""
@@ -62,7 +62,7 @@ class NearEntry(NamedTuple):  # made for every neighbor: a third of the time of 
 
 @dataclass(frozen=True, slots=True)
 class GroupFeatures:
-    """A family of neighbors as the risk model sees it."""
+    """A group of neighbors as the risk model sees it."""
 
     near: NearEntry
     """Its member that differs least."""
@@ -76,7 +76,7 @@ class GroupFeatures:
     @property
     def keys(self) -> tuple[str, ...]:
         """What its difference consists of, as the evidence keeps it."""
-        return leanings(self.difference, self.near.family)
+        return leanings(self.difference, self.near.group)
 
 
 NAMES = (
@@ -94,21 +94,21 @@ _IN_ORDER = itemgetter(*NAMES)
 NEIGHBORS = 16
 """Neighbors of equal slot kinds that are compared."""
 DESCRIBED = 4
-"""Families that are described: those that differ least, and the nearest."""
+"""Groups that are described: those that differ least, and the nearest."""
 
 
 def featured(context: MatchContext, near: Sequence[NearEntry]) -> tuple[GroupFeatures, ...]:
-    """Return the families among `near` (nearest first) with their features."""
+    """Return the groups among `near` (nearest first) with their features."""
     near = near[:NEIGHBORS]
     differences = [
         compare(context.words, n.words).numbered(other_numbers(context.text, n.text)) for n in near
     ]
     field = _Field(context, near, differences)
-    return tuple([field.describe(family) for family in field.likeliest()])
+    return tuple([field.describe(group) for group in field.likeliest()])
 
 
 class _Field:
-    """All neighbors of one prompt, so that each family is seen against the others."""
+    """All neighbors of one prompt, so that each group is seen against the others."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class _Field:
         self.costs = costs = [self._cost(difference) for difference in differences]
         self.members: dict[str, list[int]] = {}
         for i, one in enumerate(near):
-            self.members.setdefault(one.family, []).append(i)
+            self.members.setdefault(one.group, []).append(i)
         # How near in words, in cosine, and in cosine against the nearest of all.
         self._by_words = [math.exp(-1.2 * cost) for cost in costs]
         self._by_cosine = [math.exp(20 * (one.score - 1)) for one in near]
@@ -138,9 +138,9 @@ class _Field:
         self._telling = self._telling_words()
 
     def likeliest(self) -> list[str]:
-        """Return the families worth describing, least difference first."""
-        by_cost = sorted(self._best, key=lambda family: self._best[family])[:DESCRIBED]
-        nearest = self.near[0].family
+        """Return the groups worth describing, least difference first."""
+        by_cost = sorted(self._best, key=lambda group: self._best[group])[:DESCRIBED]
+        nearest = self.near[0].group
         return by_cost if nearest in by_cost else [*by_cost, nearest]
 
     def _cost(self, difference: Difference) -> float:
@@ -148,22 +148,22 @@ class _Field:
         return words + 0.3 * difference.moved + 0.1 * difference.alike
 
     def _telling_words(self) -> list[tuple[str, float]]:
-        """Return the prompt's words, slots apart, with what each weighs if a family has it not."""
-        using, families = self.context.families.using, max(1, len(self.context.families))
+        """Return the prompt's words, slots apart, with what each weighs if a group has it not."""
+        using, groups = self.context.groups.using, max(1, len(self.context.groups))
         words = [(word, word_class(word)) for word in dict.fromkeys(self.context.words)]
         return [
-            (word, WEIGHTS[of_class] * (1 + math.log(families / (1 + using(word)))) / 3)
+            (word, WEIGHTS[of_class] * (1 + math.log(groups / (1 + using(word)))) / 3)
             for word, of_class in words
             if of_class != "slot"
         ]
 
-    def describe(self, family: str) -> GroupFeatures:
-        at = self.members[family]
+    def describe(self, group: str) -> GroupFeatures:
+        at = self.members[group]
         best = min(at, key=lambda i: (self.costs[i], -self.near[i].score))
         values = {
-            **self._standing(family, at),
+            **self._standing(group, at),
             **self._words(self.differences[best]),
-            **self._family(family, self.differences[best]),
+            **self._family(group, self.differences[best]),
             **self._slots(self.near[best]),
             **self._common,
         }
@@ -174,20 +174,20 @@ class _Field:
             nearest=self.near[at[0]].score,
         )
 
-    def _standing(self, family: str, at: Sequence[int]) -> Mapping[str, float]:
-        """How the family stands among the neighbors."""
+    def _standing(self, group: str, at: Sequence[int]) -> Mapping[str, float]:
+        """How the group stands among the neighbors."""
         score = self.near[at[0]].score
-        rival = max([s for f, s in self._highest.items() if f != family], default=0.5)
+        rival = max([s for f, s in self._highest.items() if f != group], default=0.5)
         votes = _total(self._votes, at)
         words, near = _total(self._by_words, at), _total(self._by_cosine, at)
         clean = sum([self._clean[i] for i in at])
         first = self.near[:5]
-        rival_cost = min([c for f, c in self._best.items() if f != family], default=6.0)
+        rival_cost = min([c for f, c in self._best.items() if f != group], default=6.0)
         return {
             "cosine": 5 * (score - 0.9),
             "cosine_high": float(score > 0.99),
             "margin": 5 * _within(score - rival, 0.3),
-            "agreeing": sum([n.family == family for n in first]) / len(first),
+            "agreeing": sum([n.group == group for n in first]) / len(first),
             "vote": math.log((votes + 0.05) / (self._all_votes - votes + 0.05)),
             "support": math.log(0.1 + words),
             "rival_support": math.log(0.1 + self._all_words - words),
@@ -195,7 +195,7 @@ class _Field:
             "rival_near_support": math.log(0.1 + self._all_near - near),
             "clean_members": min(3, clean),
             "clean_rivals": min(3, self._all_clean - clean),
-            "rival_cost": _within(rival_cost - self._best[family], 3),
+            "rival_cost": _within(rival_cost - self._best[group], 3),
         }
 
     def _words(self, difference: Difference) -> Mapping[str, float]:
@@ -227,17 +227,17 @@ class _Field:
             "length": math.log1p(len(self.context.words)),
         }
 
-    def _family(self, family: str, difference: Difference) -> Mapping[str, float]:
-        """What the family's other entries say of the prompt's words."""
-        families, said = self.context.families, self._said
-        size, known = families.size(family), families.words(family)
-        same, other = self.context.evidence.families.of(family)
+    def _family(self, group: str, difference: Difference) -> Mapping[str, float]:
+        """What the group's other entries say of the prompt's words."""
+        groups, said = self.context.groups, self._said
+        size, known = groups.size(group), groups.words(group)
+        same, other = self.context.evidence.families.of(group)
         novel = sum([weight for word, weight in self._telling if word not in known])
-        always = [word_class(word) for word in families.always(family) if word not in said]
+        always = [word_class(word) for word in groups.always(group) if word not in said]
         required = sum([WEIGHTS[of_class] for of_class in always if of_class != "slot"])
         unheard = sum(
             [
-                word_class(w) == "open" and not families.using(w) and self.beliefs.odds(w) > 0
+                word_class(w) == "open" and not groups.using(w) and self.beliefs.odds(w) > 0
                 for w in difference.extra
             ]
         )

@@ -35,7 +35,7 @@ USUAL_WRONG = 0.0125
 another are no part of that test: with them under 2 % of all hits of six public streams are wrong,
 whatever the order of their rows."""
 LEANING = 0.6
-"""Variance of the weight of one word, pair or family before anything was labeled."""
+"""Variance of the weight of one word, pair or group before anything was labeled."""
 _CLIPPED = 5.0
 """Standard deviations at which a feature is cut off, so that a strange prompt stays on the map."""
 
@@ -124,7 +124,7 @@ def shipped() -> Prior:
 class Model:
     """The prior as a tenant's evidence moved it. Immutable.
 
-    Beside the weights of the features, single words, pairs and families have weights of their own,
+    Beside the weights of the features, single words, pairs and groups have weights of their own,
     0 before anything was labeled: so a label blames those of the differing words that earlier
     labels do not speak for.
     """
@@ -141,7 +141,7 @@ class Model:
     def score(self, values: Sequence[float], keys: Sequence[str] = ()) -> float:
         """Return the log odds that a candidate with these features has the prompt's plan.
 
-        `keys`: what of words, pairs and families its difference consists of (`leanings`).
+        `keys`: what of words, pairs and groups its difference consists of (`leanings`).
         """
         return self.scores([values], [keys])[0]
 
