@@ -193,7 +193,7 @@ GroupKey: TypeAlias = tuple[bool, str, str]
 
 
 class PlanGroupSets:
-    """What makes plans comparable → the groups there. Safe to read from several threads while one changes them."""
+    """Group key → the groups there. Safe to read from several threads while one changes them."""
 
     def __init__(self, packed: bytes = b"") -> None:
         """Begin with what `pack` returned, or empty."""

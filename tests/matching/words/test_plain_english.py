@@ -14,7 +14,7 @@ from semcache.canonical import JsonObject
 from semcache.models.minilm import MiniLMEmbedder
 from tests.calling import calling
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 MARK = re.compile(r"\[(\w+):([^\]]+)\]")
 
 
