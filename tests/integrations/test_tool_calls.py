@@ -165,7 +165,7 @@ def test_callers_whose_answers_are_no_plans_do_not_queue() -> None:
             holder = asyncio.create_task(first())
             await waiting.wait()
             others = [asyncio.create_task(later()) for _ in range(3)]
-            (seat,) = cache.cache._planning._flights._seats.values()
+            (seat,) = cache.cache._single_flight._locks._seats.values()
             while len(seat.users) < 4:  # noqa: ASYNC110 - no event tells that they wait
                 await asyncio.sleep(0)
             done.set()

@@ -83,6 +83,4 @@ class Feedback:
         check_right(right)
         with self._context.health.guarded(hit_of(hit).trace.tenant):
             tenant, prompt = hit.trace.tenant, hit.trace.prompt
-            self._context.labels.judged(
-                tenant, prompt, hit.entry, right=right, explored=explored
-            )
+            self._context.labels.judged(tenant, prompt, hit.entry, right=right, explored=explored)
