@@ -20,11 +20,10 @@ from train_prior import first
 
 from semcache.cache import plan_cache
 from semcache.cache.entries import writer
-from semcache.cache.evidence import group_risk
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.lookup import lookup, semantic
 from semcache.cache.view.view import View
-from semcache.matching import decision as proof
+from semcache.matching import decision
 from semcache.matching.gates import Gates, held, risk_gates
 from semcache.matching.model import risk
 from semcache.matching.words import content
@@ -51,10 +50,10 @@ def _order_of_dates(stack: contextlib.ExitStack) -> None:
 PARTS: dict[str, Without] = {
     "nothing (all parts)": lambda _: None,
     "must-be-proven words": lambda s: s.enter_context(
-        patch.object(group_risk, "unproven", lambda *_: ())
+        patch.object(decision, "unproven", lambda *_: ())
     ),
     "record of kinds of differences": lambda s: s.enter_context(
-        patch.object(proof, "is_cleared", lambda *_: False)
+        patch.object(decision, "is_cleared", lambda *_: False)
     ),
     "evidence of planned misses": lambda s: s.enter_context(
         patch.object(TrainingLabels, "planned", lambda *_: None)
@@ -63,7 +62,7 @@ PARTS: dict[str, Without] = {
         patch.object(risk.Model, "_leaning", lambda *_: 0.0)
     ),
     "classes of words in evidence": lambda s: s.enter_context(
-        patch.object(proof, "_is_habit", lambda *_: False)
+        patch.object(decision, "_is_habit", lambda *_: False)
     ),
     "trained prior (plain sense instead)": lambda s: s.enter_context(
         patch.object(plan_cache, "shipped", plain_sense)
@@ -89,7 +88,7 @@ PARTS: dict[str, Without] = {
         patch.object(lookup, "by_alignment", lambda _: None)
     ),
     "supposed values behind other words refused": lambda s: s.enter_context(
-        patch.object(group_risk, "misplaced_values", lambda *_: ())
+        patch.object(decision, "misplaced_values", lambda *_: ())
     ),
     "unheard words taken for values": lambda s: s.enter_context(
         patch.object(semantic, "by_supposing", lambda _: None)
