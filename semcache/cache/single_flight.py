@@ -220,13 +220,13 @@ class SingleFlight:
                 known[name] = uuid.uuid4().hex, told
                 return _FAILURES.dump_json(dict([*known.items()][-KEPT_FAILURES:])).decode()
 
-            with self._trouble.guarded(tenant):
+            with self._health.guarded(tenant):
                 self._store.update_note(tenant, _FAILED, add)
             raise
 
     def _failures(self, tenant: str) -> dict[str, tuple[str, str]]:
         """Return the latest failures of planning: lease → an id of its own, and the error."""
-        with self._trouble.guarded(tenant):
+        with self._health.guarded(tenant):
             return _failures(self._store.get_note(tenant, _FAILED))
         return {}
 

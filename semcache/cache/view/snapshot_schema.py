@@ -1,4 +1,4 @@
-"""The schemas of a snapshot: of its first line, of its families, and of one entry's row.
+"""The schemas of a snapshot: of its first line, of its plan groups, and of one entry's row.
 
 Rows are checked when they are first asked for, as they are unpacked: of a hundred thousand most
 never are.

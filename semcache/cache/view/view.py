@@ -57,7 +57,7 @@ class View:
     @property
     def damaged(self) -> bool:
         """Whether something of its snapshot was found not to be what was written."""
-        return self.entries.damaged or self.families.damaged
+        return self.entries.damaged or self.groups.damaged
 
     def habits(self) -> Habits:
         """Return what stands around and in the slots of the latest templates.
