@@ -594,6 +594,38 @@ def test_evaluate_tells_as_many_mistakes_as_wanted(run: Run, tmp_path: Path) -> 
     assert len(_json(run, "evaluate", str(log), "--log", "--mistakes", "2")[0]["mistakes"]) == 2
 
 
+def _calls(order: str, number: int) -> str:
+    arguments = json.dumps({"order_id": order})
+    call = {"id": f"call_{number}", "function": {"name": "track", "arguments": arguments}}
+    plan = {"thought": f"The {number}. time", "tool_calls": [call]}
+    return json.dumps({"text": f"Where is order {order}?", "plan": plan})
+
+
+def test_evaluate_ignores_fields_that_are_new_each_time(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(_calls(f"ORD-{n}", n) for n in (11, 22, 33, 44)))
+    wrong = _json(run, "evaluate", str(log), "--log")[0]
+    assert wrong["hit"]["count"] == wrong["wrong"]["count"] == 3
+    ignored = ["--ignore", "thought", "--ignore", "/tool_calls/*/id"]
+    right = _json(run, "evaluate", str(log), "--log", *ignored)[0]
+    assert (right["hit"]["count"], right["wrong"]["count"]) == (3, 0)
+    assert right["ceiling"]["count"] == 3
+
+
+def test_evaluate_tells_what_right_hits_save(run: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(_calls(f"ORD-{n}", n) for n in (11, 22, 33, 44)))
+    options = ["evaluate", str(log), "--log", "--ignore", "thought", "--ignore", "id"]
+    cost = ["--plan-tokens", "1500", "--plan-seconds", "2", "--plan-price", "0.01"]
+    assert "saved      3 plans: 4,500 tokens, 6.0 s, 0.03 money" in run(*options, *cost)[1]
+    saved = _json(run, *options, *cost)[0]["saved"]
+    assert saved == {"tokens": 4500.0, "seconds": 6.0, "money": 0.03}
+    assert "saved" not in run(*options)[1]
+    status, _, err = run(*options, "--plan-price", "-1")
+    assert status == 2
+    assert "no number of 0 or more" in err
+
+
 def test_evaluate_refuses_a_stream_that_would_count_twice(run: Run, tmp_path: Path) -> None:
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(Path(SMALL).read_bytes())

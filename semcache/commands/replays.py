@@ -1,15 +1,19 @@
 """`semcache evaluate` and `semcache tune`."""
 
 import argparse
+import math
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semcache.cache.plan_cache import PlanCache
+from semcache.canonical import plain
 from semcache.commands.options import add_command
 from semcache.commands.output import WRONG, print_json, progress
 from semcache.explore.checks import check_count, check_share
 from semcache.explore.evaluate import evaluate, rows_of
-from semcache.explore.report import Report, check_once, pooled
+from semcache.explore.report import PlanCost, Report, check_once, pooled
 from semcache.explore.tune import TRIED, recommend
 
 if TYPE_CHECKING:
@@ -32,6 +36,14 @@ def add(commands: "Commands") -> None:
         metavar="COUNT",
         help="wrong hits to tell, the surest first (default: 5, as JSON 20)",
     )
+    for name, what in (
+        ("tokens", "tokens that your model takes for one plan"),
+        ("seconds", "seconds that it takes"),
+        ("price", "what it costs"),
+    ):
+        options.add_argument(
+            f"--plan-{name}", type=_amount, default=0.0, metavar="N", help=f"{what}; tells savings"
+        )
     _add_replay(options)
     options = add_command(commands, "tune", _tune)
     options.add_argument("stream", type=Path, metavar="STREAM", help="JSON lines")
@@ -49,6 +61,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     # All are read before the first is replayed: what is wrong with one is not told minutes later.
     streams = [(p, *rows_of(p, log=options.log, limit=options.rows)) for p in options.streams]
     check_once([(str(path), rows) for path, rows, _ in streams])
+    cost = PlanCost(options.plan_tokens, options.plan_seconds, options.plan_price)
     reports: list[Report] = []
     for _, rows, name in streams:
         # The first replay's embedder serves the others: loading it takes seconds.
@@ -60,19 +73,31 @@ def _evaluate(options: argparse.Namespace) -> int:
                 threshold=0.95 if options.threshold is None else options.threshold,
                 max_wrong=options.max_wrong,
                 embedder=cache.embedder if cache else None,
+                open_cache=partial(PlanCache.open, ignore=options.ignore),
                 name=name,
                 progress=progress(name),
             )
         )
         if not options.json:
-            print("\n".join(reports[-1].lines(mistakes=_told(options, 5))), flush=True)
+            lines = reports[-1].lines(mistakes=_told(options, 5))
+            print("\n".join([*lines, *_saved(reports[-1], cost)]), flush=True)
     if len(reports) > 1:
         reports.append(pooled(reports))
     if options.json:
-        print_json([report.to_dict(mistakes=_told(options, 20)) for report in reports])
+        told = _told(options, 20)
+        print_json(
+            [r.to_dict(mistakes=told) | {"saved": plain(asdict(r.saved(cost)))} for r in reports]
+        )
     elif len(reports) > 1:
-        print("\n".join(reports[-1].lines(mistakes=0)))
+        print("\n".join([*reports[-1].lines(mistakes=0), *_saved(reports[-1], cost)]))
     return 0
+
+
+def _saved(report: Report, cost: PlanCost) -> list[str]:
+    """Return what the hits of a report saved, if somebody said what a plan costs."""
+    if cost == PlanCost():
+        return []
+    return [f"saved      {report.right:,} plans: {report.saved(cost)}"]
 
 
 def _told(options: argparse.Namespace, usual: int) -> int:
@@ -91,6 +116,7 @@ def _tune(options: argparse.Namespace) -> int:
         log=options.log,
         limit=options.rows,
         progress=progress(options.stream.stem),
+        open_cache=partial(PlanCache.open, ignore=options.ignore),
     )
     if options.json:
         print_json(found.to_dict())
@@ -102,6 +128,13 @@ def _tune(options: argparse.Namespace) -> int:
 def _add_replay(options: argparse.ArgumentParser) -> None:
     options.add_argument(
         "--log", action="store_true", help="lines need only `text` and `plan`: a log of your own"
+    )
+    options.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="field of plans that is new each time, as `thought` or `/tool_calls/*/id`; repeatable",
     )
     options.add_argument("--given", action="store_true", help="give lookups the parameters' values")
     options.add_argument("--rows", type=_count, help="replay at most this many rows of each stream")
@@ -115,6 +148,17 @@ def _share(text: str) -> float:
     except ValueError as error:  # no number, or none that may be
         raise argparse.ArgumentTypeError(f"{text!r} is no share between 0 and 1") from error
     return share
+
+
+def _amount(text: str) -> float:
+    """Return the number that `text` spells, if something may cost so much."""
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = -1.0
+    if not 0 <= amount < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 0 or more")
+    return amount
 
 
 def _count(text: str, *, least: int = 1) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from semcache.canonical import Json, plain
 from semcache.commands.opening import cache_of, encryption_key, existing_cache_of
 from semcache.commands.options import add_command, add_common, add_database, add_directory
-from semcache.commands.output import WRONG, print_json, print_pairs
+from semcache.commands.output import WRONG, print_json, print_pairs, progress
 from semcache.errors import InvalidInput
 from semcache.settings import Settings
 from semcache.stores.disk.directory import existing
@@ -174,7 +174,8 @@ def _settings(place: str, key: str, *, there: bool) -> Settings:
 
 def _warm(options: argparse.Namespace) -> int:
     with cache_of(options) as cache:
-        done = warm(cache, options.file, tenant=options.tenant)
+        told = progress(options.file.name)
+        done = warm(cache, options.file, tenant=options.tenant, progress=told)
     if options.json:
         print_json(plain(asdict(done)))
     else:

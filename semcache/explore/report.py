@@ -33,6 +33,27 @@ BOUNDS = (0.005, 0.01, 0.02, 0.05)
 
 
 @dataclass(frozen=True, slots=True)
+class PlanCost:
+    """What making plans costs, or would have cost."""
+
+    tokens: float = 0.0
+    """Prompt and completion together."""
+    seconds: float = 0.0
+    money: float = 0.0
+    """In any currency."""
+
+    def times(self, count: int) -> "PlanCost":
+        """Return what `count` such plans cost."""
+        return PlanCost(self.tokens * count, self.seconds * count, self.money * count)
+
+    def __str__(self) -> str:
+        parts = (f"{self.tokens:,.0f} tokens", f"{self.seconds:,.1f} s", f"{self.money:,.2f} money")
+        amounts = (self.tokens, self.seconds, self.money)
+        told = [part for part, amount in zip(parts, amounts, strict=True) if amount]
+        return ", ".join(told) or "nothing"
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What a replay came to. Figures are computed when asked for."""
 
@@ -95,6 +116,13 @@ class Report:
     def wrong_share(self) -> Share:
         """Wrong hits of hits."""
         return Share(self.wrong, self.right + self.wrong)
+
+    def saved(self, cost: PlanCost) -> PlanCost:
+        """Return what the right hits saved, if making one plan takes `cost`; wrong ones save none.
+
+        What each lookup costs is not taken off: milliseconds, and no tokens.
+        """
+        return cost.times(self.right)
 
     def faults(self) -> Counter[Fault]:
         """Return how many hits were wrong in which way."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, loads
+from semcache.errors import InvalidJson
 from semcache.plans.document import enclosed
 from semcache.prompts.parameter import Parameter
 
@@ -62,8 +63,20 @@ def _walk(value: Json, key: str, first: dict[str, str], texts: frozenset[tuple[s
         return [_walk(item, key, first, texts) for item in value]
     text = plan_text(value)
     if text not in first:
-        return value
+        inside = _inside(value)
+        return value if inside is None else {"text": _walk(inside, key, first, texts)}
     return {"param": key if (key, text) in texts else first[text]}
+
+
+def _inside(value: Json) -> Json:
+    """Return what a text spells if that is an object or a list, as arguments of tool calls are."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        found = loads(value)
+    except InvalidJson:
+        return None
+    return found if isinstance(found, dict | list) else None
 
 
 # Replaying -----------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Warm: a cache filled from prompts and plans that somebody has already."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,19 +37,29 @@ class Warmed:
     """Lines that could not be used; all others were."""
 
 
-def warm(cache: PlanCache, path: str | Path, *, tenant: str | None = None) -> Warmed:
+def warm(
+    cache: PlanCache,
+    path: str | Path,
+    *,
+    tenant: str | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Warmed:
     """Store the plan of each line of a JSONL file; a bad line costs nothing but itself.
 
     A line has `prompt` (or `text`), `plan` and, if it likes, `params` (name → value, or a list of
     `{"name", "value", "text"}`) and `tenant` (or `scope`). `tenant`: whose all of them are; None:
-    as the lines say, else `default`. Cost: one embedding a line.
+    as the lines say, else `default`. `progress`: told how many lines are done, and of how many.
+    Cost: one embedding a line.
 
     Raises:
         InvalidStream: the file cannot be read, is not text, or is empty.
     """
     stored = without_plan = 0
     bad: list[BadLine] = []
-    for number, line in lines_of(path_of(path)):
+    lines = [*lines_of(path_of(path))]
+    for done, (number, line) in enumerate(lines, start=1):
+        if progress is not None:
+            progress(done, len(lines))
         try:
             row = _row(line)
             if row.plan is None:

@@ -94,3 +94,13 @@ def test_bounds_enclose_the_share_and_the_exact_one_grows_with_the_count(
 def test_a_share_of_nothing_says_nothing() -> None:
     share = Share(0, 0)
     assert (share.value, share.low, share.high) == (0, 0, 1)
+
+
+def test_the_shape_of_a_plan_is_seen_inside_texts_that_spell_json() -> None:
+    def shape(order: str) -> object:
+        arguments = f'{{"order_id": "{order}", "limit": 5}}'
+        return plan_shape({"function": {"arguments": arguments}}, [Parameter("order", order)])
+
+    assert shape("ORD-17") == shape("ORD-99")
+    assert plan_shape('{"x": ', [Parameter("order", "x")]) == '{"x": '
+    assert plan_shape({"as": '["a"]'}, [Parameter("list", '["a"]')]) == {"as": {"param": "list"}}

@@ -69,3 +69,10 @@ def test_bad_lines_are_told_by_their_numbers_and_lose_nothing_else(
 def test_a_file_that_is_not_there_is_told(cache: PlanCache, tmp_path: Path) -> None:
     with pytest.raises(InvalidStream, match=r"none\.jsonl"):
         warm(cache, tmp_path / "none.jsonl")
+
+
+def test_progress_is_told_of_each_line(cache: PlanCache, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    path = written(tmp_path / "w.jsonl", STREAM, b"no JSON", PLAIN)
+    warm(cache, path, progress=lambda done, of: told.append((done, of)))
+    assert told == [(1, 3), (2, 3), (3, 3)]
