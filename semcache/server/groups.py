@@ -32,18 +32,11 @@ def outline(plan: PlanTemplate, *, names: bool = True) -> Json:
         before = said.get(binding.at, "")
         said[binding.at] = f"{before}{binding.before}{slot}{binding.after}"
     for at, text in said.items():
-        _put(drawn, at, text)
+        above: Any = drawn
+        for step in at[:-1]:
+            above = above[step]
+        above[at[-1]] = text
     return drawn[LISTED] if drawn.keys() == {LISTED} else drawn
-
-
-def _put(plan: Json, at: Pointer, text: str) -> None:
-    """Put `text` where `at` leads; where that is inside a text that holds JSON, in place of it."""
-    inner: Any = plan
-    for number, step in enumerate(at, start=1):
-        if number == len(at) or not isinstance(inner[step], dict | list):
-            inner[step] = text
-            return
-        inner = inner[step]
 
 
 def _same(entry: Entry) -> str:

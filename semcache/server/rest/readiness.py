@@ -44,10 +44,10 @@ class Readiness:
                 self._asked_s = time.monotonic()
             embedder: State = "loading"
             if self._warm is not None:
-                embedder = "failing" if self._warm.failures else "ok"
+                failing = any(told.startswith("embedder") for told in self._warm.failures)
+                embedder = "failing" if failing else "ok"
             parts: JsonObject = {"store": self._store, "embedder": embedder}
-        if embedder == "failing":
-            self.begin()
+        self.begin()
         return {"ready": all(state == "ok" for state in parts.values()), **parts}
 
     @property

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 import httpx
@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from semcache import PlanCache, SemCache, catalog_from
+from semcache.errors import StoreUnavailable, WeightsUnavailable
 from semcache.server.calls import Calls
 from semcache.server.pools import SHARE
 from semcache.telemetry.prometheus import PrometheusCounters
@@ -260,6 +261,53 @@ def test_a_request_past_its_deadline_is_told_and_keeps_its_place(
     assert door().get("/health").status_code == 200
 
 
+def test_what_waited_past_its_deadline_is_never_begun(
+    semcache: SemCache, serve: Callable[..., Door], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semcache.server.pools.SHARE", 1)
+    goes_on, begun, run = threading.Event(), [], SemCache.run
+
+    def slow(self: SemCache, prompt: str, **given: Any) -> Any:
+        begun.append(prompt)
+        assert goes_on.wait(60)
+        return run(self, prompt, **given)
+
+    monkeypatch.setattr(SemCache, "run", slow)
+    door = serve(Calls(semcache), deadline_s=0.5)
+    for town in ("Bergen", "Oslo"):
+        reply = door().post(
+            "/v1/ask", json={"prompt": f"yearly visits to {town}", "params": {"town": town}}
+        )
+        assert reply.status_code == 504
+    goes_on.set()
+    while door().post("/v1/ask", json=GIVEN).status_code != 200:
+        pass
+    assert "yearly visits to Oslo" not in begun
+
+
+def test_calls_beyond_those_that_may_wait_are_refused(
+    semcache: SemCache, serve: Callable[..., Door], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semcache.server.pools.SHARE", 1)
+    monkeypatch.setattr("semcache.server.pools.WAITING", 1)
+    goes_on, explain = threading.Event(), Calls.call
+
+    def slow(self: Calls, name: str, *given: Any, **more: Any) -> Any:
+        assert name != "explain" or goes_on.wait(60)
+        return explain(self, name, *given, **more)
+
+    monkeypatch.setattr(Calls, "call", slow)
+    door = serve(Calls(semcache))
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(door().post, "/v1/explain", json=GIVEN) for _ in range(3)]
+        refused = next(as_completed(asked)).result(60)
+        assert (refused.status_code, refused.json()["title"]) == (429, "Busy")
+        assert refused.headers["Retry-After"] == "1"
+        assert door("initech").get("/v1/stats").status_code == 200
+        goes_on.set()
+        assert sorted(one.result(60).status_code for one in asked) == [200, 200, 429]
+
+
 def test_ready_means_that_store_and_embedder_answer(serve: Callable[..., Door]) -> None:
     loads = threading.Event()
 
@@ -278,6 +326,38 @@ def test_ready_means_that_store_and_embedder_answer(serve: Callable[..., Door]) 
     while (reply := client.get("/ready")).status_code != 200:
         assert reply.json()["embedder"] == "loading"
     assert reply.json() == {"ready": True, "store": "ok", "embedder": "ok"}
+
+
+def test_an_embedder_that_failed_is_tried_again_when_somebody_asks(
+    serve: Callable[..., Door],
+) -> None:
+    mended = threading.Event()
+
+    class BrokenEmbedder(HashEmbedder):
+        def embed(self, texts: Any) -> Any:
+            if not mended.is_set():
+                raise WeightsUnavailable("the weights are not there")
+            return super().embed(texts)
+
+    client = serve(Calls(PlanCache.open(embedder=BrokenEmbedder())))("")
+    while client.get("/ready").json()["embedder"] == "loading":
+        pass
+    assert client.get("/ready").json() == {"ready": False, "store": "ok", "embedder": "failing"}
+    mended.set()
+    while client.get("/ready").status_code != 200:
+        pass
+
+
+def test_a_store_that_does_not_answer_is_not_ready(
+    serve: Callable[..., Door], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stats(*_: Any, **__: Any) -> Any:
+        raise StoreUnavailable("locked by password=hunter2")
+
+    monkeypatch.setattr(PlanCache, "stats", stats)
+    reply = serve(Calls(PlanCache.open(embedder=HashEmbedder())))("").get("/ready")
+    assert (reply.status_code, reply.json()["store"]) == (503, "failing")
+    assert "hunter2" not in reply.text
 
 
 def test_what_is_answered_is_what_the_openapi_document_says(door: Door) -> None:

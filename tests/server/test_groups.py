@@ -1,0 +1,62 @@
+"""Plan groups, as they are shown."""
+
+import json
+from typing import Any
+
+import pytest
+
+from semcache import PlanCache
+from semcache.canonical import Json
+from semcache.server.groups import outline, plan_groups
+from semcache.testing import HashEmbedder
+
+ARGUMENTS = {"order": "A-17", "amount": 30}
+CALL = {"id": "c1", "type": "function", "function": {"name": "refund"}}
+
+
+def outlined(prompt: str, plan: Any) -> Json:
+    with PlanCache.open(embedder=HashEmbedder()) as cache:
+        assert cache.store(prompt, plan)
+        return outline(cache.entries()[0].plan)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "plan", "drawn"),
+    [
+        (
+            "weather in Oslo",
+            {"calls": [{"city": "Oslo", "unit": "C"}]},
+            {"calls": [{"city": "<city>", "unit": "C"}]},
+        ),
+        (
+            "sales in Ohio in 2024",
+            {"sql": "SELECT 1 WHERE state = 'Ohio' AND year = 2024"},
+            {"sql": "SELECT 1 WHERE state = '<state>' AND year = <year>"},
+        ),
+        (
+            "refund 30 of order A-17",
+            [{**CALL, "function": {"name": "refund", "arguments": json.dumps(ARGUMENTS)}}],
+            [
+                {
+                    **CALL,
+                    "function": {
+                        "name": "refund",
+                        "arguments": '{"order": "<order>", "amount": <amount>}',
+                    },
+                }
+            ],
+        ),
+    ],
+)
+def test_a_plan_is_drawn_with_names_where_values_go(prompt: str, plan: Any, drawn: Json) -> None:
+    assert outlined(prompt, plan) == drawn
+
+
+def test_groups_are_counted_largest_first_and_up_to_a_number() -> None:
+    with PlanCache.open(embedder=HashEmbedder()) as cache:
+        for word in ("refund", "repay", "give back"):
+            cache.store(f"{word} order A-17", {"name": "refund", "order": "A-17"})
+        cache.store("cancel order A-17", {"name": "cancel", "order": "A-17"})
+        large, small = plan_groups(cache.entries(), 5)
+        assert (large["entries"], small["entries"]) == (3, 1)
+        assert plan_groups(cache.entries(), 1) == [large]
