@@ -194,10 +194,11 @@ class Fleet:
                 one.kill()
                 status = "it hangs"
             if status:
-                told = (self.store.folder / f"stderr-{number}.log").read_text(encoding="utf-8")
-                raise SystemExit(
-                    f"{self.store.name}: worker {number} failed: {status}\n{told[-3000:]}"
-                )
+                raise self._failed(number, status)
+
+    def _failed(self, number: int, how: object) -> SystemExit:
+        told = (self.store.folder / f"stderr-{number}.log").read_text(encoding="utf-8")
+        return SystemExit(f"{self.store.name}: worker {number} failed: {how}\n{told[-3000:]}")
 
     def _left(self) -> float:
         """Return the seconds in which something may still go wrong."""
@@ -210,7 +211,7 @@ class Fleet:
         self.faults["kill"] += 1
         victim = self.rng.randrange(1, self.given.workers)  # the first tells its memory
         if self._running[victim].poll() not in {None, 0}:
-            raise SystemExit(f"{self.store.name}: worker {victim} failed by itself")
+            raise self._failed(victim, "by itself")
         self._running[victim].kill()
         self._running[victim].wait()
         self._running[victim] = self._started(victim)

@@ -29,6 +29,7 @@ Reason = Literal[
     "writes",
     "explored",
     "schema",
+    "too_slow",
     "store_failed",
     "embedder_failed",
     "failed",

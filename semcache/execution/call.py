@@ -29,6 +29,10 @@ MAX_LATE = 8
 """Calls of one operation that may still run after their timeout, each on a thread that cannot be
 stopped: as many as a plan of tasks starts at the same time by default."""
 
+MAX_LATE_IN_ALL = 256
+"""Such calls of all operations together: each thread takes memory, and no more than the system has.
+"""
+
 
 def call(
     operation: Operation,
@@ -110,10 +114,12 @@ def _accepted(
 
 
 def _within(timeout_s: float, code: Call, values: JsonObject, name: str, node: str) -> object:
-    if _LATE.of(code) >= MAX_LATE:
+    own, late = _LATE.of(code), _LATE.in_all()
+    if own >= MAX_LATE or late >= MAX_LATE_IN_ALL:
+        which = f"{own} calls of it" if own >= MAX_LATE else f"{late} calls of operations"
         raise OperationRefused(
-            f"operation {name!r} is not called: {MAX_LATE} calls of it that were too late still "
-            "run; give it a timeout of its own",
+            f"operation {name!r} is not called: {which} that were too late still run; give it a "
+            "timeout of its own",
             node=node,
         )
     attempt = _Attempt(code, values)
@@ -142,6 +148,11 @@ class _LateCalls:
     def of(self, code: Call) -> int:
         """Return how many late calls of `code` still run."""
         return self._counts[id(code)]
+
+    def in_all(self) -> int:
+        """Return how many late calls still run."""
+        with self._lock:
+            return self._counts.total()
 
     def add(self, code: Call, count: int) -> None:
         """Count a call of `code` that is late (1), or such a one that ended (-1).

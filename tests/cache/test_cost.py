@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from semcache import PlanCache
-from semcache.testing import HashEmbedder
+from semcache import Miss, PlanCache
+from semcache.testing import FakeClock, HashEmbedder
 
 PLAN = {
     "start_node": {"route": "query"},
@@ -59,6 +59,30 @@ def cost(part: str, length: int) -> int:
             cache.lookup(f"else {prompt} third")
 
         return steps(work)
+
+
+class SlowClock(FakeClock):
+    """Passes when it is looked at."""
+
+    step_s = 0.0
+
+    def monotonic(self) -> float:
+        """Return seconds that grow with each look."""
+        self.advance(self.step_s)
+        return super().monotonic()
+
+
+def test_matching_that_takes_too_long_is_given_up_told_and_counted() -> None:
+    clock = SlowClock()
+    with PlanCache.open(embedder=HashEmbedder(), clock=clock) as cache:
+        cache.store("sales of shoes in 2024", PLAN)
+        clock.step_s = 3.0
+        found = cache.lookup("please show the sales of shoes in 2024 again")
+        assert isinstance(found, Miss)
+        assert found.reason == "too_slow"
+        assert "given up after 3.0 s of matching" in found.explain()
+        assert cache.lookup("sales of shoes in 2024")
+        assert cache.stats().misses["too_slow"] == 1
 
 
 @pytest.mark.parametrize("name", PARTS)

@@ -4,17 +4,24 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from semcache import PlanCache
 from semcache.cache.result import Hit
+from semcache.settings import Settings
 from semcache.testing import HashEmbedder
+from semcache.wiring import open_plan_cache
 from tests.calling import calling
 from tests.interrupts import interrupted
 
 STEP = 211
 """Lines between two interrupts; see below."""
+
+
+if TYPE_CHECKING:
+    from tests.conftest import Postgres
 
 
 @pytest.fixture(params=["memory", "disk"])
@@ -83,3 +90,19 @@ def test_an_interrupt_at_any_line_leaves_the_cache_usable_by_all(
     for line in interrupted(lambda: work(cache), step=STEP):
         assert used_by_another(cache), line
     work(cache)
+
+
+# What psycopg was in the middle of is thrown away with its connection, and complains about it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("work", [store, look_up, correct, invalidate, plan_once])
+def test_an_interrupt_leaves_a_cache_in_postgres_usable_by_all(
+    work: Callable[[PlanCache], None], postgres: "Postgres", tmp_path: Path
+) -> None:
+    settings = Settings(
+        directory=tmp_path, database=postgres.dsn, database_schema=postgres.schema(tmp_path)
+    )
+    with closing(open_plan_cache(settings, embedder=HashEmbedder())) as cache:
+        keep(cache, "sales")
+        for line in interrupted(lambda: work(cache), step=7 * STEP):
+            assert used_by_another(cache), line
+        work(cache)

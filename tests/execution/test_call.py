@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -166,6 +167,28 @@ def test_an_operation_whose_late_calls_still_run_is_not_called_again() -> None:
         called(catalog, "hang", call_timeout_s=0.001)
     released.set()
     assert all(ended.acquire(timeout=10) for _ in range(MAX_LATE))
+
+
+def test_late_calls_of_all_operations_hold_a_bounded_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    released, ended = threading.Event(), threading.Semaphore(0)
+
+    def hang(_: JsonObject) -> None:
+        released.wait()
+        ended.release()
+
+    monkeypatch.setattr("semcache.execution.call.MAX_LATE_IN_ALL", 3)
+    catalog = Catalog(
+        Operation(f"hang{n}", "", {}, effect="read", call=partial(hang)) for n in range(4)
+    )
+    for n in range(3):
+        with pytest.raises(DeadlineExceeded):
+            called(catalog, f"hang{n}", call_timeout_s=0.001)
+    with pytest.raises(OperationRefused, match="3 calls of operations that were too late"):
+        called(catalog, "hang3", call_timeout_s=0.001)
+    released.set()
+    assert all(ended.acquire(timeout=10) for _ in range(3))
 
 
 # specs: U7

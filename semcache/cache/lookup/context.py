@@ -18,6 +18,10 @@ from semcache.prompts.schema.key import psk
 
 KEPT = 8
 """Candidates that a trace keeps."""
+MATCHING_S = 2.0
+"""Seconds of matching, embedding and searching apart, after which a lookup gives up. Usual are a
+thousandth of that, and a planner takes no longer."""
+_MATCHING: tuple[Phase, ...] = ("gates", "bind", "check")
 
 
 class BoundEntry(NamedTuple):
@@ -76,6 +80,14 @@ class Lookup:
     def timed(self, phase: Phase) -> PhaseTimer:
         """Add the seconds inside to `phase`."""
         return PhaseTimer(self.context.clock, self.seconds, phase)
+
+    def late(self) -> bool:
+        """Return whether matching took so long that nothing more is to be tried."""
+        spent = sum(self.seconds.get(phase, 0.0) for phase in _MATCHING)
+        if spent > MATCHING_S and self.failure is None:
+            self.failure = "too_slow"
+            self.tiers.append(("semantic", f"given up after {spent:.1f} s of matching"))
+        return spent > MATCHING_S
 
     def known(self, entry_id: str) -> Entry | None:
         """Return an entry of the view if it may be served now.

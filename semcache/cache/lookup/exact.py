@@ -83,6 +83,8 @@ def by_alignment(lookup: Lookup) -> Hit | None:
     tried: set[str] = set()
     query = lookup.query
     for entry_id in lookup.view.skeletons.candidates(query.text):
+        if lookup.late():
+            break
         seen = lookup.view.entries.known(entry_id)
         if seen is None or seen.side.template.text in {query.template.text, *tried}:
             continue

@@ -30,6 +30,8 @@ _OF_LIKENESS = frozenset({"threshold", "words", "risk"})
 
 def by_meaning(lookup: Lookup) -> Hit | None:
     """Serve the entry near in meaning with the least risk, if that is low enough."""
+    if lookup.late():
+        return None
     if not len(lookup.view.index):
         lookup.tiers.append(("semantic", _nothing_near(lookup)))
         return None
@@ -60,7 +62,7 @@ def _nothing_near(lookup: Lookup) -> str:
 def by_supposing(lookup: Lookup) -> Hit | None:
     """Ask once more, with words that nobody used before read as values where habits say so."""
     hidden = lookup.query.secrets is not None and lookup.query.secrets.spans
-    if lookup.query.given or hidden:
+    if lookup.query.given or hidden or lookup.late():
         return None
     with lookup.timed("gates"):
         reading = suppose(lookup.query.text, lookup.query.mentions, lookup.view.habits())
@@ -150,7 +152,7 @@ def _members(
     """Yield the member of a group that differs least, and then the next, each weighed."""
     tried: list[str] = []
     member: WeighedGroup | None = group
-    while member is not None and len(tried) <= MEMBERS:
+    while member is not None and len(tried) <= MEMBERS and not lookup.late():
         yield member
         tried.append(member.entry)
         with lookup.timed("gates"):
