@@ -1,17 +1,15 @@
 """Mapping: which property of an operation each given name means, best for all of them at once.
 
 A name and a property are compared by spelling (exact, case, `snake_case` and `camelCase`), by
-synonyms, by the words that they share and by the property's description. The pairs are chosen
-together (an assignment problem), so that one name never takes from another what fits that better:
-"page size" goes to `perPage` also where there is a `page`. Where two properties would do as well,
-nothing is guessed: the name is told as ambiguous.
+synonyms, by the words that they share and by the property's description. The best pair of all is
+taken first, so that one name never takes from another what fits that better: "page size" goes to
+`perPage` also where there is a `page`. Where two properties would do as well, nothing is guessed:
+the name is told as ambiguous.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeAlias
 
 from semcache.planners.arguments.places import Place
 from semcache.planners.arguments.synonyms import GENERAL, Synonyms, Words, words
@@ -25,7 +23,8 @@ _BARE = frozenset({
     "code", "date", "day", "id", "key", "kind", "name", "number", "time", "type", "value",
 })  # fmt: skip
 
-Scores = NDArray[np.float64]
+Scores: TypeAlias = Sequence[Sequence[float]]
+"""Row a given name, column a place: how well they fit, 0 for no match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +68,15 @@ def mapped(
     if not given or not into:
         return Mapped((), left=tuple(range(len(given))))
     scored = [[_score(name, place, about, synonyms) for place in into] for name in given]
-    scores = np.array([[score for score, _ in row] for row in scored])
+    scores = [[score if score >= ENOUGH else 0.0 for score, _ in row] for row in scored]
     if fits is not None:
-        for i, j in np.argwhere(scores >= ENOUGH).tolist():
-            if not fits(i, into[j]):
-                scores[i, j] = 0.0
+        for i, row in enumerate(scores):
+            row[:] = [score if score and fits(i, into[j]) else 0.0 for j, score in enumerate(row)]
     chosen = _assigned(scores)
     ties = {i: _ties(i, j, scores, chosen) for i, j in chosen.items()}
     return Mapped(
         tuple(
-            Pair(i, into[j], float(scores[i, j]), scored[i][j][1])
+            Pair(i, into[j], scores[i][j], scored[i][j][1])
             for i, j in sorted(chosen.items())
             if not ties[i]
         ),
@@ -97,25 +95,28 @@ def likeness(name: str, place: Place, *, synonyms: Synonyms = GENERAL) -> float:
 
 
 def _assigned(scores: Scores) -> dict[int, int]:
-    """Return the row → column pairs of the greatest sum of scores, each score enough."""
-    # Imported here since it takes 0.2 s that a lookup never needs.
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - see the line above
+    """Return row → column, the best pair of all first, then the best of what is left.
 
-    enough = np.where(scores >= ENOUGH, scores, 0.0)
-    # The same name is never given up so that others fit better: it outweighs all of them.
-    weights = enough + np.where(scores >= _SPELLED, float(len(scores)), 0.0)
-    rows, columns = linear_sum_assignment(weights, maximize=True)
-    pairs = zip(rows.tolist(), columns.tolist(), strict=True)
-    return {i: j for i, j in pairs if enough[i, j] > 0}
+    A name never gives up what fits it best so that another fits at all: a pair that would come of
+    that is as likely wrong, and a name without a property is asked about.
+    """
+    pairs = [(-score, i, j) for i, row in enumerate(scores) for j, score in enumerate(row) if score]
+    chosen: dict[int, int] = {}
+    taken: set[int] = set()
+    for _, i, j in sorted(pairs):
+        if i not in chosen and j not in taken:
+            chosen[i] = j
+            taken.add(j)
+    return chosen
 
 
 def _ties(row: int, column: int, scores: Scores, chosen: dict[int, int]) -> set[int]:
     """Return the other columns that the row could as well have had."""
-    score = scores[row, column]
+    score = scores[row][column]
     if score >= _SPELLED:
         return set()
     holder = {j: i for i, j in chosen.items()}
-    near = np.flatnonzero(scores[row] >= max(ENOUGH, score - _MARGIN)).tolist()
+    near = (j for j, other in enumerate(scores[row]) if other and other >= score - _MARGIN)
     return {j for j in near if j != column and _could_give(row, column, j, scores, holder.get(j))}
 
 
@@ -123,9 +124,9 @@ def _could_give(row: int, column: int, other: int, scores: Scores, holder: int |
     """Return whether `other` is free, or its holder would as well take `column` instead."""
     if holder is None:
         return True
-    now = scores[row, column] + scores[holder, other]
-    swapped = scores[row, other] + scores[holder, column]
-    return bool(scores[holder, column] >= ENOUGH and swapped >= now - _MARGIN)
+    now = scores[row][column] + scores[holder][other]
+    swapped = scores[row][other] + scores[holder][column]
+    return bool(scores[holder][column]) and swapped >= now - _MARGIN
 
 
 def _score(name: str, place: Place, about: Words, synonyms: Synonyms) -> tuple[float, str]:

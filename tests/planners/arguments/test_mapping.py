@@ -48,6 +48,12 @@ def test_two_names_share_out_the_properties_so_that_both_fit_best() -> None:
     assert found(["origin city", "city"], into) == {"origin city": "from_city", "city": "city"}
 
 
+def test_no_name_gives_up_what_it_fits_best_so_that_another_fits() -> None:
+    made = mapped(["page size", "limit of pages"], places(schema(page_limit=TEXT, page_count=TEXT)))
+    assert [pair.place.name for pair in made.pairs] == ["page_limit"]
+    assert made.left == (1,)
+
+
 def test_a_name_that_could_be_two_properties_is_told_and_not_guessed() -> None:
     # specs: E-5
     made = mapped(["city"], places(schema(start_city=TEXT, end_city=TEXT, country=TEXT)))
