@@ -307,10 +307,14 @@ class IntentGraph:
             where = ".".join(map(str, first["loc"])) or "the whole"
             raise InvalidInput(f"this is no intent graph: {where}: {first['msg']}") from error
 
-    def _repr_html_(self) -> str:
-        from semcache.planners.steps.intent_drawing import html  # noqa: PLC0415 - it draws this class
+    def mermaid(self) -> str:
+        """Return the goal and its steps as a Mermaid flowchart."""
+        from semcache.planners.steps.intent_drawing import mermaid  # noqa: PLC0415 - it draws this class
 
-        return html(self)
+        return mermaid(self)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/vnd.mermaid": self.mermaid(), "text/plain": str(self)}
 
     def __str__(self) -> str:
         """Return the goal and its steps as text, a line each."""

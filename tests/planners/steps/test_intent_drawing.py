@@ -1,11 +1,8 @@
-"""Intent graphs as text and as pictures."""
-
-from xml.etree import ElementTree as ET
+"""Intent graphs as text and as flowcharts."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.planners.steps.intent_drawing import svg, text
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import Decomposition, SubIntent
 
@@ -35,30 +32,35 @@ def test_the_text_has_every_step_with_its_operation_status_and_needs() -> None:
     ]
 
 
-def test_a_notebook_shows_a_picture_with_a_box_for_each_step_and_the_text() -> None:
+def test_a_notebook_shows_a_flowchart_with_a_box_for_each_step_or_the_text() -> None:
     made = graph(step(1, "list issues"), step(2, "count them", ("step1",)))
-    shown = made._repr_html_()
-    assert shown.count("<rect") == 3
-    assert shown.count("<line") == 2
-    assert "<details>" in shown
-    assert "list issues" in shown
+    shown = made._repr_mimebundle_()
+    assert shown["text/plain"] == str(made)
+    assert shown["text/vnd.mermaid"].splitlines() == [
+        "flowchart BT",
+        '  n0["? Goal<br/>do it all<br/>goal"]',
+        '  n1["? Step 1<br/>list issues<br/>api call"]',
+        '  n2["? Step 2<br/>count them<br/>api call"]',
+        "  n1 --> n2",
+        "  n2 -.-> n0",
+    ]
 
 
-def test_a_picture_of_very_many_steps_shows_some_and_counts_the_rest() -> None:
-    drawn = svg(graph(*(step(i, "do") for i in range(1, 201))))
-    assert drawn.count("<rect") == 61
+def test_a_flowchart_of_very_many_steps_shows_some_and_counts_the_rest() -> None:
+    drawn = graph(*(step(i, "do") for i in range(1, 201))).mermaid()
+    assert drawn.count("<br/>do<br/>") == 60
     assert "and 140 more steps" in drawn
 
 
-def test_a_picture_of_a_circle_ends() -> None:
-    drawn = svg(graph(step(1, "a", ("step2",)), step(2, "b", ("step1",))))
-    assert drawn.count("<rect") == 3
+def test_a_flowchart_of_a_circle_ends() -> None:
+    drawn = graph(step(1, "a", ("step2",)), step(2, "b", ("step1",))).mermaid()
+    assert drawn.count("-->") == 2
 
 
-# XML has no control characters; HTML, where it is shown, does.
-@given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"])))
-def test_any_words_make_a_picture_that_can_be_read(words: str) -> None:
-    made = graph(step(1, words), goal=f"<script>{words}</script>")
-    ET.fromstring(svg(made))  # noqa: S314 - our own output
-    assert "<script>" not in made._repr_html_()
-    assert text(made)
+@given(st.text())
+def test_no_words_end_the_label_that_they_stand_in(words: str) -> None:
+    made = graph(step(1, words), goal=f'"]; click n0 "{words}')
+    lines = made.mermaid().splitlines()
+    assert len(lines) == 4
+    assert all(line.count('"') == 2 for line in lines[1:3])
+    assert str(made)
