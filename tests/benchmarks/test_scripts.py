@@ -1,11 +1,13 @@
 """The small benchmark scripts run, and measure what they say."""
 
 import json
+import random
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -106,3 +108,39 @@ def test_plans_over_a_large_catalog_are_timed(
     told = capsys.readouterr().out
     assert "800 operations" in told
     assert "'list_invoices'" in told
+
+
+def test_other_caches_are_asked_for_the_same_and_judged_by_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    peers = script("peers")
+    embedder, templates = peers.Embedder(real=False), peers.shapes(60, random.Random(7))
+    caches = {
+        name: peers.PEERS[name](tmp_path / name, embedder) for name in ("semcache", "diskcache")
+    }
+    for cache in caches.values():
+        peers.stored(cache, templates)
+    found = peers.latencies(caches, templates, embedder, 8)
+    for cache in caches.values():
+        cache.close()
+    asked = peers.ROUNDS * (peers.ASKED - 1)
+    for kind in peers.KINDS:
+        assert found["semcache"][kind]["right"] == asked, kind
+        exact = asked if kind == "again" else 0
+        assert found["diskcache"][kind]["right"] == exact
+        assert found["diskcache"][kind]["missed"] == asked - exact
+
+
+def test_indexes_are_measured_beside_an_exact_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    rows = np.random.default_rng(7).normal(size=(700, 384)).astype(np.float32)
+    np.save(tmp_path / "rows.npy", rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    out = tmp_path / "indexes.json"
+    indexes = script("indexes")
+    assert indexes.main(["--vectors", str(tmp_path / "rows.npy"), "--json", str(out)]) == 0
+    ways = {way["name"]: way for way in json.loads(out.read_text(encoding="utf-8"))["ways"]}
+    assert ways["ours, exact"]["recall_16"] == ways["flat"]["recall_16"] == 1
+    assert all(way["seconds"] > 0 for way in ways.values())
