@@ -19,6 +19,8 @@ class Compacted:
 
     expired: int
     """Entries that had expired."""
+    damaged: int
+    """Entries that were not what was written: they are set aside, and count no more."""
     snapshots: int
     """Snapshots that no tenant names any more."""
     bytes_before: int
@@ -40,16 +42,20 @@ def compact(directory: str | Path, *, clock: Clock, encryption_key: str = "") ->
     before = room(directory)
     plain = DiskStore.open(directory)
     with closing(unlocked(plain, encryption_key, what=repr(str(directory)))) as store:
-        expired = sum(_expire(store, tenant, clock.now()) for tenant in store.tenants())
+        gone = [_expire(store, tenant, clock.now()) for tenant in store.tenants()]
         named = {t for t in store.tenants() if store.get_note(t, NOTE) is not None}
         snapshots = SnapshotDirectory(directory / VIEWS).keep(named)
         plain.shrink()
-    return Compacted(expired, snapshots, before, room(directory))
+    old, damaged = (sum(each) for each in zip(*gone, strict=True)) if gone else (0, 0)
+    return Compacted(old, damaged, snapshots, before, room(directory))
 
 
-def _expire(store: PlanStore, tenant: str, now_s: float) -> int:
-    old = [record.id for record in store.scan(tenant) if expired(record, now_s)]
-    return store.remove(tenant, old) if old else 0
+def _expire(store: PlanStore, tenant: str, now_s: float) -> tuple[int, int]:
+    """Return how many expired entries were removed, and how many damaged ones were set aside."""
+    count, records = store.count(tenant), store.scan(tenant)
+    old = [record.id for record in records if expired(record, now_s)]
+    removed = store.remove(tenant, old) if old else 0
+    return removed, max(0, count - len(records))  # others may write meanwhile
 
 
 def room(directory: Path) -> int:

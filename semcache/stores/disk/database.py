@@ -24,6 +24,8 @@ _PRAGMAS = (
     # process; a power cut may take the last commits, but never a part of one.
     "PRAGMA synchronous = NORMAL",
     "PRAGMA foreign_keys = ON",
+    # What is removed is overwritten: it may have to be gone, and not in a free page.
+    "PRAGMA secure_delete = ON",
     "PRAGMA cache_size = -8192",  # KB, for each thread
     "PRAGMA mmap_size = 67108864",  # bytes; a page in memory already is not copied
 )

@@ -249,6 +249,16 @@ def recount(connection: Connection) -> None:
     )
 
 
+def measure(connection: Connection) -> None:
+    """Measure each record anew, and count. Cost: all that is kept is read."""
+    size = (
+        "length(CAST(body AS BLOB)) + coalesce((SELECT length(embedding) FROM vectors AS v"
+        " WHERE v.tenant = records.tenant AND v.id = records.id), 0)"
+    )
+    connection.execute(f"UPDATE records SET size = {size} WHERE size IS NOT {size}")  # noqa: S608 - a text of ours
+    recount(connection)
+
+
 def wipe(connection: Connection, tenant: str | None) -> list[tuple[str, str]]:
     """Remove records and notes of the tenant, or of all (None); return whose records went."""
     where, which = ("", ()) if tenant is None else (" WHERE tenant = ?", (tenant,))

@@ -394,7 +394,7 @@ class DiskStore:
 
     def shrink(self) -> None:
         """Give back the room of what was removed. Cost: everything is written anew; all wait."""
-        self._write(table.recount)
+        self._write(table.measure)
         with self._handle.failing:
             self._handle.db().shrink()
 
