@@ -31,7 +31,7 @@ from semcache.errors import SemCacheError
 from semcache.explore.score import is_right
 from semcache.matching.model.value_risk import (
     NAMES,
-    Served,
+    RiskStep,
     ValueChange,
     ValuePrior,
     features,
@@ -167,7 +167,7 @@ def main() -> int:
     steps = []
     for risk in RISKS:
         within = [right for told, right in judged if told <= risk]
-        steps.append(Served(risk, len(within), len(within) - sum(within)))
+        steps.append(RiskStep(risk, len(within), len(within) - sum(within)))
     final = ValuePrior(tuple(round(w, 4) for w in fitted(named, one)), tuple(steps))
     args.out.write_text(json.dumps(final.to_json()) + "\n", encoding="utf-8")
     print(dict(zip(NAMES, final.weights, strict=True)))

@@ -7,7 +7,7 @@ from semcache.cache.entries.writer import EntryWriter
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.feedback.corrections import Corrections
 from semcache.cache.query import QueryReader
-from semcache.cache.reports import Health, Reports
+from semcache.cache.reports import HealthReporter, Reports
 from semcache.cache.view.summaries import DecodedEntries
 from semcache.cache.view.views import Views
 from semcache.ports import Clock, Embedder, PlanStore
@@ -37,7 +37,7 @@ class CacheContext:
     """Writes entries."""
     reports: Reports
     """Counts and tells what happens."""
-    health: Health
+    health: HealthReporter
     """Is told what fails."""
     volatile: Volatile
     """Fields of plans that are neither kept nor compared."""

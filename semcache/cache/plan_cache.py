@@ -21,7 +21,7 @@ from semcache.cache.lookup.lookup import Tiers
 from semcache.cache.lookup.selection import Option, Selection, audits_allow
 from semcache.cache.lookup.verification import VerificationQueue
 from semcache.cache.query import QueryReader
-from semcache.cache.reports import Health, Reports
+from semcache.cache.reports import HealthReporter, Reports
 from semcache.cache.result import Found, Hit, Miss
 from semcache.cache.single_flight import SingleFlight
 from semcache.cache.statistics import Counters, Statistics, statistics
@@ -94,7 +94,7 @@ class PlanCache(Closeable):
         """What turns texts into vectors."""
         self._store = store
         self._counters = Counters(store, clock)
-        self._health = Health(observer)
+        self._health = HealthReporter(observer)
         self._views = Views(
             store,
             make_index=make_index,

@@ -27,7 +27,7 @@ from semcache.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PromptRequest:
     """What a caller hands in with a prompt, checked."""
 
     text: str
@@ -118,7 +118,7 @@ class Query:
 
 
 def read_query(
-    request: Request,
+    request: PromptRequest,
     *,
     learned: LearnedValues | None,
     now: float = 0.0,
@@ -165,7 +165,7 @@ class QueryCache:
         self._lock = Lock()
         self._read: OrderedDict[tuple[str, ...], tuple[int, Query]] = OrderedDict()
 
-    def get(self, request: Request, version: int) -> Query | None:
+    def get(self, request: PromptRequest, version: int) -> Query | None:
         """Return the prompt as read with that version of the view; None if it was not."""
         key = request.tenant, request.text, request.grounding, request.tools.fingerprint
         known = self._read.get(key)
@@ -240,7 +240,7 @@ class QueryReader:
         schema: PromptSchema | None = None,
         grounding: str = "",
         tools: Tools | ToolSet | None = None,
-    ) -> Request:
+    ) -> PromptRequest:
         """Return what a caller hands in; `tools` None: those of the cache.
 
         Raises:
@@ -251,9 +251,9 @@ class QueryReader:
         check_tenant(tenant)
         check_schema(schema)
         check_word("grounding", grounding)
-        return Request(text, tenant, given, schema, grounding, self._tools(tools))
+        return PromptRequest(text, tenant, given, schema, grounding, self._tools(tools))
 
-    def read(self, request: Request, view: View | None) -> Query:
+    def read(self, request: PromptRequest, view: View | None) -> Query:
         """Return the prompt as the tiers see it; `view`: what the tenant has learned, if known."""
         schema = request.schema
         plain = not request.given and self.redact is None  # what is hidden is nowhere kept

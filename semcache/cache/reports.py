@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 Why = Literal["invalidated", "expired", "evicted", "cleared", "feedback", "failed"]
 
 
-class Health:
+class HealthReporter:
     """Passes events on, and keeps in mind which parts fail so that each is warned of once.
 
     Safe from several threads: the worst of a race is one warning more.
@@ -77,7 +77,9 @@ RUNS = 1024
 class Reports:
     """Counts and tells what happens. Safe from several threads."""
 
-    def __init__(self, counters: Counters, health: Health, *, flush: Callable[[], None]) -> None:
+    def __init__(
+        self, counters: Counters, health: HealthReporter, *, flush: Callable[[], None]
+    ) -> None:
         """Keep the parts; `flush` is called when so much is counted that it is to be written."""
         self._counters = counters
         self._health = health

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pydantic import TypeAdapter, ValidationError
 
 from semcache.cache.checks import check_found
-from semcache.cache.reports import Health
+from semcache.cache.reports import HealthReporter
 from semcache.cache.result import Found
 from semcache.errors import PlanningError, StoreError
 from semcache.forks import Forked, Holder, Lock, follow_forks, holder, lives, withdraw
@@ -114,7 +114,7 @@ class SingleFlight:
         self,
         store: PlanStore,
         clock: Clock,
-        health: Health,
+        health: HealthReporter,
         *,
         ttl_s: float,
         wait_s: float,

@@ -14,7 +14,7 @@ from semcache.cache.entries.entry import Entry, from_record
 from semcache.cache.entries.redaction import redacted
 from semcache.cache.entries.relative_dates import with_relative_mentions
 from semcache.cache.entries.writer import Stored
-from semcache.cache.query import Query, Request
+from semcache.cache.query import PromptRequest, Query
 from semcache.cache.view.view import View
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput, StoreError
@@ -41,7 +41,7 @@ class PlanIntake:
 
     def keep(
         self,
-        request: Request,
+        request: PromptRequest,
         plan: PlanSource,
         *,
         complete: bool = True,
@@ -106,7 +106,7 @@ class PlanIntake:
 
     def _made(
         self,
-        request: Request,
+        request: PromptRequest,
         plan: PlanSource,
         *,
         complete: bool = True,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from semcache.matching.cautions import Doubt, keys
 from semcache.matching.decision import WeighedGroup
 from semcache.matching.evidence import Evidence
-from semcache.matching.model.risk import Model, score_key
+from semcache.matching.model.risk import RiskModel, score_key
 
 LABELED = 3
 """Plan groups that a planned prompt labels."""
@@ -26,7 +26,7 @@ def learn_plan(
     weighed: Sequence[WeighedGroup],
     groups: Collection[str],
     *,
-    model: Model,
+    model: RiskModel,
     cutoff: float,
 ) -> None:
     """Take in that the plan of a prompt is one of `groups`, for those that were `weighed` for it.
@@ -47,7 +47,7 @@ def learn_judgment(
     news: Evidence,
     served: WeighedGroup,
     *,
-    model: Model,
+    model: RiskModel,
     cutoff: float,
     right: bool,
     explored: bool,
@@ -70,7 +70,7 @@ def learn_doubts(news: Evidence, doubts: Iterable[Doubt], *, same: bool) -> None
 
 
 def _learn_group(
-    news: Evidence, one: WeighedGroup, model: Model, *, same: bool, weight: float
+    news: Evidence, one: WeighedGroup, model: RiskModel, *, same: bool, weight: float
 ) -> None:
     found = one.featured
     news.learn(found.difference, found.near.group, same=same)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from semcache.matching.evidence import Evidence
 from semcache.matching.model.features import NAMES
-from semcache.matching.model.risk import Model
+from semcache.matching.model.risk import RiskModel
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -48,8 +48,8 @@ def test_a_handicap_lowers_only_scores_where_values_are_given(
     at = NAMES.index("given")
     for is_given in (0.0, 1.0):
         values[at] = is_given
-        before = Model(trainer.first(), Evidence()).score(values)
-        after = Model(trainer.handicapped(trainer.first(), by), Evidence()).score(values)
+        before = RiskModel(trainer.first(), Evidence()).score(values)
+        after = RiskModel(trainer.handicapped(trainer.first(), by), Evidence()).score(values)
         assert math.isclose(before - after, by * is_given, abs_tol=1e-9)
 
 

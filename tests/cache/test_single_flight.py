@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.reports import Health
+from semcache.cache.reports import HealthReporter
 from semcache.cache.result import Miss
 from semcache.cache.single_flight import SingleFlight
 from semcache.catalog.catalog import Catalog
@@ -39,7 +39,7 @@ plan = partial(calling, "report")
 
 def made(store: MemoryStore, clock: FakeClock, **more: Any) -> SingleFlight:
     options = {"ttl_s": 10.0, "wait_s": 60.0, **more}
-    return SingleFlight(store, clock, Health(RecordingObserver()), **options)
+    return SingleFlight(store, clock, HealthReporter(RecordingObserver()), **options)
 
 
 class PinnedWords(MemoryStore):
@@ -172,7 +172,7 @@ def test_a_store_that_fails_leaves_the_threads_to_wait_for_each_other() -> None:
             raise StoreUnavailable("locked")
 
     observer = RecordingObserver()
-    planning = SingleFlight(Broken(), FakeClock(), Health(observer), ttl_s=10, wait_s=60)
+    planning = SingleFlight(Broken(), FakeClock(), HealthReporter(observer), ttl_s=10, wait_s=60)
     with planning.alone("acme", "t") as waited:
         assert not waited
     assert [event.part for event in observer.of(TierFailed)] == ["store"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from semcache.cache.entries.entry import Entry, from_record, merged
-from semcache.cache.reports import Health
+from semcache.cache.reports import HealthReporter
 from semcache.contexts import give_way
 from semcache.errors import EmbeddingError, StoreCorrupt, StoreError
 from semcache.events import EntryStored
@@ -46,7 +46,7 @@ class EntryWriter:
     """Puts entries into a store. Trouble is reported and answered, never raised."""
 
     def __init__(
-        self, store: PlanStore, embedder: Embedder, health: Health, *, bounds: Bounds
+        self, store: PlanStore, embedder: Embedder, health: HealthReporter, *, bounds: Bounds
     ) -> None:
         self._store = store
         self._embedder = embedder

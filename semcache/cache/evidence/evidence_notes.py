@@ -15,7 +15,7 @@ from semcache.forks import Lock
 from semcache.matching.evidence import Evidence
 from semcache.matching.evidence_note import copied, note_text, noted
 from semcache.matching.model.beliefs import Beliefs
-from semcache.matching.model.risk import Model, Prior, lowest_cutoff, raised
+from semcache.matching.model.risk import Prior, RiskModel, lowest_cutoff, raised
 from semcache.ports import PlanStore
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class TenantEvidence:
     """What a note has of it, or will have once what is on its way is there."""
     note: bytes
     """Digest of the note that was read or written last."""
-    model: Model
+    model: RiskModel
     beliefs: Beliefs
     cutoff: float
     """Lowest score that may be served."""
@@ -99,7 +99,7 @@ class EvidenceNotes:
             pending=Evidence(),
             noted=copied(evidence),
             note=_digest(note),
-            model=Model(self._prior, evidence),
+            model=RiskModel(self._prior, evidence),
             beliefs=Beliefs(evidence),
             cutoff=raised(self._lowest, self._max_wrong, evidence.record),
         )
@@ -250,7 +250,7 @@ class EvidenceNotes:
             return Evidence()
 
     def _derive(self, known: TenantEvidence) -> None:
-        known.model = Model(self._prior, known.evidence)
+        known.model = RiskModel(self._prior, known.evidence)
         known.beliefs = Beliefs(known.evidence)
         known.cutoff = raised(self._lowest, self._max_wrong, known.evidence.record)
         known.version = next(_VERSIONS)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from semcache.cache.entries.entry import Entry
 from semcache.cache.feedback.vetoes import Vetoes
-from semcache.cache.reports import Health, Why
+from semcache.cache.reports import HealthReporter, Why
 from semcache.canonical import dumps
 from semcache.errors import InvalidJson, StoreCorrupt, StoreError
 from semcache.forks import Forked, Lock, follow_forks
@@ -129,7 +129,7 @@ class Corrections(Forked):
         self,
         store: PlanStore,
         vetoes: Vetoes,
-        health: Health,
+        health: HealthReporter,
         *,
         journal: Journal | None,
         forget: Sequence[Callable[[str | None], None]],

@@ -37,14 +37,14 @@ class Refused(Exception):
         self.verdict = Verdict(gate, passed=False, reason=reason)
 
 
-class Served(NamedTuple):
+class FilledPlan(NamedTuple):
     """A bound plan and the values that went into it."""
 
     bound: BoundPlan
     values: Mapping[str, Json]
 
 
-def bind_by_slots(entry: Entry, query: Query, learned: LearnedValues) -> Served:
+def bind_by_slots(entry: Entry, query: Query, learned: LearnedValues) -> FilledPlan:
     """Bind `entry` to the values that stand in the slots of `query`, slot by slot.
 
     Raises:
@@ -64,7 +64,7 @@ def bind_by_slots(entry: Entry, query: Query, learned: LearnedValues) -> Served:
     return bound(entry, values)
 
 
-def bind_by_schema(entry: Entry, query: Query) -> Served:
+def bind_by_schema(entry: Entry, query: Query) -> FilledPlan:
     """Bind `entry` to the values of the schema of `query`, name by name.
 
     Raises:
@@ -167,14 +167,14 @@ def _check_copied(slot: SlotExtraction, mention: Mention, learned: LearnedValues
 
 def bound(
     entry: Entry, values: Mapping[str, Json], *, told: Container[str] = frozenset()
-) -> Served:
+) -> FilledPlan:
     """Bind `entry` to `values`; of those in `told`, nothing need be concluded from words.
 
     Raises:
         Refused: the plan cannot take these values.
     """
     try:
-        return Served(bind(entry.plan, values, told=told), values)
+        return FilledPlan(bind(entry.plan, values, told=told), values)
     except BindingError as error:
         gate = "pinned" if error.reason in {"pinned", "equal"} else "binding"
         raise Refused(gate, str(error)) from error
@@ -183,7 +183,7 @@ def bound(
 _WORDS_ALONE = frozenset({"unknown", "echo"})
 
 
-def bind_by_names(entry: Entry, query: Query) -> Served:
+def bind_by_names(entry: Entry, query: Query) -> FilledPlan:
     """Bind `entry` to the values that the caller of `query` gave, name by name.
 
     The names are those of the entry; the gate `parameters` saw to that.

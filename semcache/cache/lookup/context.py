@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import Entry, expired
-from semcache.cache.lookup.bind_entry import Served
+from semcache.cache.lookup.bind_entry import FilledPlan
 from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit, Miss, Reason, Trace
 from semcache.cache.view.view import View
@@ -29,7 +29,7 @@ class BoundEntry(NamedTuple):
 
     id: str
     entry: Entry
-    served: Served
+    served: FilledPlan
     plan: ExecutionPlan
     score: float
     risk: float

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from semcache.cache.entries.entry import Entry
 from semcache.cache.lookup.bind_entry import (
+    FilledPlan,
     Refused,
-    Served,
     bind_by_names,
     bind_by_schema,
     bind_by_slots,
@@ -150,7 +150,9 @@ def _is_vetoed(lookup: Lookup, query: Query, entry_id: str) -> bool:
     return context.corrections.vetoes(query.tenant, template, entry_id, change=context.views.change)
 
 
-def _value_risk(lookup: Lookup, entry: Entry, query: Query, served: Served, entry_id: str) -> float:
+def _value_risk(
+    lookup: Lookup, entry: Entry, query: Query, served: FilledPlan, entry_id: str
+) -> float:
     """Return how probable it is that the values make it another plan.
 
     Raises:
@@ -185,7 +187,7 @@ def _check_told(entry: Entry, query: Query) -> None:
         raise Refused("words", f"the plan writes, and {nouns[0]!r} stands in another number")
 
 
-def _checked(lookup: Lookup, served: Served) -> ExecutionPlan:
+def _checked(lookup: Lookup, served: FilledPlan) -> ExecutionPlan:
     try:
         plan = adopt(served.bound.plan, served.bound.data)
     except InvalidPlan as error:

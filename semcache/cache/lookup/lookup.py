@@ -7,7 +7,7 @@ from semcache.cache.lookup.context import Lookup
 from semcache.cache.lookup.exact import by_alignment, by_schema, by_template
 from semcache.cache.lookup.semantic import by_meaning, candidate_in_doubt
 from semcache.cache.lookup.verification import VerificationQueue
-from semcache.cache.query import Request
+from semcache.cache.query import PromptRequest
 from semcache.cache.result import Found, Miss, Trace
 from semcache.errors import InvalidSettings, StoreError
 
@@ -35,7 +35,7 @@ class Tiers:
 
     def lookup(
         self,
-        request: Request,
+        request: PromptRequest,
         *,
         threshold: float | None = None,
         run: str = "",

@@ -10,7 +10,7 @@ from semcache.cache.lookup.bind_entry import Refused
 from semcache.cache.lookup.context import Lookup, renew
 from semcache.cache.lookup.evaluation import bind_candidate
 from semcache.cache.lookup.semantic import neighbors_of
-from semcache.cache.query import Request
+from semcache.cache.query import PromptRequest
 from semcache.cache.result import Hit, Miss
 from semcache.canonical import digest
 from semcache.errors import StoreError
@@ -52,7 +52,7 @@ class Selection:
         self._context = context
         self._promotion = promotion
 
-    def options(self, request: Request) -> tuple[Option, ...]:
+    def options(self, request: PromptRequest) -> tuple[Option, ...]:
         """Return up to five distinct plans, nearest first; see `PlanCache.options`."""
         try:
             view = self._context.views.current(request.tenant)

@@ -121,7 +121,7 @@ def shipped() -> Prior:
     return Prior.from_json(cast("dict[str, Any]", json.loads(text)))
 
 
-class Model:
+class RiskModel:
     """The prior as a tenant's evidence moved it. Immutable.
 
     Beside the weights of the features, single words, pairs and groups have weights of their own,

@@ -64,7 +64,7 @@ def features(change: ValueChange) -> tuple[float, ...]:
     )
 
 
-class Served(NamedTuple):
+class RiskStep(NamedTuple):
     """What replays came to where a name changed and all up to `risk` was served."""
 
     risk: float
@@ -78,7 +78,7 @@ class ValuePrior:
 
     weights: tuple[float, ...]
     """One a feature, in log odds that the plan is wrong."""
-    served: tuple[Served, ...]
+    served: tuple[RiskStep, ...]
     """Lowest risk first."""
 
     def to_json(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class ValuePrior:
     def from_json(cls, doc: Mapping[str, Any]) -> "ValuePrior":
         """Return what `to_json` wrote; what is malformed raises as dict access does."""
         weights = tuple(float(doc["weights"][name]) for name in NAMES)
-        return cls(weights, tuple(Served(*step) for step in doc["served"]))
+        return cls(weights, tuple(RiskStep(*step) for step in doc["served"]))
 
     def risk(self, change: ValueChange, labels: Sequence[float] = (0.0, 0.0)) -> float:
         """Return the probability in (0, 1) that the plan is wrong.

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from semcache.matching.evidence import Evidence, Tally
 from semcache.matching.model.features import NAMES
 from semcache.matching.model.risk import (
-    Model,
     Prior,
+    RiskModel,
     Step,
     cutoff,
     probability_wrong,
@@ -72,40 +72,40 @@ def test_a_tenants_own_wrong_hits_raise_its_cutoff_and_right_ones_never_lower_it
 def test_labels_move_the_score_of_what_is_like_them() -> None:
     values = [1.0] * SIZE
     evidence = Evidence()
-    before = Model(prior(), evidence).score(values)
+    before = RiskModel(prior(), evidence).score(values)
     for _ in range(10):
-        evidence.shift(Model(prior(), evidence).step(values, same=True))
-    assert Model(prior(), evidence).score(values) > before + 1
+        evidence.shift(RiskModel(prior(), evidence).step(values, same=True))
+    assert RiskModel(prior(), evidence).score(values) > before + 1
 
 
 def test_a_word_that_labels_found_harmless_leaves_the_blame_to_the_words_beside_it() -> None:
     values = [0.0] * SIZE
     evidence = Evidence()
     for _ in range(6):
-        evidence.shift(Model(prior(), evidence).step(values, ["+kindly"], same=True))
+        evidence.shift(RiskModel(prior(), evidence).step(values, ["+kindly"], same=True))
         keys = ["+kindly", "+returned"]
-        evidence.shift(Model(prior(), evidence).step(values, keys, same=False))
-    model = Model(prior(), evidence)
+        evidence.shift(RiskModel(prior(), evidence).step(values, keys, same=False))
+    model = RiskModel(prior(), evidence)
     assert model.score(values, ["+kindly"]) > 0 > model.score(values, ["+returned"])
     assert model.score(values, ["+never labeled"]) == model.score(values)
 
 
 def test_what_two_processes_learned_of_words_adds_up() -> None:
     values = [0.5] * SIZE
-    step = Model(prior(), Evidence()).step(values, ["-gone", "~f"], same=False)
+    step = RiskModel(prior(), Evidence()).step(values, ["-gone", "~f"], same=False)
     once, twice = Evidence(), Evidence()
     once.shift(step)
     twice.merge(once)
     twice.merge(once)
     keys = ["-gone", "~f"]
-    alone, both = (Model(prior(), each).score(values, keys) for each in (once, twice))
-    assert both < alone < Model(prior(), Evidence()).score(values, keys)
+    alone, both = (RiskModel(prior(), each).score(values, keys) for each in (once, twice))
+    assert both < alone < RiskModel(prior(), Evidence()).score(values, keys)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-1e12, 1e12), min_size=SIZE, max_size=SIZE), st.booleans())
 def test_strange_features_keep_scores_finite(values: list[float], same: bool) -> None:
-    model = Model(shipped(), Evidence())
+    model = RiskModel(shipped(), Evidence())
     assert math.isfinite(model.score(values))
     precision, pull, _ = model.step(values, same=same)
     assert np.isfinite(precision).all()
@@ -128,5 +128,5 @@ def test_a_prior_comes_back_from_json_and_one_for_other_features_is_refused() ->
     st.lists(st.lists(st.floats(-9, 9), min_size=SIZE, max_size=SIZE), min_size=1, max_size=5),
 )
 def test_a_candidate_scores_the_same_alone_and_among_others(rows: list[list[float]]) -> None:
-    model = Model(shipped(), Evidence())
+    model = RiskModel(shipped(), Evidence())
     assert model.scores(rows, [()] * len(rows)) == [model.score(row) for row in rows]
