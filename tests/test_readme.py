@@ -28,7 +28,8 @@ PAGES = [README] + [
     for name in (
         *("python", "planning", "shell", "quality", "prompt", "plans", "operations", "runs"),
         *("agents", "http", "responses", "deployment", "settings", "misses", "migration"),
-        *("security", "index", "glossary", "api", "errors", "frameworks"),
+        *("security", "index", "glossary", "api", "errors", "frameworks", "your_plans"),
+        *("production", "research"),
     )
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
