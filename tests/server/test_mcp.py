@@ -260,6 +260,10 @@ def test_the_command_serves_http_with_tokens_alone(
     assert "--tokens" in capsys.readouterr().err
     assert main(["mcp", "--http", "port"]) == 2
     assert "HOST:PORT" in capsys.readouterr().err
+    assert main(["mcp", "--http", "0", "--rights", "read"]) == 2
+    assert "the tokens have rights" in capsys.readouterr().err
+    assert main(["mcp", "--demo", "--rights", "read,fly"]) == 2
+    assert "1 unknown rights of 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "no.such.host.invalid"])
