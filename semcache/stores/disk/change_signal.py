@@ -28,12 +28,18 @@ class ChangeSignal:
 
     def read(self) -> bytes | None:
         """Return the bytes as they are now; None where there are none to rely on."""
-        return None if self._bytes is None else self._bytes[:_SIZE]
+        shared = self._bytes
+        return None if shared is None else shared[:_SIZE]
 
     def bump(self) -> None:
         """Tell every process that something was committed."""
-        if self._bytes is not None and self._writable:
-            self._bytes[:_SIZE] = os.urandom(_SIZE)
+        shared = self._bytes
+        if shared is not None and self._writable:
+            shared[:_SIZE] = os.urandom(_SIZE)
+
+    def close(self) -> None:
+        """Let go of the file; a thread that is reading it just now may end that."""
+        self._bytes = None
 
 
 def _mapped(path: Path, *, writable: bool) -> mmap.mmap | None:

@@ -1,5 +1,6 @@
 """What SQLite raises becomes an error of ours."""
 
+import shutil
 import sqlite3
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,9 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_FULL: "the disk is full",
     sqlite3.SQLITE_IOERR: "the disk does not answer",
 }
+
+_LEAST = 64 * 1024
+"""Bytes that SQLite needs to begin to write."""
 
 
 class ErrorTranslation:
@@ -65,7 +69,16 @@ def failure(error: sqlite3.Error, directory: Path) -> StoreError:
     if code in _DAMAGED:
         return corrupt(name, error)
     why = _UNAVAILABLE.get(code, "SQLite refuses")
+    if code == sqlite3.SQLITE_IOERR and _is_full(directory):
+        why = _UNAVAILABLE[sqlite3.SQLITE_FULL]  # there was no room for the index of its log
     return StoreUnavailable(f"the store {name} cannot be used: {why} ({error}); try again later")
+
+
+def _is_full(directory: Path) -> bool:
+    try:
+        return shutil.disk_usage(directory).free < _LEAST
+    except OSError:
+        return False
 
 
 def corrupt(name: str, what: object) -> StoreCorrupt:

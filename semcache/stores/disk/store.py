@@ -401,3 +401,5 @@ class DiskStore:
     def close(self) -> None:
         """Release this thread's connection; other threads' end with them. Twice is fine."""
         self._handle.close()
+        if self._signal is not None:
+            self._signal.close()

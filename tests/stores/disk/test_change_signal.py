@@ -2,6 +2,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 from semcache.stores.disk import records
@@ -87,3 +88,10 @@ def test_a_change_is_seen_at_once_however_long_nobody_looks_by_himself(
         for number in range(1, 20):
             (left, right)[number % 2].put(make_record("a"))
             assert left.last_change() == right.last_change() == number
+
+
+def test_a_closed_store_has_no_file_open(tmp_path: Path) -> None:
+    store = DiskStore.open(tmp_path / "s")
+    store.put(make_record("a"))
+    store.close()
+    assert not [f for f in psutil.Process().open_files() if f.path.startswith(str(tmp_path))]

@@ -265,7 +265,7 @@ def test_a_full_disk_can_be_opened_again_and_serves(
     with opened(small_disk / "plans") as cache:
         assert "is served as it is" in caplog.text
         assert served(cache, 0) == 0
-        assert not cache.store(prompt(1), plan(1))
+        assert "the disk is full" in cache.store(prompt(1), plan(1)).reason
         filler.unlink()
         assert cache.store(prompt(1), plan(1))
         assert (served(cache, 0), served(cache, 1)) == (0, 1)
