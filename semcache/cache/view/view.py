@@ -17,7 +17,7 @@ from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import TemplateText
 from semcache.prompts.tokens import is_slot, tokens
 from semcache.prompts.unseen.alignment import Skeletons
-from semcache.prompts.unseen.habits import MAX_TEMPLATES, Habits
+from semcache.prompts.unseen.habits import LONGEST, MAX_CHARS, MAX_TEMPLATES, Habits
 
 log = logging.getLogger(__name__)
 
@@ -64,13 +64,28 @@ class View:
 
         Counted when somebody first asks: only a prompt that nothing else could serve does.
         """
-        if self._habits is None:
+        habits = self._habits
+        if habits is None:
             self._habits = habits = Habits()
-            for known in list(self.entries)[-MAX_TEMPLATES:]:
-                seen = self.entries.get(known)
-                if seen is not None:
-                    habits.add(known, seen.side.template, seen.parameters())
-        return self._habits
+            try:
+                self._count(habits)
+            except BaseException:
+                self._habits = None  # an interrupt must not leave half of them for ever
+                raise
+        return habits
+
+    def _count(self, habits: Habits) -> None:
+        latest, chars = [], 0
+        for known in reversed(list(self.entries)[-MAX_TEMPLATES:]):
+            seen = self.entries.get(known)
+            if seen is None or len(seen.side.template.text) > LONGEST:
+                continue
+            chars += len(seen.side.template.text)
+            if chars > MAX_CHARS:
+                break
+            latest.append((known, seen))
+        for known, seen in reversed(latest):
+            habits.add(known, seen.side.template, seen.parameters())
 
     def same_without_given(self, template: TemplateText) -> tuple[str, ...]:
         """Return ids of the entries with this template text once their given values are out."""

@@ -65,6 +65,11 @@ class Kind(NamedTuple):
 
 MAX_TEMPLATES = 2000
 """Templates that are counted: those that came last."""
+LONGEST = 2000
+"""Characters that a template which is counted may have: a longer one is a text, whose words say
+little of slots, and counting takes ten microseconds a character."""
+MAX_CHARS = 400_000
+"""Characters of all templates that are counted at once."""
 
 
 class Habits:
@@ -97,6 +102,8 @@ class Habits:
         """
         with self.lock:
             self.remove(id)
+            if len(template.text) > LONGEST:
+                return
             if len(self._counted) >= MAX_TEMPLATES:
                 self.remove(next(iter(self._counted)))
             self._counted[id] = template, tuple(examples)

@@ -169,3 +169,14 @@ def test_what_is_counted_can_be_taken_back(texts: list[str]) -> None:
     for i in range(len(texts)):
         habits.remove(str(i))
     assert (habits.size, habits.kinds) == (0, {})
+
+
+def test_long_texts_teach_nothing_of_slots_and_cost_nothing_either() -> None:
+    habits = Habits()
+    words = "lorem ipsum " * 400
+    habits.add("long", mask(words, find_mentions(words)))
+    assert habits.uses("lorem") == 0
+    habits.add("short", mask("lorem sales", ()))
+    assert habits.uses("lorem") == 1
+    habits.add("short", mask(words, find_mentions(words)))
+    assert habits.uses("lorem") == 0
