@@ -46,7 +46,7 @@ from semcache.errors import InvalidStream, PlanningError
 from semcache.explore.score import plan_text, wilson_upper
 from semcache.explore.streams import Row, read_stream
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
-from semcache.planners.steps.modular import ModularPlanner
+from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.planners.steps.patterns import Patterns
 from semcache.planners.steps.resolution import Resolver
 from semcache.planners.steps.resolver import (

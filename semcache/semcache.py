@@ -25,11 +25,11 @@ from semcache.orchestrator.stages import Stages
 from semcache.planners.failures import FailureMemory
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.plan_files import PlanFiles
+from semcache.planners.pending_runs import PendingRuns
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask, Interview
 from semcache.planners.steps.intent_graph import IntentGraph
-from semcache.planners.steps.modular import ModularPlanner
-from semcache.planners.waiting import Waiting
+from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import (
     Clock,
@@ -83,7 +83,7 @@ class SemCache(Closeable):
         plan_files: PlanFiles | None = None,
         steps: ModularPlanner | None = None,
         ask: Ask | None = None,
-        waiting: Waiting | None = None,
+        waiting: PendingRuns | None = None,
         runs: Runs | None = None,
         intents: IntentLog | None = None,
         checkpoints: Checkpoints | None = None,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from semcache.canonical import Json, as_object, dumps, plain
 from semcache.errors import InvalidInput
 from semcache.execution.state import Sink, State
-from semcache.planners.kept import Kept
+from semcache.planners.note_store import NoteStore
 from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.program.document import ProgramPlan
@@ -27,7 +27,7 @@ class Checkpoints:
     """The states of programs, by tenant and run, in the notes of a store. Safe from threads."""
 
     def __init__(self, store: PlanStore, clock: Clock) -> None:
-        self._kept = Kept(store, clock, "checkpoints", most=KEPT, ttl_s=KEPT_S)
+        self._kept = NoteStore(store, clock, "checkpoints", most=KEPT, ttl_s=KEPT_S)
 
     def sink(
         self,

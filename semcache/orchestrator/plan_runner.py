@@ -11,8 +11,8 @@ from semcache.execution.program import ProgramEngine
 from semcache.execution.state import Sink, State
 from semcache.orchestrator.answer import Chosen, Job
 from semcache.orchestrator.checkpoints import Checkpoints, start_of
+from semcache.planners.pending_runs import PendingRuns, Suspended
 from semcache.planners.questions import Ask, Interview, asks, conduct
-from semcache.planners.waiting import Suspended, Waiting
 from semcache.plans.codec import decode
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.program.document import ProgramPlan
@@ -161,7 +161,7 @@ class PlanRunner:
 class SuspendedRuns:
     """Keeps runs that wait for answers. Safe from several threads."""
 
-    def __init__(self, waiting: Waiting | None) -> None:
+    def __init__(self, waiting: PendingRuns | None) -> None:
         self._waiting = waiting
 
     def keep(
@@ -208,7 +208,7 @@ class SuspendedRuns:
         waiting.take(tenant, token)
         return held, interview
 
-    def _kept(self) -> Waiting:
+    def _kept(self) -> PendingRuns:
         if self._waiting is None:
             raise InputNeeded(
                 "the plan asks a person, and this SemCache keeps no runs that wait; give it an "

@@ -12,8 +12,8 @@ from semcache.orchestrator.plan_finder import PlanFinder
 from semcache.orchestrator.plan_runner import PlanRunner, SuspendedRuns
 from semcache.orchestrator.run_events import RunEvents
 from semcache.orchestrator.stages import Stages
-from semcache.planners.blame import blame
 from semcache.planners.failures import FailureMemory
+from semcache.planners.fault_owner import blame
 from semcache.planners.progress import IntentLog, Progress, fresh
 from semcache.planners.questions import Interview
 from semcache.planners.steps.intent_graph import IntentGraph

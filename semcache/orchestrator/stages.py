@@ -25,7 +25,7 @@ from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.model.planner import ModelPlanner
 from semcache.planners.model.verification import VerifiedPlanner, verified
 from semcache.planners.steps.intent_graph import IntentGraph
-from semcache.planners.steps.modular import ModularPlanner
+from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Normalizer, Planned, Planner, PlanRequest, Selector
 from semcache.prompts.parameter import by_name

@@ -13,7 +13,7 @@ from semcache.canonical import digest
 from semcache.catalog.catalog import Catalog
 from semcache.errors import StoreError
 from semcache.planners.steps.intents import SubIntent
-from semcache.planners.steps.resolution import Asked, Resolution, Resolved, Resolver
+from semcache.planners.steps.resolution import Resolution, ResolutionContext, Resolved, Resolver
 from semcache.planners.steps.resolver import none
 from semcache.ports import Clock, PlanStore
 from semcache.prompts.parameter import type_key
@@ -117,7 +117,7 @@ class LearnedResolver:
         self._learned = learned
         self._resolver = resolver
 
-    def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
+    def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the operation that did this before, or that none did; see `Resolver`."""
         unknown = none(intent, f"nothing was learned about {intent.goal!r}")
         if intent.kind != "api_call":
@@ -136,7 +136,7 @@ class LearnedResolver:
         return replace(found, source="learned", why=why)
 
 
-def _only(known: Standing, asked: Asked) -> Catalog:
+def _only(known: Standing, asked: ResolutionContext) -> Catalog:
     """Return the catalog with one operation; those of the steps before it are found by name."""
     catalog = asked.catalog
     before = {one.operation for one in asked.before.values() if one.operation in catalog}

@@ -7,8 +7,8 @@ from semcache.catalog.builtin import Question
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InputNeeded, InvalidInput
 from semcache.events import Event, NodeFinished
-from semcache.planners.kept import Kept
 from semcache.planners.learned import Learned
+from semcache.planners.note_store import NoteStore
 from semcache.planners.steps.intent_graph import IntentGraph, IntentNode
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Observer, PlanStore
@@ -62,7 +62,7 @@ class IntentLog:
 
     def __init__(self, store: PlanStore, clock: Clock, *, learned: Learned | None = None) -> None:
         """Keep what is asked for; `learned`: what runs teach, None to learn nothing."""
-        self._kept = Kept(store, clock, "intents", ttl_s=KEPT_S)
+        self._kept = NoteStore(store, clock, "intents", ttl_s=KEPT_S)
         self._learned = learned
 
     def get(self, tenant: str, name: str) -> IntentGraph | None:

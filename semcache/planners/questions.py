@@ -37,7 +37,7 @@ MAX_RECORDED = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RecordedCall:
     """A call that a run has made, and what it gave."""
 
     operation: str
@@ -54,7 +54,7 @@ class Interview:
         given: Mapping[str, object] | None = None,
         *,
         answers: Mapping[str, Json] | None = None,
-        made: Sequence[Made] = (),
+        made: Sequence[RecordedCall] = (),
     ) -> None:
         """Keep what is known.
 
@@ -152,7 +152,7 @@ class Interview:
                 calls[name] = self._recorded(operation, operation.call)
         return catalog.with_calls({**calls, ASK_USER: self._answer})
 
-    def made(self, catalog: Catalog) -> tuple[Made, ...]:
+    def made(self, catalog: Catalog) -> tuple[RecordedCall, ...]:
         """Return the calls so far; of reads, only as many as are small enough to be kept."""
         with self._lock:
             left, kept = MAX_RECORDED, []
@@ -178,7 +178,7 @@ class Interview:
                     return self._again[key].popleft()
             output = call(given)
             try:
-                made = Made(*key, plain(output, what="the output"))
+                made = RecordedCall(*key, plain(output, what="the output"))
             except InvalidJson:
                 return output  # the engine refuses it, with a better message
             with self._lock:

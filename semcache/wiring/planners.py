@@ -3,7 +3,7 @@
 from semcache.errors import PlanningError
 from semcache.planners.arguments.operation_index import Indexes
 from semcache.planners.learned import Learned, LearnedResolver
-from semcache.planners.model.decomposer import Grounded, IntentFirst
+from semcache.planners.model.decomposer import Grounded, Hybrid, IntentFirst
 from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.planners.model.planner import ModelPlanner
 from semcache.planners.model.relevant import Relevant
@@ -11,8 +11,7 @@ from semcache.planners.model.verification import VerifiedPlanner
 from semcache.planners.rules.catalog_planner import CatalogPlanner
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
-from semcache.planners.steps.decompose import Hybrid
-from semcache.planners.steps.modular import ModularPlanner
+from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.planners.steps.patterns import SINGLE, Patterns
 from semcache.planners.steps.resolution import Resolver
 from semcache.planners.steps.resolver import (

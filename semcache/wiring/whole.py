@@ -18,11 +18,11 @@ from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.model.relevant import Relevant
 from semcache.planners.model.selector import ModelSelector
-from semcache.planners.parting import PARTING
+from semcache.planners.pending_runs import PendingRuns
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask
+from semcache.planners.split_identifier import PARTING
 from semcache.planners.transforms import TRANSFORMS
-from semcache.planners.waiting import Waiting
 from semcache.ports import (
     Clock,
     Embedder,
@@ -163,7 +163,7 @@ def open_semcache(
         ask=ask,
         # What waits for an answer is a whole run, with all that its prompt has to hide; and so are
         # the steps of a goal.
-        waiting=Waiting(store if redact is None else MemoryStore(), clock),
+        waiting=PendingRuns(store if redact is None else MemoryStore(), clock),
         checkpoints=Checkpoints(store if redact is None else MemoryStore(), clock),
         intents=IntentLog(store if redact is None else MemoryStore(), clock, learned=learned),
         closing=[ours.close] if ours is not None else [],

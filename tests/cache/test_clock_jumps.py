@@ -9,7 +9,7 @@ import pytest
 from semcache import Hit, Miss, PlanCache
 from semcache.errors import PlanSuspended
 from semcache.planners.failures import FailureMemory
-from semcache.planners.kept import Kept
+from semcache.planners.note_store import NoteStore
 from semcache.ports import PlanStore, ResponseStore, Room
 from semcache.stores.disk.responses import DiskResponses
 from semcache.stores.disk.store import DiskStore
@@ -141,7 +141,7 @@ def test_an_answer_lives_no_longer_than_twice_its_ttl_and_is_used_after_a_jump(
 def test_a_clock_that_is_corrected_by_a_second_makes_no_waiting_run_forgotten(
     store: PlanStore, clock: FakeClock
 ) -> None:
-    kept = Kept(store, clock, "waiting", ttl_s=HOUR)
+    kept = NoteStore(store, clock, "waiting", ttl_s=HOUR)
     kept.put("acme", "token", {"prompt": PROMPT})
     clock.jump(-1.0)
     assert kept.get("acme", "token") == {"prompt": PROMPT}

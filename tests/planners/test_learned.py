@@ -9,7 +9,7 @@ from semcache.catalog.operation import Operation
 from semcache.errors import OperationFailed, StoreUnavailable
 from semcache.planners.learned import NOTE, Learned, LearnedResolver, step_key
 from semcache.planners.steps.intents import SubIntent
-from semcache.planners.steps.resolution import Asked, Referral, Resolution
+from semcache.planners.steps.resolution import Referral, Resolution, ResolutionContext
 from semcache.planners.steps.resolver import WordResolver
 from semcache.prompts.parameter import Parameter
 from semcache.semcache import SemCache
@@ -109,7 +109,7 @@ def test_only_so_many_steps_are_remembered(learned: Learned, store: MemoryStore)
 
 
 def test_the_resolver_takes_what_was_learned_and_leaves_the_rest(learned: Learned) -> None:
-    asked = Asked(prompt="", catalog=GitHub().catalog, tenant="a")
+    asked = ResolutionContext(prompt="", catalog=GitHub().catalog, tenant="a")
     assert isinstance(LearnedResolver(learned, WordResolver()).resolve(OTHER, asked), Referral)
     learned.ran("a", STEP, "list_issues", asked.catalog, well=True)
     found = LearnedResolver(learned, WordResolver()).resolve(OTHER, asked)
@@ -121,7 +121,7 @@ def test_the_resolver_takes_what_was_learned_and_leaves_the_rest(learned: Learne
 
 
 def test_what_was_learned_never_loses_a_word_of_the_step(learned: Learned) -> None:
-    asked = Asked(prompt="", catalog=GitHub().catalog, tenant="a")
+    asked = ResolutionContext(prompt="", catalog=GitHub().catalog, tenant="a")
     odd = replace(STEP, goal="list the stale issues of acme/site")
     learned.ran("a", odd, "list_issues", asked.catalog, well=True)
     assert isinstance(LearnedResolver(learned, WordResolver()).resolve(odd, asked), Referral)
@@ -133,7 +133,7 @@ def test_a_store_that_is_gone_costs_what_was_learned_and_nothing_else() -> None:
             raise StoreUnavailable("gone")
 
     resolver = LearnedResolver(Learned(Gone(), FakeClock()), WordResolver())
-    asked = Asked(prompt="", catalog=CATALOG)
+    asked = ResolutionContext(prompt="", catalog=CATALOG)
     assert isinstance(resolver.resolve(STEP, asked), Referral)
 
 

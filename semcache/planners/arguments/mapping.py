@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from semcache.planners.arguments.places import Place
+from semcache.planners.arguments.input_fields import InputField
 from semcache.planners.arguments.synonyms import GENERAL, Synonyms, Words, words
 
 ENOUGH = 0.55
@@ -33,7 +33,7 @@ class Pair:
 
     given: int
     """Position among the given names."""
-    place: Place
+    place: InputField
     score: float
     """In (0, 1]; 1 is the very same name."""
     how: str
@@ -54,11 +54,11 @@ class Mapped:
 
 def mapped(
     given: Sequence[str],
-    into: Sequence[Place],
+    into: Sequence[InputField],
     *,
     about: Words = (),
     synonyms: Synonyms = GENERAL,
-    fits: Callable[[int, Place], bool] | None = None,
+    fits: Callable[[int, InputField], bool] | None = None,
 ) -> Mapped:
     """Return which of the places `into` each of the names `given` means, best for all at once.
 
@@ -89,7 +89,7 @@ def mapped(
     )
 
 
-def likeness(name: str, place: Place, *, synonyms: Synonyms = GENERAL) -> float:
+def likeness(name: str, place: InputField, *, synonyms: Synonyms = GENERAL) -> float:
     """Return how well a name fits a place, in [0, 1]; 1 is the very same name."""
     return _score(name, place, (), synonyms)[0]
 
@@ -129,7 +129,7 @@ def _could_give(row: int, column: int, other: int, scores: Scores, holder: int |
     return bool(scores[holder][column]) and swapped >= now - _MARGIN
 
 
-def _score(name: str, place: Place, about: Words, synonyms: Synonyms) -> tuple[float, str]:
+def _score(name: str, place: InputField, about: Words, synonyms: Synonyms) -> tuple[float, str]:
     if name == place.name:
         return 1.0, "spelling"
     if name.casefold() == place.name.casefold():
@@ -142,7 +142,7 @@ def _score(name: str, place: Place, about: Words, synonyms: Synonyms) -> tuple[f
     return _by_words(name, place, about, synonyms)
 
 
-def _by_words(name: str, place: Place, about: Words, synonyms: Synonyms) -> tuple[float, str]:
+def _by_words(name: str, place: InputField, about: Words, synonyms: Synonyms) -> tuple[float, str]:
     subject = set(synonyms.canonical(" ".join(about))) | set(about)
     one = synonyms.canonical(name)
     left, right = set(one), set(synonyms.canonical(place.name))

@@ -14,10 +14,17 @@ from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import verb_and_noun
-from semcache.planners.arguments.phrasing import READING, VERBS, Phrasing, phrasings, unmarked
+from semcache.planners.arguments.operation_phrase import (
+    READING,
+    VERBS,
+    OperationPhrase,
+    phrasings,
+    unmarked,
+)
 from semcache.planners.arguments.synonyms import words
 from semcache.planners.steps.intents import Action
-from semcache.prompts.tokens import tokens
+from semcache.prompts.parameter import name_key
+from semcache.prompts.tokens import phrase_of, tokens
 from semcache.prompts.words import FUNCTION_WORDS, POLITENESS, singular
 
 MAX_INDEXES = 8
@@ -32,7 +39,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class IndexedOperation:
     """An operation, and the words that it goes by."""
 
     operation: Operation
@@ -46,7 +53,7 @@ class Known:
     """Singular words of the names of its inputs."""
     told: frozenset[str]
     """Singular content words of its summary."""
-    phrasings: tuple[Phrasing, ...]
+    phrasings: tuple[OperationPhrase, ...]
     """The ways in which it says what it does."""
 
     @property
@@ -59,7 +66,7 @@ class Known:
 class OperationIndex:
     """The operations of one catalog by their words. Immutable."""
 
-    known: tuple[Known, ...]
+    known: tuple[IndexedOperation, ...]
     _postings: Mapping[str, tuple[tuple[int, float], ...]]
     """Word → place of each operation that says it, and what that counts by BM25."""
     _rarity: Mapping[str, float]
@@ -91,7 +98,7 @@ class OperationIndex:
         """Return whether some operation is about the word."""
         return word in self._nouns
 
-    def near(self, said: Iterable[str], count: int) -> list[Known]:
+    def near(self, said: Iterable[str], count: int) -> list[IndexedOperation]:
         """Return at most `count` operations that have words of those said, most telling first."""
         best = sorted(self.scores(said).items(), key=lambda pair: (-pair[1], pair[0]))[:count]
         return [self.known[place] for place, _ in best]
@@ -127,13 +134,13 @@ class Indexes:
         return made
 
 
-def known_as(operation: Operation, catalog: Catalog) -> Known:
+def known_as(operation: Operation, catalog: Catalog) -> IndexedOperation:
     """Return the words that an operation of `catalog` goes by."""
     name = unmarked(operation.name, catalog)
     verb, noun = verb_and_noun(name)
     properties = operation.input_schema.get("properties")
     named: JsonObject = as_object(properties)
-    return Known(
+    return IndexedOperation(
         operation,
         verb,
         VERBS.get(verb, "other"),
@@ -190,3 +197,56 @@ def content(text: str) -> Sequence[str]:
         for word in tokens(text.replace("_", " "))
         if word not in _IDLE and word[:1].isalnum()
     ]
+
+
+# ── domains ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def domains_of(text: str, domains: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the domains that `text` speaks of, in the order of the settings; empty if none.
+
+    A keyword counts as whole words, in the singular or the plural: "pr" is not in "price"
+    (specs/ccos.md, E1, has it as a substring).
+    """
+    words = phrase_of(text)
+    return tuple(
+        name
+        for name, keywords in domains.items()
+        if any(_stands_in(phrase_of(keyword), words) for keyword in (name, *keywords))
+    )
+
+
+def in_domains(
+    operations: Iterable[Operation], wanted: Sequence[str], domains: Mapping[str, Sequence[str]]
+) -> tuple[Operation, ...]:
+    """Return the operations of the `wanted` domains, and those that belong to none.
+
+    All of them if nothing is wanted, or none is left (specs/ccos.md, E2).
+    """
+    known = tuple(operations)
+    if not wanted:
+        return known
+    left = [one for one in known if _belongs(one, wanted, domains)]
+    return tuple(left) or known
+
+
+def _belongs(
+    operation: Operation, wanted: Sequence[str], domains: Mapping[str, Sequence[str]]
+) -> bool:
+    own = domains_of(f"{_spaced(operation.name)} {operation.summary}", domains)
+    return not own or bool(set(own) & set(wanted))
+
+
+def _spaced(name: str) -> str:
+    """Return the words of a name: `mcp.github.listIssues` is "mcp github list issues"."""
+    return re.sub(r"_", " ", name_key(name))
+
+
+def _stands_in(phrase: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    size = len(phrase)
+    starts = range(len(words) - size + 1) if size else ()
+    return any(all(map(_alike, words[i : i + size], phrase)) for i in starts)
+
+
+def _alike(word: str, keyword: str) -> bool:
+    return word in {keyword, f"{keyword}s"}  # "prs" is too short for a plural by the rules

@@ -12,12 +12,12 @@ from semcache.binding.types import choices, types
 from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.operation import Operation
+from semcache.planners.arguments.input_fields import InputField
 from semcache.planners.arguments.mapping import likeness, mapped
 from semcache.planners.arguments.operation_index import known_as
-from semcache.planners.arguments.places import Place
 from semcache.planners.arguments.synonyms import Synonyms, words
 from semcache.planners.rows import ENVELOPES
-from semcache.planners.steps.resolution import Asked, Resolution, Wire
+from semcache.planners.steps.resolution import Resolution, ResolutionContext, Wire
 from semcache.planners.transforms import FILTER, LIMIT, SORT
 
 _SURE = 0.85  # likeness of a member and a property that are the same thing
@@ -41,8 +41,8 @@ class _Output:
 def wired(
     steps: Sequence[str],
     *,
-    asked: Asked,
-    places: Sequence[Place],
+    asked: ResolutionContext,
+    places: Sequence[InputField],
     about: tuple[str, ...],
     synonyms: Synonyms,
 ) -> tuple[tuple[Wire, ...], tuple[str, ...]]:
@@ -72,7 +72,7 @@ class _Result:
     nouns: tuple[str, ...]
 
     @classmethod
-    def of(cls, step: Resolution, asked: Asked) -> "_Result":
+    def of(cls, step: Resolution, asked: ResolutionContext) -> "_Result":
         """Return what `step` gives: rows that were filtered, sorted or cut are rows as before."""
         source = given_by(step, asked)
         operation = asked.catalog.get(source.operation)
@@ -85,7 +85,7 @@ class _Result:
         return cls({"type": "array", "items": {} if found is None else found[1], **shared}, nouns)
 
 
-def given_by(step: Resolution, asked: Asked) -> Resolution:
+def given_by(step: Resolution, asked: ResolutionContext) -> Resolution:
     """Return the step whose rows `step` gives: itself, unless it only filters, sorts or cuts."""
     seen = {step.intent}
     while step.operation in {FILTER, SORT, LIMIT} and step.wires:
@@ -102,7 +102,7 @@ def _topic(answer: Resolution) -> str:
 
 
 def _from(
-    step: Resolution, result: _Result, free: Sequence[Place], synonyms: Synonyms
+    step: Resolution, result: _Result, free: Sequence[InputField], synonyms: Synonyms
 ) -> Iterator[Wire]:
     """Yield the wires from one step's result: by name, else the one that must be filled."""
     outputs = list(_outputs(result))
@@ -125,7 +125,7 @@ def _from(
         yield _whole(step, outputs, needed[0])
 
 
-def _may_be(root: JsonObject, outputs: Sequence[_Output], place: Place) -> bool:
+def _may_be(root: JsonObject, outputs: Sequence[_Output], place: InputField) -> bool:
     """Return whether a whole result, or one of its list, may go where `place` is.
 
     An object does not go where a number or a text is wanted. What nobody knows may be a number,
@@ -138,7 +138,7 @@ def _may_be(root: JsonObject, outputs: Sequence[_Output], place: Place) -> bool:
     return not kinds.isdisjoint(place.types) if kinds else "string" not in place.types
 
 
-def _fit(one: _Output, place: Place, synonyms: Synonyms) -> float:
+def _fit(one: _Output, place: InputField, synonyms: Synonyms) -> float:
     scalar = bool(place.types) and place.types.isdisjoint({"array", "object"})
     if one.types and place.types and not _compatible(one, place):
         return 0.0
@@ -147,7 +147,7 @@ def _fit(one: _Output, place: Place, synonyms: Synonyms) -> float:
     return max(likeness(name, place, synonyms=synonyms) for name in one.names)
 
 
-def _compatible(one: _Output, place: Place) -> bool:
+def _compatible(one: _Output, place: InputField) -> bool:
     if one.types & place.types or "array" in place.types:
         return True
     numbers = {"integer", "number"}
@@ -156,12 +156,12 @@ def _compatible(one: _Output, place: Place) -> bool:
     )
 
 
-def _wire(step: Resolution, one: _Output, place: Place, score: float) -> Wire:
+def _wire(step: Resolution, one: _Output, place: InputField, score: float) -> Wire:
     one_each = one.each and "array" not in place.types
     return Wire(place.name, step.intent, one.path, each=one_each, item=one.item, score=score)
 
 
-def _whole(step: Resolution, outputs: Sequence[_Output], place: Place) -> Wire:
+def _whole(step: Resolution, outputs: Sequence[_Output], place: InputField) -> Wire:
     """Return the wire of a whole result to the one place that needs something."""
     takes_list = not place.types or not place.types.isdisjoint({"array", "object"})
     listed = [one for one in outputs if one.each and not one.item]

@@ -10,8 +10,13 @@ import numpy as np
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import EmbeddingError, InvalidSettings
-from semcache.planners.arguments.domains import domains_of, in_domains
-from semcache.planners.arguments.operation_index import Indexes, content, wording
+from semcache.planners.arguments.operation_index import (
+    Indexes,
+    content,
+    domains_of,
+    in_domains,
+    wording,
+)
 from semcache.ports import Embedder, Vector
 
 log = logging.getLogger(__name__)

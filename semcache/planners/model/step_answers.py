@@ -7,11 +7,11 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidInput, NotActionable
-from semcache.planners.arguments.domains import domains_of
-from semcache.planners.steps.decompose import MAX_INTENTS
+from semcache.planners.arguments.operation_index import domains_of
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import (
     ACTIONS,
+    MAX_INTENTS,
     Action,
     Decomposition,
     IntentKind,

@@ -12,10 +12,10 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import Columns, Input, QueryShape, Shape, shape, snake
 from semcache.errors import NotActionable, PlanningError
-from semcache.planners.arguments.accounting import accounts
+from semcache.planners.arguments.argument_match import Placed
+from semcache.planners.arguments.input_fields import places
 from semcache.planners.arguments.operation_index import known_as
-from semcache.planners.arguments.places import places
-from semcache.planners.arguments.placing import Placed
+from semcache.planners.arguments.step_account import accounts
 from semcache.plans.checks import check
 from semcache.plans.routes.document import RoutePlan
 from semcache.ports import Planned, PlanRequest

@@ -12,10 +12,11 @@ from typing import TypeAlias
 from semcache.planners.rules.cursor import Cursor
 from semcache.planners.rules.draft import Draft
 from semcache.planners.rules.figures import aggregate, another_aggregate, entity, field, which
-from semcache.planners.rules.filtering import against, bare_value, compared, on_field, prepositional
+from semcache.planners.rules.filters import against, bare_value, compared, on_field, prepositional
 from semcache.planners.rules.frame import Frame
-from semcache.planners.rules.grouping import by
-from semcache.planners.rules.ranking import (
+from semcache.planners.rules.phrases import Unit
+from semcache.planners.rules.ranks import (
+    by,
     counted_superlative,
     direction,
     limit,
@@ -24,7 +25,6 @@ from semcache.planners.rules.ranking import (
     superlative,
     top,
 )
-from semcache.planners.rules.reading import Unit
 
 Rule: TypeAlias = Callable[[Cursor], bool]
 """Takes the construct that begins at the cursor, if one does; returns whether it did."""

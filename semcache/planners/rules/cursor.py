@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from semcache.canonical import Json
 from semcache.planners.rules.draft import Draft
 from semcache.planners.rules.frame import Frame, spelled
-from semcache.planners.rules.reading import Unit
+from semcache.planners.rules.phrases import Unit
 from semcache.prompts.parameter import name_key
 
 OPEN = frozenset({

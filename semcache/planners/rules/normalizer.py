@@ -15,7 +15,7 @@ from semcache.planners.rules.constructs import read
 from semcache.planners.rules.cursor import given_field
 from semcache.planners.rules.draft import Draft, Filter
 from semcache.planners.rules.frame import Frame, frames
-from semcache.planners.rules.reading import Token, tokenized, units
+from semcache.planners.rules.phrases import Token, tokenized, units
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema.schema import PromptSchema

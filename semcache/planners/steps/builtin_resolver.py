@@ -16,7 +16,13 @@ from semcache.planners.arguments.operation_index import known_as
 from semcache.planners.arguments.wires import given_by, item_fields, list_path
 from semcache.planners.rows import likely
 from semcache.planners.steps.intents import SubIntent
-from semcache.planners.steps.resolution import Asked, Referral, Resolution, Resolved, Wire
+from semcache.planners.steps.resolution import (
+    Referral,
+    Resolution,
+    ResolutionContext,
+    Resolved,
+    Wire,
+)
 from semcache.planners.transforms import (
     AGGREGATE,
     COUNT,
@@ -55,7 +61,7 @@ class BuiltinResolver:
     Put it first: for every other kind of step it answers that there is nothing built in.
     """
 
-    def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
+    def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the built-in operation of a step, or what keeps it from one; see `Resolver`."""
         match intent.kind:
             case "user_input":
@@ -125,7 +131,7 @@ def _terms(intent: SubIntent) -> list[_Term]:
     return [one for one in found if one.value is not None or one.word not in ARTICLES]
 
 
-def _transformed(intent: SubIntent, asked: Asked) -> Resolved:
+def _transformed(intent: SubIntent, asked: ResolutionContext) -> Resolved:
     steps = [step for step in intent.depends_on if step in asked.before]
     if len(steps) != 1:
         return _unclear(intent, f"{intent.goal!r} works on {len(steps)} results; expected one")
@@ -144,7 +150,7 @@ def _transformed(intent: SubIntent, asked: Asked) -> Resolved:
     return make(intent, rows)
 
 
-def _rows(before: Resolution, asked: Asked) -> _Rows:
+def _rows(before: Resolution, asked: ResolutionContext) -> _Rows:
     """Return what the step before gives; a transform gives rows like those it took."""
     if before.operation == ASK_USER or before.operation not in asked.catalog:
         return _Rows(before.intent, (), {}, frozenset(), falling=False)

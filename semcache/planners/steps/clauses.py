@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from semcache.catalog.catalog import Catalog
-from semcache.planners.arguments.accounting import COURTESIES, MARKS, THANKS
-from semcache.planners.arguments.domains import domains_of
+from semcache.planners.arguments.operation_index import domains_of
+from semcache.planners.arguments.step_account import COURTESIES, MARKS, THANKS
 from semcache.planners.steps.intents import ACTIONS, SubIntent, Transform
 from semcache.ports import PlanRequest
 from semcache.prompts.mentions import find_mentions

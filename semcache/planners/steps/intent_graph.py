@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidInput, PlanningError
-from semcache.planners.steps.intent_order import Knot, in_order, knots
+from semcache.planners.steps.intent_order import DependencyIssue, in_order, knots
 from semcache.planners.steps.intents import GOAL, Decomposition, Said, SubIntent, serves
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter
@@ -117,7 +117,7 @@ class IntentGraph:
     nodes: tuple[IntentNode, ...]
     """The goal first, then the steps in the order in which they were said."""
     edges: tuple[Edge, ...]
-    knots: tuple[Knot, ...] = ()
+    knots: tuple[DependencyIssue, ...] = ()
     """What is odd about the dependencies; empty if nothing is."""
     strategy: str = ""
     confidence: float = 1.0

@@ -14,7 +14,7 @@ from semcache.planners.steps.intents import SubIntent
 
 
 @dataclass(frozen=True, slots=True)
-class Knot:
+class DependencyIssue:
     """Something about the dependencies that a person should know."""
 
     code: Literal["cycle", "forward", "unknown"]
@@ -24,20 +24,20 @@ class Knot:
     intents: tuple[str, ...]
 
 
-def knots(intents: tuple[SubIntent, ...]) -> Iterator[Knot]:
+def knots(intents: tuple[SubIntent, ...]) -> Iterator[DependencyIssue]:
     """Yield what is odd about the dependencies of `intents`."""
     at = {one.id: i for i, one in enumerate(intents)}
     for i, one in enumerate(intents):
         for other in dict.fromkeys(one.depends_on):
             if other not in at:
                 what = f"{one.id} needs {other!r}, which is no step"
-                yield Knot("unknown", what, (one.id, other))
+                yield DependencyIssue("unknown", what, (one.id, other))
             elif at[other] > i:
                 what = f"{one.id} needs {other}, which was said later"
-                yield Knot("forward", what, (one.id, other))
+                yield DependencyIssue("forward", what, (one.id, other))
     for cycle in _cycles({one.id: [d for d in one.depends_on if d in at] for one in intents}):
         what = " needs ".join((*cycle, cycle[0])) + ": a circle"
-        yield Knot("cycle", what, cycle)
+        yield DependencyIssue("cycle", what, cycle)
 
 
 def _cycles(needed: Mapping[str, list[str]]) -> Iterator[tuple[str, ...]]:

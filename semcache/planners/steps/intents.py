@@ -6,12 +6,13 @@ makes the plan, whose nodes name the intents that they serve (under the key `int
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 from pydantic_core import CoreSchema, core_schema
 
 from semcache.canonical import Json, JsonObject, as_object
 from semcache.plans.plan import ExecutionPlan
+from semcache.ports import PlanRequest
 from semcache.prompts.parameter import Parameter
 
 IntentKind: TypeAlias = Literal["api_call", "data_transform", "output", "user_input", "composite"]
@@ -32,6 +33,9 @@ INTENT_KEY = "intent"
 
 GOAL = "goal"
 """Id of the goal in its graph; steps are `step1`, `step2`…"""
+
+MAX_INTENTS = 50
+"""Steps of a decomposition at most: half of what an engine runs, for a step may take two nodes."""
 
 _VERBS: dict[Action, str] = {
     "list": "list fetch retrieve",
@@ -156,6 +160,22 @@ class Deferred:
     strategy: str
     why: str
     """What it cannot settle, for people and for the reasons of a decomposition."""
+
+
+class Decomposer(Protocol):
+    """Takes a goal apart into steps, or leaves it to another. Safe from several threads."""
+
+    @property
+    def name(self) -> str:
+        """Which strategy this is, and by which version of its prompt text."""
+
+    def decompose(self, request: PlanRequest) -> Decomposition | Deferred:
+        """Return the steps of `request.prompt`, or why this strategy cannot tell them.
+
+        Raises:
+            NotActionable: a model says that this cannot be done.
+            ModelError: the model behind it cannot answer.
+        """
 
 
 def serves(plan: ExecutionPlan) -> dict[str, str]:

@@ -11,8 +11,7 @@ from functools import partial
 from typing import TypeAlias
 
 from semcache.planners.steps.clauses import TRANSFORMS, Clause, Prompt, Unclear
-from semcache.planners.steps.decompose import MAX_INTENTS
-from semcache.planners.steps.intents import Decomposition, Deferred, SubIntent
+from semcache.planners.steps.intents import MAX_INTENTS, Decomposition, Deferred, SubIntent
 from semcache.ports import PlanRequest
 
 Build: TypeAlias = Callable[[Prompt, re.Match[str]], Sequence[SubIntent]]
@@ -35,7 +34,7 @@ class Pattern:
 
 
 class Patterns:
-    """Takes goals apart by patterns alone, with no model. Satisfies `decompose.Decomposer`."""
+    """Takes goals apart by patterns alone, with no model. Satisfies `Decomposer`."""
 
     def __init__(
         self,

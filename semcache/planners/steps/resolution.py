@@ -86,7 +86,7 @@ Resolved: TypeAlias = Resolution | Referral | NoTool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ResolutionContext:
     """What a resolver may know beside the step itself."""
 
     prompt: str
@@ -104,7 +104,7 @@ class Asked:
 class Resolver(Protocol):
     """Finds the operation for a step. Safe from several threads."""
 
-    def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
+    def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return an operation with its input, or the question to ask.
 
         An operation that comes back is in the catalog, its input fits what is known of its schema,

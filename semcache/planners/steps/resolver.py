@@ -1,7 +1,7 @@
 """Resolving: the operation that does a step, or the question which one, or what it lacks.
 
 An operation does a step if it accounts for every word and every value of it, and takes nothing that
-was not said (`arguments.accounting`). Of several the nearest is taken: its own verb before another
+was not said (`arguments.step_account`). Of several the nearest is taken: its own verb before another
 of the same meaning. Where two are as near the answer is the question which one.
 """
 
@@ -12,19 +12,19 @@ from semcache.canonical import as_object
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidOperation, NormalizationError, PlanningError
-from semcache.planners.arguments.accounting import StepAccount, accounts, speaks_of_one
-from semcache.planners.arguments.fitting import Fit, Unfit, breaches, fitted
-from semcache.planners.arguments.operation_index import Indexes, Known, content, known_as
-from semcache.planners.arguments.placing import is_guess
+from semcache.planners.arguments.argument_match import is_guess
+from semcache.planners.arguments.fit import Fit, Unfit, breaches, fitted
+from semcache.planners.arguments.operation_index import IndexedOperation, Indexes, content, known_as
+from semcache.planners.arguments.step_account import StepAccount, accounts, speaks_of_one
 from semcache.planners.arguments.synonyms import GENERAL, Synonyms, words
 from semcache.planners.rules.catalog_planner import CatalogPlanner
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import (
-    Asked,
     NoTool,
     Referral,
     Resolution,
+    ResolutionContext,
     Resolved,
     Resolver,
     Source,
@@ -71,7 +71,7 @@ class WordResolver:
         self._synonyms = synonyms
         self._indexes = indexes or Indexes()
 
-    def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
+    def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the one operation that accounts for the step, or the question; see `Resolver`."""
         found: list[CandidateOperation] = []
         lacking: list[tuple[StepAccount, Unfit]] = []
@@ -98,7 +98,7 @@ class WordResolver:
         # What takes the words as they stand would take any: only where nothing else does the step.
         return _chosen(intent, found or ([] if lacking else asking), lacking, odd)
 
-    def _near(self, intent: SubIntent, asked: Asked) -> Iterator[Known]:
+    def _near(self, intent: SubIntent, asked: ResolutionContext) -> Iterator[IndexedOperation]:
         """Yield the operations that have the likeliest words of a step."""
         said = [*content(intent.goal), *(word for one in intent.params for word in words(one.name))]
         known = {*said, *(singular(word) for word in tokens(intent.goal))}
@@ -113,9 +113,9 @@ class WordResolver:
     def _account(
         self,
         intent: SubIntent,
-        known: Known,
+        known: IndexedOperation,
         made: Fit | Unfit,
-        asked: Asked,
+        asked: ResolutionContext,
         *,
         verbatim: bool = False,
     ) -> StepAccount:
@@ -165,7 +165,7 @@ def _chosen(
     )
 
 
-def checked(made: Fit | Unfit, asked: Asked) -> Fit | Unfit:
+def checked(made: Fit | Unfit, asked: ResolutionContext) -> Fit | Unfit:
     """Return a fit whose values the operation's schema takes; else why it does not."""
     if isinstance(made, Unfit):
         return made
@@ -176,7 +176,7 @@ def checked(made: Fit | Unfit, asked: Asked) -> Fit | Unfit:
     return Unfit(made.known, f"its input would be refused: {broken[0]}") if broken else made
 
 
-def linked(made: Fit, intent: SubIntent, asked: Asked) -> Fit | Unfit:
+def linked(made: Fit, intent: SubIntent, asked: ResolutionContext) -> Fit | Unfit:
     """Return a fit that takes what the steps before it were to give; else what it lacks."""
     wired = {wire.step for wire in made.wires}
     filled = {*made.input, *(wire.property for wire in made.wires)}
@@ -255,7 +255,7 @@ class SuggestedResolver:
         """Keep the names of inputs that mean the same."""
         self._synonyms = synonyms
 
-    def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
+    def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the suggested operation, what it lacks, or that there is none; see `Resolver`."""
         name = intent.suggested or ""
         names = _spelled(name, asked.catalog) if name else ()
@@ -310,7 +310,7 @@ class RulesResolver:
         self._planner = planner or CatalogPlanner()
         self._most = most
 
-    def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
+    def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the one call that the step is, or why rules cannot tell; see `Resolver`."""
         if intent.depends_on or len(asked.catalog) > self._most:
             return none(intent, f"rules do not read {intent.goal!r}: it needs more than its words")
@@ -347,7 +347,7 @@ class Composite:
         """Keep the resolvers, asked in this order."""
         self._resolvers = tuple(resolvers)
 
-    def resolve(self, intent: SubIntent, asked: Asked) -> Resolved:
+    def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the first resolution, else the most useful question; see `Resolver`."""
         if intent.no_tool:
             return NoTool(intent.id, intent.why or "the decomposition found no operation for it")

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from semcache.canonical import Json, JsonObject
 from semcache.planners.arguments.coercion import fits
+from semcache.planners.arguments.input_fields import MAX_PLACES, places
 from semcache.planners.arguments.mapping import likeness, mapped
-from semcache.planners.arguments.places import MAX_PLACES, places
 from semcache.planners.arguments.synonyms import GENERAL
 
 

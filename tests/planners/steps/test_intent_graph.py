@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from semcache.errors import InvalidInput, PlanningError
 from semcache.planners.steps.intent_graph import Edge, IntentGraph
-from semcache.planners.steps.intent_order import Knot
+from semcache.planners.steps.intent_order import DependencyIssue
 from semcache.planners.steps.intents import GOAL, Decomposition, SubIntent, serves
 from semcache.plans.codec import decode
 from semcache.prompts.parameter import Parameter
@@ -64,7 +64,7 @@ def test_a_dependency_on_a_later_step_gets_its_edge_and_is_reported() -> None:
     found = graph(step(1, needs=("step2",)), step(2))
     assert found.dependencies("step1") == ("step2",)
     assert found.knots == (
-        Knot("forward", "step1 needs step2, which was said later", ("step1", "step2")),
+        DependencyIssue("forward", "step1 needs step2, which was said later", ("step1", "step2")),
     )
     assert [one.id for one in found.ordered()] == ["step2", "step1"]
 

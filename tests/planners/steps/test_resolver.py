@@ -9,7 +9,14 @@ from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect, Operation
 from semcache.planners.steps.intents import ACTIONS, SubIntent
-from semcache.planners.steps.resolution import Asked, NoTool, Referral, Resolution, Resolved, Wire
+from semcache.planners.steps.resolution import (
+    NoTool,
+    Referral,
+    Resolution,
+    ResolutionContext,
+    Resolved,
+    Wire,
+)
 from semcache.planners.steps.resolver import (
     Composite,
     RulesResolver,
@@ -57,7 +64,9 @@ def step(goal: str, **more: object) -> SubIntent:
 
 
 def resolve(goal: str, catalog: Catalog = ISSUES, **more: object) -> Resolved:
-    return WordResolver().resolve(step(goal, **more), Asked(prompt=goal, catalog=catalog))
+    return WordResolver().resolve(
+        step(goal, **more), ResolutionContext(prompt=goal, catalog=catalog)
+    )
 
 
 def operations(found: Resolved) -> str:
@@ -193,7 +202,7 @@ def test_a_step_that_reads_never_becomes_an_operation_that_writes() -> None:
 
 def test_a_suggested_operation_is_taken_if_it_exists_and_takes_the_values() -> None:
     # specs: E-8
-    asked = Asked(prompt="", catalog=ISSUES)
+    asked = ResolutionContext(prompt="", catalog=ISSUES)
     for name in ("github.list_branches", "list_branches", "GitHub.List_Branches"):
         found = SuggestedResolver().resolve(step("show me acme/web", suggested=name), asked)
         assert isinstance(found, Resolution)
@@ -206,7 +215,7 @@ def test_a_suggested_operation_is_taken_if_it_exists_and_takes_the_values() -> N
 def test_an_operation_that_a_model_invented_is_none_and_the_words_decide() -> None:
     # specs: E-8
     invented = step("list issues in acme/web", suggested="github.list_everything")
-    asked = Asked(prompt="", catalog=ISSUES)
+    asked = ResolutionContext(prompt="", catalog=ISSUES)
     found = SuggestedResolver().resolve(invented, asked)
     assert isinstance(found, Referral)
     assert "no operation is named 'github.list_everything'" in found.question
@@ -216,7 +225,7 @@ def test_an_operation_that_a_model_invented_is_none_and_the_words_decide() -> No
 
 def test_an_explicit_no_tool_is_never_overridden() -> None:
     # specs: E-8
-    asked = Asked(prompt="", catalog=ISSUES)
+    asked = ResolutionContext(prompt="", catalog=ISSUES)
     found = Composite([WordResolver()]).resolve(
         step("list issues in acme/web", no_tool=True), asked
     )
@@ -242,7 +251,7 @@ def test_the_answers_of_a_person_go_where_their_topics_say() -> None:
     }
     found = WordResolver().resolve(
         step("list issues", depends_on=("ask1", "ask2")),
-        Asked(prompt="", catalog=catalog, before=before),
+        ResolutionContext(prompt="", catalog=catalog, before=before),
     )
     assert isinstance(found, Resolution)
     assert {(wire.property, wire.step) for wire in found.wires} == {
@@ -267,7 +276,7 @@ def two_steps(output: JsonObject, second: Operation) -> Resolved:
     before = {"first": Resolution(intent="first", operation="list_customers")}
     return WordResolver().resolve(
         step("list orders", depends_on=("first",)),
-        Asked(prompt="", catalog=Catalog([first, second]), before=before),
+        ResolutionContext(prompt="", catalog=Catalog([first, second]), before=before),
     )
 
 
@@ -295,7 +304,7 @@ def test_what_was_only_found_is_no_value_where_the_caller_holds_them() -> None:
     goal = "list meetings on March 1, 2024"
     catalog = Catalog([operation("list_meetings", "day"), operation("book_room", "room")])
     held = (Parameter("day", "2024-03-01"),)
-    asked = Asked(prompt=goal, catalog=catalog, params=held)
+    asked = ResolutionContext(prompt=goal, catalog=catalog, params=held)
     found = WordResolver().resolve(
         step(goal, verb="", params=(*held, Parameter("date", "2024-03-01", "March 1, 2024"))),
         asked,
@@ -378,14 +387,16 @@ def test_words_count_where_the_caller_gives_the_values_too(talk: str, *, plans: 
     held = (Parameter("category", "toys", "toys"),)
     found = WordResolver().resolve(
         step(talk, verb="find", action="search", params=held),
-        Asked(prompt=talk, catalog=catalog, params=held, alone=True),
+        ResolutionContext(prompt=talk, catalog=catalog, params=held, alone=True),
     )
     assert isinstance(found, Resolution) == plans
 
 
 def test_rules_read_a_step_that_the_catalog_accounts_for(issues: Catalog) -> None:
     goal = "list open issues of acme/web"
-    found = RulesResolver().resolve(step(goal, params=()), Asked(prompt=goal, catalog=issues))
+    found = RulesResolver().resolve(
+        step(goal, params=()), ResolutionContext(prompt=goal, catalog=issues)
+    )
     assert isinstance(found, Resolution)
     assert (found.operation, found.source) == ("list_issues", "rules")
 
@@ -397,7 +408,7 @@ def test_what_is_meant_and_lacks_a_value_is_asked_for_though_another_lacks_none(
             operation("query_sales", summary="Query sales."),
         ]
     )
-    asked = Asked(prompt="", catalog=catalog)
+    asked = ResolutionContext(prompt="", catalog=catalog)
     found = WordResolver().resolve(step("compare sales"), asked)
     assert isinstance(found, Referral)
     assert (found.kind, found.operation) == ("missing", "compare_sales")
@@ -411,5 +422,7 @@ def test_an_empty_catalog_and_an_enormous_one_are_answered_alike() -> None:
 
 @pytest.mark.parametrize("make", [WordResolver, SuggestedResolver, RulesResolver])
 def test_no_resolver_raises_for_a_step_without_words(make: Callable[[], WordResolver]) -> None:
-    found = make().resolve(step("?", verb="", params=()), Asked(prompt="?", catalog=ISSUES))
+    found = make().resolve(
+        step("?", verb="", params=()), ResolutionContext(prompt="?", catalog=ISSUES)
+    )
     assert isinstance(found, Referral)

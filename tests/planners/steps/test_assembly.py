@@ -15,11 +15,11 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import PlanningError
 from semcache.execution.routes import RoutesEngine
-from semcache.planners.steps.assemble import Assembled, assemble
+from semcache.planners.steps.assembly import Assembled, assemble
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
 from semcache.planners.steps.intents import Decomposition, Deferred, SubIntent, serves
 from semcache.planners.steps.patterns import Patterns
-from semcache.planners.steps.resolution import Asked, Referral, Resolution
+from semcache.planners.steps.resolution import Referral, Resolution, ResolutionContext
 from semcache.planners.steps.resolver import Composite, RulesResolver, WordResolver
 from semcache.planners.transforms import TRANSFORMS
 from semcache.plans.checks import check
@@ -93,7 +93,9 @@ def decomposed(prompt: str) -> Sequence[SubIntent]:
 def resolved(intents: Sequence[SubIntent], prompt: str) -> dict[str, Resolution]:
     before: dict[str, Resolution] = {}
     for intent in intents:
-        found = RESOLVER.resolve(intent, Asked(prompt=prompt, catalog=CATALOG, before=before))
+        found = RESOLVER.resolve(
+            intent, ResolutionContext(prompt=prompt, catalog=CATALOG, before=before)
+        )
         assert isinstance(found, Resolution), found
         before[intent.id] = found
     return before
@@ -187,7 +189,7 @@ def test_a_list_meets_a_call_for_one_of_it_and_becomes_a_loop() -> None:
     ]  # fmt: skip
     found = {"a": Resolution(intent="a", operation="list_issues", input={"repository": "r"})}
     for intent in intents[1:]:
-        made = RESOLVER.resolve(intent, Asked(prompt="", catalog=CATALOG, before=found))
+        made = RESOLVER.resolve(intent, ResolutionContext(prompt="", catalog=CATALOG, before=found))
         assert isinstance(made, Resolution), made
         found[intent.id] = made
     assert run(assemble(intents[:2], found, CATALOG).plan) == [
@@ -275,7 +277,9 @@ def test_a_transform_that_says_too_little_is_a_question(
         depends_on=("a",),
     )
     before = {"a": Resolution(intent="a", operation="list_issues")}
-    found = BuiltinResolver().resolve(intent, Asked(prompt="", catalog=CATALOG, before=before))
+    found = BuiltinResolver().resolve(
+        intent, ResolutionContext(prompt="", catalog=CATALOG, before=before)
+    )
     assert isinstance(found, Referral)
     assert found.kind == kind
 
@@ -320,7 +324,9 @@ def test_every_chain_passes_the_checks_and_binds_to_the_plan_with_its_values(
     intents = decomposed(prompt)
     before: dict[str, Resolution] = {}
     for intent in intents:
-        found = RESOLVER.resolve(intent, Asked(prompt=prompt, catalog=CATALOG, before=before))
+        found = RESOLVER.resolve(
+            intent, ResolutionContext(prompt=prompt, catalog=CATALOG, before=before)
+        )
         if not isinstance(found, Resolution):
             return  # such as filtering what was counted
         before[intent.id] = found

@@ -1,4 +1,4 @@
-"""Accounting: each word and sign of a step is its verb, a noun, a value, its role or a courtesy.
+"""Account of a step: each word and sign of a step is its verb, a noun, a value, its role or a courtesy.
 
 What is none of these would be lost in the plan, so that the plan is refused. The words come from
 the operation (its name, summary, the properties that were filled) and from the tables below.
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from semcache.canonical import same
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.shape import shape
-from semcache.planners.arguments.operation_index import Known
-from semcache.planners.arguments.phrasing import (
+from semcache.planners.arguments.argument_match import Placed
+from semcache.planners.arguments.operation_index import IndexedOperation
+from semcache.planners.arguments.operation_phrase import (
     LOOSE,
     PARTICLES,
     READING,
     VERBS,
-    Phrasing,
+    OperationPhrase,
     same_verb,
     spaces,
 )
-from semcache.planners.arguments.placing import Placed
 from semcache.planners.arguments.synonyms import GENERAL, words
 from semcache.planners.rules.frame import role
 from semcache.planners.rules.lexicon import PHRASES
@@ -107,7 +107,7 @@ def trimmed(text: str) -> str:
 
 def accounts(
     goal: str,
-    known: Known,
+    known: IndexedOperation,
     placed: Sequence[Placed],
     catalog: Catalog,
     *,
@@ -192,8 +192,8 @@ class _Reader:
     def __init__(
         self,
         units: Sequence[_Unit],
-        known: Known,
-        phrasing: Phrasing,
+        known: IndexedOperation,
+        phrasing: OperationPhrase,
         placed: Sequence[Placed],
         *,
         catalog: Catalog,

@@ -14,7 +14,7 @@ from semcache.errors import (
     SourceRejected,
     SourceUnavailable,
 )
-from semcache.planners.blame import blame
+from semcache.planners.fault_owner import blame
 from semcache.plans.codec import adopt
 
 BODY: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Kept: JSON texts of a tenant under ids, beside the cache, bounded in number and in age."""
+"""A note store: JSON texts of a tenant under ids, beside the cache, bounded in number and in age."""
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -9,7 +9,7 @@ from semcache.ports import Clock, PlanStore
 _INDEX = TypeAdapter(dict[str, float])
 
 
-class Kept:
+class NoteStore:
     """Small JSON objects by tenant and id, in the notes of a store. Safe from several threads.
 
     The oldest make room, and none outlives `ttl_s`. Every method may raise `StoreUnavailable`.

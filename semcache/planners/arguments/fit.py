@@ -1,4 +1,4 @@
-"""Fitting: a step and one operation, its values in the properties that take them; or why not."""
+"""Fit: a step and one operation, its values in the properties that take them; or why not."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,14 +8,14 @@ from semcache.binding.types import choices
 from semcache.canonical import Json, JsonObject, same
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.labels import Value, labeled
-from semcache.planners.arguments.operation_index import Known
-from semcache.planners.arguments.places import Place, places
-from semcache.planners.arguments.placing import Placed, Placing, is_guess, placed
-from semcache.planners.arguments.proper import coded_names, proper_names
+from semcache.planners.arguments.argument_match import ArgumentMatch, Placed, is_guess, placed
+from semcache.planners.arguments.input_fields import InputField, places
+from semcache.planners.arguments.operation_index import IndexedOperation
+from semcache.planners.arguments.proper_names import coded_names, proper_names
 from semcache.planners.arguments.synonyms import GENERAL, Synonyms, words
 from semcache.planners.arguments.wires import wired
 from semcache.planners.steps.intents import SubIntent
-from semcache.planners.steps.resolution import Asked, Wire
+from semcache.planners.steps.resolution import ResolutionContext, Wire
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers.closed_values import ClosedValues
@@ -31,7 +31,7 @@ MAX_CLOSED = 500
 class Fit:
     """An operation that can do a step."""
 
-    known: Known
+    known: IndexedOperation
     input: JsonObject
     """With a placeholder for each value."""
     params: tuple[Parameter, ...]
@@ -46,7 +46,7 @@ class Fit:
 class Unfit:
     """Why an operation cannot do a step."""
 
-    known: Known
+    known: IndexedOperation
     why: str
     missing: tuple[str, ...] = ()
     """Properties that lack a value, if that is all."""
@@ -59,7 +59,11 @@ class Unfit:
 
 
 def fitted(
-    intent: SubIntent, known: Known, asked: Asked, *, synonyms: Synonyms = GENERAL
+    intent: SubIntent,
+    known: IndexedOperation,
+    asked: ResolutionContext,
+    *,
+    synonyms: Synonyms = GENERAL,
 ) -> Fit | Unfit:
     """Return how `intent` is done by an operation: every value said for it used, none invented.
 
@@ -89,7 +93,7 @@ def fitted(
 
 
 def _values(
-    intent: SubIntent, known: Known, into: Sequence[Place], asked: Asked
+    intent: SubIntent, known: IndexedOperation, into: Sequence[InputField], asked: ResolutionContext
 ) -> tuple[list[Parameter], set[str]]:
     """Return the values of a step, and the names of those that another step may be meant to use.
 
@@ -131,7 +135,7 @@ def _is_relative(param: Parameter) -> bool:
     return any(one.relative and one.value == param.value for one in DEFAULT.find(said))
 
 
-def _closed(into: Sequence[Place], root: JsonObject, catalog: Catalog) -> ClosedValues:
+def _closed(into: Sequence[InputField], root: JsonObject, catalog: Catalog) -> ClosedValues:
     """Return the values that the schema of an operation, or its catalog, lists for its places."""
     listed = {name_key(name): values for name, values in catalog.closed.items()}
     found: dict[str, list[str]] = {}
@@ -169,13 +173,15 @@ def _called(schema: JsonObject, root: JsonObject) -> Iterator[tuple[str, Value]]
         yield from labeled(part)
 
 
-def _asks(place: Place, known: Known) -> bool:
+def _asks(place: InputField, known: IndexedOperation) -> bool:
     """Return whether a property takes the words of a step."""
     needed = place.required and not place.has_default
     return needed and name_key(place.name) in _ASKING and place.takes_text and known.reads
 
 
-def _doubt(found: Placing, optional: set[str], known: Known, into: Sequence[Place]) -> Unfit | None:
+def _doubt(
+    found: ArgumentMatch, optional: set[str], known: IndexedOperation, into: Sequence[InputField]
+) -> Unfit | None:
     for param, options in found.ambiguous:
         said = param.mention or str(param.value)
         names = ", ".join(map(repr, options))
@@ -196,10 +202,10 @@ def _doubt(found: Placing, optional: set[str], known: Known, into: Sequence[Plac
 
 def _complete(
     intent: SubIntent,
-    known: Known,
-    found: Placing,
+    known: IndexedOperation,
+    found: ArgumentMatch,
     wires: tuple[Wire, ...],
-    free: Sequence[Place],
+    free: Sequence[InputField],
 ) -> Fit | Unfit:
     """Return the fit with what may be filled in, or what is missing."""
     given: JsonObject = {one.place.name: _placeholder(one.param) for one in found.placed}
@@ -225,7 +231,7 @@ def _complete(
     return Fit(known, given, params, wires, found.placed, verbatim)
 
 
-def breaches(fit: Fit, asked: Asked) -> tuple[str, ...]:
+def breaches(fit: Fit, asked: ResolutionContext) -> tuple[str, ...]:
     """Return how the values of a fit break the schema of the operation; empty if they don't."""
     values = {f"{{{{params.{one.name}}}}}": one.value for one in fit.params}
     given = {key: _filled(value, values) for key, value in fit.input.items()}

@@ -1,4 +1,4 @@
-"""Assembling: the plan of a goal, from its steps and their operations.
+"""Assembly: the plan of a goal, from its steps and their operations.
 
 A routes plan: questions to a person first, then the steps in an order in which each has what it
 needs. Every node names the step that it serves (`intent`). A step that takes one of a list is
@@ -15,7 +15,7 @@ from semcache.canonical import Json, JsonObject, same
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.errors import PlanningError
-from semcache.planners.arguments.places import Place, places
+from semcache.planners.arguments.input_fields import InputField, places
 from semcache.planners.arguments.wires import gives
 from semcache.planners.steps.intents import INTENT_KEY, SubIntent
 from semcache.planners.steps.resolution import Resolution, Wire
@@ -232,7 +232,7 @@ class _Making:
         base = self.results[wire.step] + "".join(map(_member, wire.path))
         return f"{base}[*]{_member(wire.item)}" if wire.item else base
 
-    def _fitting(self, wire: Wire, value: str, place: Place | None, name: str) -> str:
+    def _fitting(self, wire: Wire, value: str, place: InputField | None, name: str) -> str:
         """Return the expression for a value as its place wants it, by a conversion if need be."""
         source = self.resolved[wire.step]
         if place is None or source.operation == ASK_USER or not place.types:

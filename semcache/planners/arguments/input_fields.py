@@ -1,4 +1,4 @@
-"""Places: what an operation takes, one property of its input schema each."""
+"""Input fields: what an operation takes, one property of its input schema each."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ MAX_PLACES = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class InputField:
     """One property of an operation's input."""
 
     name: str
@@ -33,7 +33,7 @@ class Place:
         return not self.types or "string" in self.types
 
 
-def places(schema: JsonObject) -> tuple[Place, ...]:
+def places(schema: JsonObject) -> tuple[InputField, ...]:
     """Return the places of an input schema, required ones first, then in the schema's order.
 
     What cannot be read is left out; of a schema with more than two thousand only the first.
@@ -50,8 +50,8 @@ def places(schema: JsonObject) -> tuple[Place, ...]:
     )
 
 
-def _place(name: str, described: Json, root: JsonObject, *, required: bool) -> Place:
+def _place(name: str, described: Json, root: JsonObject, *, required: bool) -> InputField:
     one = as_object(described)
     texts = (part.get("description") for part in choices(one, root))
     text = next((text for text in texts if isinstance(text, str)), "")
-    return Place(name, one, required, frozenset(types(one, root) - {"null"}), text)
+    return InputField(name, one, required, frozenset(types(one, root) - {"null"}), text)

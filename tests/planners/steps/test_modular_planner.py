@@ -22,13 +22,12 @@ from semcache.errors import (
     Referred,
 )
 from semcache.models.openai import OpenAIModel
-from semcache.planners.model.decomposer import Grounded, IntentFirst
-from semcache.planners.parting import PARTING
+from semcache.planners.model.decomposer import Grounded, Hybrid, IntentFirst
+from semcache.planners.split_identifier import PARTING
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
-from semcache.planners.steps.decompose import Decomposer, Hybrid
 from semcache.planners.steps.intent_graph import IntentGraph
-from semcache.planners.steps.intents import serves
-from semcache.planners.steps.modular import ModularPlanner
+from semcache.planners.steps.intents import Decomposer, serves
+from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.planners.steps.patterns import Patterns
 from semcache.planners.steps.resolver import Composite, SuggestedResolver, WordResolver
 from semcache.planners.transforms import TRANSFORMS

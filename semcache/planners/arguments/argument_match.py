@@ -1,4 +1,4 @@
-"""Placing: the values that a step says, each in the property of an operation that takes it.
+"""Argument match: the values that a step says, each in the property of an operation that takes it.
 
 A value that a caller or a model has named goes by its name. One that was only found in the words
 goes by what stands around it ("page 3", "from Boston"), by its kind (a date, an address) or, last,
@@ -13,10 +13,10 @@ from functools import partial
 from semcache.canonical import Json
 from semcache.errors import InvalidParameter
 from semcache.planners.arguments.coercion import coerced
+from semcache.planners.arguments.input_fields import InputField
 from semcache.planners.arguments.mapping import likeness, mapped
-from semcache.planners.arguments.operation_index import Known
-from semcache.planners.arguments.places import Place
-from semcache.planners.arguments.proper import PROPER
+from semcache.planners.arguments.operation_index import IndexedOperation
+from semcache.planners.arguments.proper_names import PROPER
 from semcache.planners.arguments.synonyms import Synonyms, words
 from semcache.planners.rules.frame import NAMES_OF_KINDS, role
 from semcache.prompts.parameter import Parameter, name_key
@@ -47,7 +47,7 @@ _CALLED = frozenset("number no id called named titled".split())
 class Placed:
     """A value in its property."""
 
-    place: Place
+    place: InputField
     param: Parameter
     """Under the name by which the plan knows it, its value as the property takes it."""
     score: float
@@ -57,7 +57,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
+class ArgumentMatch:
     """Where the values of a step go."""
 
     placed: tuple[Placed, ...]
@@ -77,10 +77,10 @@ def placed(
     params: Sequence[Parameter],
     *,
     goal: str,
-    known: Known,
-    places: Sequence[Place],
+    known: IndexedOperation,
+    places: Sequence[InputField],
     synonyms: Synonyms,
-) -> Placing:
+) -> ArgumentMatch:
     """Return where `params`, the values said in `goal`, go among the places of an operation."""
     return _Placer(goal, known, places, synonyms).placing(params)
 
@@ -89,7 +89,7 @@ class _Placer:
     """Fills the places of one operation with the values of one step."""
 
     def __init__(
-        self, goal: str, known: Known, places: Sequence[Place], synonyms: Synonyms
+        self, goal: str, known: IndexedOperation, places: Sequence[InputField], synonyms: Synonyms
     ) -> None:
         self.goal = goal
         self.known = known
@@ -99,7 +99,7 @@ class _Placer:
         self.done: list[Placed] = []
         self.ambiguous: list[tuple[Parameter, tuple[str, ...]]] = []
 
-    def placing(self, params: Sequence[Parameter]) -> Placing:
+    def placing(self, params: Sequence[Parameter]) -> ArgumentMatch:
         named = self._by_name([one for one in params if not is_guess(one.name)])
         named = [one for one in named if not self._listed(one)]
         left = [one for one in params if is_guess(one.name)]
@@ -113,7 +113,7 @@ class _Placer:
             left = [one for one in left if not self._last(one)]
         left += named
         told = {id(one) for one, _ in self.ambiguous}
-        return Placing(
+        return ArgumentMatch(
             tuple(self.done),
             tuple(one for one in left if id(one) not in told),
             tuple((one, names) for one, names in self.ambiguous if id(one) in map(id, left)),
@@ -136,14 +136,14 @@ class _Placer:
         done = {pair.given for pair in sure}
         return [one for i, one in enumerate(params) if i not in done]
 
-    def _value(self, param: Parameter, place: Place) -> tuple[Json] | None:
+    def _value(self, param: Parameter, place: InputField) -> tuple[Json] | None:
         try:
             return (coerced(param.value, place.schema, root=self.root, name=param.name),)
         except InvalidParameter:
             return None
 
     def _put(
-        self, param: Parameter, place: Place, score: float, how: str, beside: str = ""
+        self, param: Parameter, place: InputField, score: float, how: str, beside: str = ""
     ) -> bool:
         """Put a value into a place, if it fits; return whether it did."""
         value = self._value(param, place)
@@ -159,7 +159,7 @@ class _Placer:
     def _only(
         self,
         param: Parameter,
-        which: Callable[[Place], bool],
+        which: Callable[[InputField], bool],
         score: float,
         how: str,
         beside: str = "",
@@ -191,7 +191,7 @@ class _Placer:
                 return self._put(param, best[1], 0.9, f"named by {phrase!r}", phrase)
         return self._counts(param, before, after)
 
-    def _likeness(self, phrase: str, place: Place) -> float:
+    def _likeness(self, phrase: str, place: InputField) -> float:
         said, named = words(phrase), words(place.name)
         if said == named[1:] and named[0] in _COUNTS:  # "2 beds" is the number of beds
             return _AS_NAMED
@@ -238,7 +238,7 @@ class _Placer:
         if kind == "identifier" and self._parts(param):
             return True
 
-        def of_kind(place: Place) -> bool:
+        def of_kind(place: InputField) -> bool:
             tail = words(place.name)[-1:]
             form = place.schema.get("format")
             # A text in quotes may be anything that has a name of its own in the schema.
@@ -264,7 +264,7 @@ class _Placer:
                 )
         return False
 
-    def _called(self, name: str) -> Place | None:
+    def _called(self, name: str) -> InputField | None:
         found = [one for one in self.free if self.synonyms.same(one.name, name) and one.takes_text]
         return found[0] if len(found) == 1 else None
 
@@ -307,17 +307,17 @@ class _Placer:
         return self._put(param, needed[0], 0.6, "the one place left")
 
 
-def _identifies(noun: tuple[str, ...], place: Place) -> bool:
+def _identifies(noun: tuple[str, ...], place: InputField) -> bool:
     """Return whether a property is what identifies a thing: `vector_store_id` a vector store."""
     found = words(place.name)
     return found == noun or (found[:-1] == noun and found[-1] in _TAILS)
 
 
-def _is_id(place: Place) -> bool:
+def _is_id(place: InputField) -> bool:
     return len(words(place.name)) == 1 and words(place.name)[0] in _TAILS
 
 
-def _lists(place: Place) -> bool:
+def _lists(place: InputField) -> bool:
     enum = place.schema.get("enum")
     items = place.schema.get("items")
     inner = items.get("enum") if isinstance(items, dict) else None

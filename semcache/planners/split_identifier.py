@@ -1,4 +1,4 @@
-"""Parting: two values that the prompt says as one, such as the two halves of `owner/name`.
+"""Split identifiers: two values that the prompt says as one, such as the two halves of `owner/name`.
 
 A plan that had each half as a parameter of its own would serve no other prompt: what a prompt has
 there is one name with a slash, and nothing tells its halves apart. So the plan takes the whole, and
@@ -12,7 +12,7 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import OperationRefused
-from semcache.planners.steps.assemble import Assembled
+from semcache.planners.steps.assembly import Assembled
 from semcache.plans.routes.document import START, RoutePlan
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key

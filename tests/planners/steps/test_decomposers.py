@@ -13,10 +13,9 @@ from semcache.catalog.operation import Operation
 from semcache.errors import InvalidSettings, ModelUnavailable, NotActionable
 from semcache.events import ModelCalled
 from semcache.models.openai import OpenAIModel
-from semcache.planners.model.decomposer import Grounded, IntentFirst
+from semcache.planners.model.decomposer import Grounded, Hybrid, IntentFirst
 from semcache.planners.model.relevant import Relevant
-from semcache.planners.steps.decompose import Decomposer, Hybrid
-from semcache.planners.steps.intents import Decomposition, Deferred
+from semcache.planners.steps.intents import Decomposer, Decomposition, Deferred
 from semcache.planners.steps.patterns import Patterns
 from semcache.ports import PlanRequest
 from semcache.prompts.parameter import Parameter

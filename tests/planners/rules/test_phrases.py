@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from semcache.planners.rules.reading import tokenized
+from semcache.planners.rules.phrases import tokenized
 from semcache.prompts.schema.schema import PromptSchema
 
 Ask = Callable[[str], PromptSchema]

@@ -1,6 +1,6 @@
 """The modular planner: a goal becomes steps, steps find operations, operations become a plan.
 
-Each part is a port of its own (`decompose.Decomposer`, `resolution.Resolver`); with no model it
+Each part is a port of its own (`Decomposer`, `Resolver`); with no model it
 plans what patterns and the catalog settle, and says what it would have to guess otherwise.
 """
 
@@ -8,20 +8,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from semcache.errors import NotActionable, PlanningError, Referred
-from semcache.planners.parting import joined
-from semcache.planners.steps.assemble import Assembled, assemble
-from semcache.planners.steps.decompose import MAX_INTENTS, Decomposer
+from semcache.planners.split_identifier import joined
+from semcache.planners.steps.assembly import Assembled, assemble
 from semcache.planners.steps.intent_graph import IntentGraph
-from semcache.planners.steps.intents import Decomposition, Deferred, SubIntent
+from semcache.planners.steps.intents import (
+    MAX_INTENTS,
+    Decomposer,
+    Decomposition,
+    Deferred,
+    SubIntent,
+)
 from semcache.planners.steps.resolution import (
-    Asked,
     NoTool,
     Referral,
     Resolution,
+    ResolutionContext,
     Resolved,
     Resolver,
 )
-from semcache.planners.steps.verify import ROUNDS, Verdict, repaired, verify
+from semcache.planners.steps.verdict import ROUNDS, Verdict, repaired, verify
 from semcache.ports import Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
 
@@ -187,7 +192,7 @@ class ModularPlanner:
         resolved: dict[str, Resolved] = {}
         before: dict[str, Resolution] = {}
         for step in graph.ordered():
-            asked = Asked(
+            asked = ResolutionContext(
                 prompt=request.prompt,
                 catalog=request.catalog,
                 params=given,

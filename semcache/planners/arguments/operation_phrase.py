@@ -1,4 +1,4 @@
-"""Phrasing: the verb and the nouns by which an operation says what it does.
+"""Phrases of operations: the verb and the nouns by which an operation says what it does.
 
 It says so twice: by its name (`list_issue_types`) and by the first sentence of its summary ("List
 the types of issues."). A prompt asks for it if it says the words of one of the two, all of them.
@@ -52,7 +52,7 @@ _VERSION = re.compile(r"\(?\bv?\d+\)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Phrasing:
+class OperationPhrase:
     """One way in which an operation says what it does."""
 
     verb: str
@@ -101,7 +101,7 @@ def same_verb(said: str, own: str) -> bool:
     return one == other != "other" or (one in READING and other in READING)
 
 
-def phrasings(operation: Operation, name: str = "") -> tuple[Phrasing, ...]:
+def phrasings(operation: Operation, name: str = "") -> tuple[OperationPhrase, ...]:
     """Return the ways in which an operation says what it does, its name first.
 
     `name`: the name to read, if not its own.
@@ -109,7 +109,7 @@ def phrasings(operation: Operation, name: str = "") -> tuple[Phrasing, ...]:
     return tuple(dict.fromkeys(_phrasings(operation, name or operation.name)))
 
 
-def _phrasings(operation: Operation, name: str) -> Iterator[Phrasing]:
+def _phrasings(operation: Operation, name: str) -> Iterator[OperationPhrase]:
     found = list(_by_name(name))
     said = _by_summary(operation.summary)
     found += [said] if said is not None else []
@@ -117,21 +117,21 @@ def _phrasings(operation: Operation, name: str) -> Iterator[Phrasing]:
         yield one
         # "git status" shows something, though nobody says "to git".
         if operation.effect == "read" and one.verb not in VERBS:
-            yield Phrasing("get", (one.verb, *one.words))
+            yield OperationPhrase("get", (one.verb, *one.words))
 
 
-def _by_name(name: str) -> Iterator[Phrasing]:
+def _by_name(name: str) -> Iterator[OperationPhrase]:
     *spaces, last = _parts(name)
     if len(last) == 1 and spaces and last[0] in VERBS:  # `issues.list`
-        yield Phrasing(last[0], tuple(spaces[-1]))
+        yield OperationPhrase(last[0], tuple(spaces[-1]))
         return
-    yield Phrasing(last[0], tuple(last[1:]))
+    yield OperationPhrase(last[0], tuple(last[1:]))
     if len(last) > 1 and last[0] not in VERBS:  # `vacuum_start`, `light_set_color`
         inner = (at for at, word in enumerate(last) if at and word in VERBS)
         for at in dict.fromkeys((*inner, len(last) - 1)):
-            yield Phrasing(last[at], (*last[:at], *last[at + 1 :]))
+            yield OperationPhrase(last[at], (*last[:at], *last[at + 1 :]))
     if len(last) > 1 and spaces and last[0] in spaces[-1]:  # `git.git_commit`
-        yield Phrasing(last[1], tuple(last[2:]))
+        yield OperationPhrase(last[1], tuple(last[2:]))
 
 
 def _parts(name: str) -> list[list[str]]:
@@ -144,12 +144,12 @@ def spaces(name: str) -> frozenset[str]:
     return frozenset(word for part in _parts(name)[:-1] for word in part)
 
 
-def _by_summary(summary: str) -> Phrasing | None:
+def _by_summary(summary: str) -> OperationPhrase | None:
     sentence = _SENTENCE.split(summary.strip(), maxsplit=1)[0]
     found = [word for word in tokens(_VERSION.sub(" ", sentence)) if word[:1].isalnum()]
     if not found or len(found) > MAX_WORDS:
         return None
-    return Phrasing(_infinitive(found[0]), tuple(found[1:]))
+    return OperationPhrase(_infinitive(found[0]), tuple(found[1:]))
 
 
 def _infinitive(verb: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.planners.arguments.proper import proper_names
+from semcache.planners.arguments.proper_names import proper_names
 from semcache.prompts.parameter import Parameter
 
 

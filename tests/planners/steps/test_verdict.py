@@ -12,7 +12,7 @@ from semcache.catalog.operation import Operation
 from semcache.errors import InvalidSettings
 from semcache.planners.steps.intents import Decomposition, SubIntent
 from semcache.planners.steps.resolution import NoTool, Referral, Resolution, Resolved, Wire
-from semcache.planners.steps.verify import Concern, Verdict, repaired, verify
+from semcache.planners.steps.verdict import Concern, Verdict, repaired, verify
 from semcache.planners.transforms import TRANSFORMS
 from semcache.prompts.parameter import Parameter
 

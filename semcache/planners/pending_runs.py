@@ -1,4 +1,4 @@
-"""Waiting: runs that need an answer of a person, kept until they get it."""
+"""Pending runs: runs that need an answer of a person, kept until they get it."""
 
 import uuid
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from semcache.canonical import Json, JsonObject, Pointer, as_object
 from semcache.catalog.builtin import NeedsInput, Question
 from semcache.errors import InvalidParameter
-from semcache.planners.kept import Kept
-from semcache.planners.questions import Made
+from semcache.planners.note_store import NoteStore
+from semcache.planners.questions import RecordedCall
 from semcache.plans.codec import adopt
 from semcache.plans.document import DocumentPlan
 from semcache.plans.plan import ExecutionPlan
@@ -35,7 +35,7 @@ class Suspended:
     questions: tuple[JsonObject, ...]
     """The inputs of `ask_user` that have no answer."""
     answers: JsonObject = field(default_factory=dict)
-    made: tuple[Made, ...] = ()
+    made: tuple[RecordedCall, ...] = ()
 
     def to_json(self) -> JsonObject:
         """Return it as JSON."""
@@ -66,11 +66,11 @@ class Suspended:
             allow_writes=told["allow_writes"] is True,
             questions=tuple(q for q in _list(told.get("questions")) if isinstance(q, dict)),
             answers=as_object(answers),
-            made=tuple(Made(str(one[0]), str(one[1]), one[2]) for one in made),
+            made=tuple(RecordedCall(str(one[0]), str(one[1]), one[2]) for one in made),
         )
 
 
-class Waiting:
+class PendingRuns:
     """Runs that wait for answers, by tenant and token, in the notes of a store.
 
     Safe from several threads and processes. Every method may raise `StoreUnavailable`.
@@ -78,7 +78,7 @@ class Waiting:
 
     def __init__(self, store: PlanStore, clock: Clock, *, wait_s: float = WAIT_S) -> None:
         """Keep what is asked for; `wait_s`: seconds until a run is given up."""
-        self._kept = Kept(store, clock, "waiting", ttl_s=wait_s)
+        self._kept = NoteStore(store, clock, "waiting", ttl_s=wait_s)
         self._clock = clock
         self._wait_s = wait_s
 

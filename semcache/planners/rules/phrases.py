@@ -1,4 +1,4 @@
-"""Reading: a prompt as a row of units, each a phrase with everything that it may stand for."""
+"""Phrases: a prompt as a row of units, each a phrase with everything that it may stand for."""
 
 import re
 from collections.abc import Mapping, Sequence
