@@ -1,4 +1,4 @@
-"""A note store: JSON texts of a tenant under ids, beside the cache, bounded in number and in age."""
+"""A store of JSON texts by tenant and id, beside the cache, bounded in number and in age."""
 
 from pydantic import TypeAdapter, ValidationError
 

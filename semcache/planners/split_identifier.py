@@ -1,4 +1,4 @@
-"""Split identifiers: two values that the prompt says as one, such as the two halves of `owner/name`.
+"""Split identifiers: two values that are said as one, such as the two halves of `owner/name`.
 
 A plan that had each half as a parameter of its own would serve no other prompt: what a prompt has
 there is one name with a slash, and nothing tells its halves apart. So the plan takes the whole, and

@@ -1,4 +1,4 @@
-"""Account of a step: each word and sign of a step is its verb, a noun, a value, its role or a courtesy.
+"""The account of a step: each word and sign is a verb, a noun, a value, its role or a courtesy.
 
 What is none of these would be lost in the plan, so that the plan is refused. The words come from
 the operation (its name, summary, the properties that were filled) and from the tables below.

@@ -1,8 +1,8 @@
 """Resolving: the operation that does a step, or the question which one, or what it lacks.
 
 An operation does a step if it accounts for every word and every value of it, and takes nothing that
-was not said (`arguments.step_account`). Of several the nearest is taken: its own verb before another
-of the same meaning. Where two are as near the answer is the question which one.
+was not said (`arguments.step_account`). Of several the nearest is taken: its own verb before
+another of the same meaning. Where two are as near the answer is the question which one.
 """
 
 from collections.abc import Iterator, Sequence
