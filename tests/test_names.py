@@ -10,8 +10,7 @@ PACKAGE = Path(semcache.__file__).parent
 GLOSSARY = PACKAGE.parent / "docs" / "glossary.md"
 
 OWED_WORDS = frozenset(
-    "blame cut echoes fitting given here kept kin look offers owners parties parting pieces "
-    "places placing quick reading recent scope spawning waiting whole wires".split()
+    "cut echoes given here kin look offers owners parties pieces quick recent scope spawning whole".split()
 )
 """Words of module names that are still to give way to words of the glossary; none comes to them."""
 OWED_CLASSES = frozenset(

@@ -9,13 +9,13 @@ from semcache.canonical import Json, JsonObject, same
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.labels import Value, labeled
 from semcache.planners.arguments.argument_match import ArgumentMatch, Placed, is_guess, placed
+from semcache.planners.arguments.data_edges import wired
 from semcache.planners.arguments.input_fields import InputField, places
 from semcache.planners.arguments.operation_index import IndexedOperation
 from semcache.planners.arguments.proper_names import coded_names, proper_names
 from semcache.planners.arguments.synonyms import GENERAL, Synonyms, words
-from semcache.planners.arguments.wires import wired
 from semcache.planners.steps.intents import SubIntent
-from semcache.planners.steps.resolution import ResolutionContext, Wire
+from semcache.planners.steps.resolution import DataEdge, ResolutionContext
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers.closed_values import ClosedValues
@@ -35,7 +35,7 @@ class Fit:
     input: JsonObject
     """With a placeholder for each value."""
     params: tuple[Parameter, ...]
-    wires: tuple[Wire, ...]
+    wires: tuple[DataEdge, ...]
     placed: tuple[Placed, ...] = ()
     """The values, each with its property."""
     verbatim: bool = False
@@ -204,7 +204,7 @@ def _complete(
     intent: SubIntent,
     known: IndexedOperation,
     found: ArgumentMatch,
-    wires: tuple[Wire, ...],
+    wires: tuple[DataEdge, ...],
     free: Sequence[InputField],
 ) -> Fit | Unfit:
     """Return the fit with what may be filled in, or what is missing."""

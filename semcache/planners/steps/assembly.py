@@ -15,10 +15,10 @@ from semcache.canonical import Json, JsonObject, same
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.errors import PlanningError
+from semcache.planners.arguments.data_edges import gives
 from semcache.planners.arguments.input_fields import InputField, places
-from semcache.planners.arguments.wires import gives
 from semcache.planners.steps.intents import INTENT_KEY, SubIntent
-from semcache.planners.steps.resolution import Resolution, Wire
+from semcache.planners.steps.resolution import DataEdge, Resolution
 from semcache.planners.transforms import CONVERT, EACH
 from semcache.plans.checks import check
 from semcache.plans.references.paths import is_expression
@@ -223,16 +223,16 @@ class _Making:
 
     # Values ------------------------------------------------------------------------------------
 
-    def _value(self, wire: Wire, loop: str) -> str:
+    def _value(self, wire: DataEdge, loop: str) -> str:
         if not wire.each:
             return self._path(wire)
         return f"$.{loop}.item{_member(wire.item)}" if wire.item else f"$.{loop}.item"
 
-    def _path(self, wire: Wire) -> str:
+    def _path(self, wire: DataEdge) -> str:
         base = self.results[wire.step] + "".join(map(_member, wire.path))
         return f"{base}[*]{_member(wire.item)}" if wire.item else base
 
-    def _fitting(self, wire: Wire, value: str, place: InputField | None, name: str) -> str:
+    def _fitting(self, wire: DataEdge, value: str, place: InputField | None, name: str) -> str:
         """Return the expression for a value as its place wants it, by a conversion if need be."""
         source = self.resolved[wire.step]
         if place is None or source.operation == ASK_USER or not place.types:

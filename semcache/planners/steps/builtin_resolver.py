@@ -12,16 +12,16 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ASK_USER
 from semcache.errors import InvalidParameter
 from semcache.planners.arguments.coercion import coerced, fits
+from semcache.planners.arguments.data_edges import given_by, item_fields, list_path
 from semcache.planners.arguments.operation_index import known_as
-from semcache.planners.arguments.wires import given_by, item_fields, list_path
 from semcache.planners.rows import likely
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import (
+    DataEdge,
     Referral,
     Resolution,
     ResolutionContext,
     Resolved,
-    Wire,
 )
 from semcache.planners.transforms import (
     AGGREGATE,
@@ -170,7 +170,7 @@ def _built_in(
     operation: str,
     given: JsonObject,
     *,
-    wires: tuple[Wire, ...],
+    wires: tuple[DataEdge, ...],
     params: tuple[Parameter, ...] = (),
 ) -> Resolution:
     return Resolution(
@@ -184,8 +184,8 @@ def _built_in(
     )
 
 
-def _on(rows: _Rows) -> tuple[Wire, ...]:
-    return (Wire("rows", rows.step, rows.path),)
+def _on(rows: _Rows) -> tuple[DataEdge, ...]:
+    return (DataEdge("rows", rows.step, rows.path),)
 
 
 def _unclear(intent: SubIntent, why: str) -> Referral:

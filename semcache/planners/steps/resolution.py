@@ -19,7 +19,7 @@ Source: TypeAlias = Literal["suggested", "learned", "rules", "catalog", "semanti
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class DataEdge:
     """A property that takes what a step before gives."""
 
     property: str
@@ -46,7 +46,7 @@ class Resolution:
     """Its input so far, with `{{params.x}}` for each value of the prompt."""
     params: tuple[Parameter, ...] = ()
     """The values that the placeholders of `input` stand for, as the operation takes them."""
-    wires: tuple[Wire, ...] = ()
+    wires: tuple[DataEdge, ...] = ()
     """Properties that take what steps before give, each once."""
     score: float = 1.0
     """How sure it is, in [0, 1]."""

@@ -10,12 +10,12 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect, Operation
 from semcache.planners.steps.intents import ACTIONS, SubIntent
 from semcache.planners.steps.resolution import (
+    DataEdge,
     NoTool,
     Referral,
     Resolution,
     ResolutionContext,
     Resolved,
-    Wire,
 )
 from semcache.planners.steps.resolver import (
     Composite,
@@ -283,7 +283,7 @@ def two_steps(output: JsonObject, second: Operation) -> Resolved:
 def test_a_result_goes_to_the_property_that_is_named_for_it_one_call_for_each_item() -> None:
     found = two_steps(CUSTOMERS, operation("list_orders", "customer_id"))
     assert isinstance(found, Resolution)
-    wire = Wire("customer_id", "first", ("items",), each=True, item="id", score=0.96)
+    wire = DataEdge("customer_id", "first", ("items",), each=True, item="id", score=0.96)
     assert found.wires == (wire,)
 
 

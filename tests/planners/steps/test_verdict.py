@@ -11,7 +11,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidSettings
 from semcache.planners.steps.intents import Decomposition, SubIntent
-from semcache.planners.steps.resolution import NoTool, Referral, Resolution, Resolved, Wire
+from semcache.planners.steps.resolution import DataEdge, NoTool, Referral, Resolution, Resolved
 from semcache.planners.steps.verdict import Concern, Verdict, repaired, verify
 from semcache.planners.transforms import TRANSFORMS
 from semcache.prompts.parameter import Parameter
@@ -29,7 +29,7 @@ def call(name: str, goal: str, *needs: str, params: tuple[Parameter, ...] = ()) 
     return SubIntent(id=name, goal=goal, kind="api_call", depends_on=needs, params=params)
 
 
-def does(name: str, operation: str, *wires: Wire, score: float = 1.0) -> Resolution:
+def does(name: str, operation: str, *wires: DataEdge, score: float = 1.0) -> Resolution:
     return Resolution(intent=name, operation=operation, wires=wires, score=score)
 
 
@@ -99,7 +99,7 @@ def test_an_operation_that_writes_and_is_not_surely_meant_is_looked_at_again() -
 
 
 def test_writing_once_for_each_of_a_list_must_be_said() -> None:
-    each = does("b", "close_issue", Wire("issue", "a", each=True))
+    each = does("b", "close_issue", DataEdge("issue", "a", each=True))
     for goal, status in (("close issue", "review"), ("close each of them", "valid")):
         steps = [call("a", "list issues"), call("b", goal, "a")]
         of = verdict(f"list issues then {goal}", steps, does("a", "list_issues"), each)
@@ -115,7 +115,7 @@ def test_a_step_that_speaks_of_a_result_and_does_not_use_it_is_told() -> None:
         does("b", "close_issue"),
     )
     assert codes(of) == [("data_flow", "error", "b")]
-    wired = does("b", "close_issue", Wire("issue", "a"))
+    wired = does("b", "close_issue", DataEdge("issue", "a"))
     good = verdict("list issues then close it", steps, does("a", "list_issues"), wired)
     assert good.runs
 

@@ -1,4 +1,4 @@
-"""Wires: what steps before give, in the properties that take it.
+"""Data edges: what steps before give, in the properties that take it.
 
 The answer of a person goes by its topic; the result of an operation by the members that its output
 schema names, by what the operation is about (`customer.id` is a `customer_id`), or whole where one
@@ -17,7 +17,7 @@ from semcache.planners.arguments.mapping import likeness, mapped
 from semcache.planners.arguments.operation_index import known_as
 from semcache.planners.arguments.synonyms import Synonyms, words
 from semcache.planners.rows import ENVELOPES
-from semcache.planners.steps.resolution import Resolution, ResolutionContext, Wire
+from semcache.planners.steps.resolution import DataEdge, Resolution, ResolutionContext
 from semcache.planners.transforms import FILTER, LIMIT, SORT
 
 _SURE = 0.85  # likeness of a member and a property that are the same thing
@@ -45,7 +45,7 @@ def wired(
     places: Sequence[InputField],
     about: tuple[str, ...],
     synonyms: Synonyms,
-) -> tuple[tuple[Wire, ...], tuple[str, ...]]:
+) -> tuple[tuple[DataEdge, ...], tuple[str, ...]]:
     """Return a wire for each of `places` that one of the `steps` fills, and the topics left over.
 
     A topic is left over if no property, or more than one, means it.
@@ -53,7 +53,7 @@ def wired(
     before = [asked.before[step] for step in steps if step in asked.before]
     answers = [one for one in before if one.operation == ASK_USER]
     found = mapped([_topic(one) for one in answers], places, about=about, synonyms=synonyms)
-    wires = [Wire(p.place.name, answers[p.given].intent, score=p.score) for p in found.pairs]
+    wires = [DataEdge(p.place.name, answers[p.given].intent, score=p.score) for p in found.pairs]
     lost = [_topic(answers[i]) for i in (*found.left, *(i for i, _ in found.ambiguous))]
     for one in before:
         if one.operation == ASK_USER or one.operation not in asked.catalog:
@@ -103,7 +103,7 @@ def _topic(answer: Resolution) -> str:
 
 def _from(
     step: Resolution, result: _Result, free: Sequence[InputField], synonyms: Synonyms
-) -> Iterator[Wire]:
+) -> Iterator[DataEdge]:
     """Yield the wires from one step's result: by name, else the one that must be filled."""
     outputs = list(_outputs(result))
     filled = set()
@@ -156,18 +156,18 @@ def _compatible(one: _Output, place: InputField) -> bool:
     )
 
 
-def _wire(step: Resolution, one: _Output, place: InputField, score: float) -> Wire:
+def _wire(step: Resolution, one: _Output, place: InputField, score: float) -> DataEdge:
     one_each = one.each and "array" not in place.types
-    return Wire(place.name, step.intent, one.path, each=one_each, item=one.item, score=score)
+    return DataEdge(place.name, step.intent, one.path, each=one_each, item=one.item, score=score)
 
 
-def _whole(step: Resolution, outputs: Sequence[_Output], place: InputField) -> Wire:
+def _whole(step: Resolution, outputs: Sequence[_Output], place: InputField) -> DataEdge:
     """Return the wire of a whole result to the one place that needs something."""
     takes_list = not place.types or not place.types.isdisjoint({"array", "object"})
     listed = [one for one in outputs if one.each and not one.item]
     if takes_list or not listed:
-        return Wire(place.name, step.intent, score=0.6)
-    return Wire(place.name, step.intent, listed[0].path, each=True, score=0.6)
+        return DataEdge(place.name, step.intent, score=0.6)
+    return DataEdge(place.name, step.intent, listed[0].path, each=True, score=0.6)
 
 
 def _outputs(result: _Result) -> Iterator[_Output]:
@@ -239,7 +239,7 @@ def item_fields(root: JsonObject) -> JsonObject:
     return {} if found is None else _properties(found[1], root)
 
 
-def gives(operation: Operation, wire: Wire) -> frozenset[str]:
+def gives(operation: Operation, wire: DataEdge) -> frozenset[str]:
     """Return the JSON types of what a wire takes from an operation; empty if unknown."""
     root = operation.output_schema
     schema: Json = root
