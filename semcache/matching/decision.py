@@ -197,7 +197,7 @@ class WeighedGroup:
     featured: GroupFeatures
     score: float
     """Log odds that it has the prompt's plan."""
-    _bar: DecisionRule | None = field(repr=False)
+    _rule: DecisionRule | None = field(repr=False)
     _judged: _Judged | None = field(default=None, repr=False)
 
     @property
@@ -218,40 +218,40 @@ class WeighedGroup:
     def judge(self) -> _Judged:
         """Return what is said of it, worked out when first asked."""
         if self._judged is None:
-            if self._bar is None:
+            if self._rule is None:
                 return _PASSED_OVER
-            self._judged = _judged(self.featured, self.score, self._bar)
-            self._bar = None
+            self._judged = _judged(self.featured, self.score, self._rule)
+            self._rule = None
         return self._judged
 
-    def judged_by(self, bar: DecisionRule | None) -> "WeighedGroup":
-        """Return the same group to be judged by `bar` where it was not judged yet."""
-        return WeighedGroup(self.featured, self.score, bar, self._judged)
+    def judged_by(self, rule: DecisionRule | None) -> "WeighedGroup":
+        """Return the same group to be judged by `rule` where it was not judged yet."""
+        return WeighedGroup(self.featured, self.score, rule, self._judged)
 
     def settle(self) -> None:
         """Let go of what it is judged by, once the lookup is over: groups are kept for longer."""
-        self._bar = None
+        self._rule = None
 
 
-def _judged(one: GroupFeatures, score: float, bar: DecisionRule) -> _Judged:
-    supposed = unproven_values(bar.context)
+def _judged(one: GroupFeatures, score: float, rule: DecisionRule) -> _Judged:
+    supposed = unproven_values(rule.context)
     if supposed:
         reason = f"not known to be values: {', '.join(map(repr, supposed))}"
         return _Judged(Verdict("slots", passed=False, reason=reason))
-    misplaced = misplaced_values(bar.context, one.near.words)
+    misplaced = misplaced_values(rule.context, one.near.words)
     if misplaced:
         reason = f"values behind other words than its own: {', '.join(map(repr, misplaced))}"
         return _Judged(Verdict("slots", passed=False, reason=reason))
-    doubted = doubts(one.difference, bar.context)
-    doubtful = unproven(doubted, bar.context.evidence)
+    doubted = doubts(one.difference, rule.context)
+    doubtful = unproven(doubted, rule.context.evidence)
     if doubtful:
         reason = f"not known to be harmless: {', '.join(map(repr, doubtful))}"
         return _Judged(Verdict("words", passed=False, reason=reason), doubted)
-    if score >= bar.cutoff:
+    if score >= rule.cutoff:
         return _Judged(_LOW_RISK, doubted)
     reason = (
         f"wrong with probability {probability_wrong(score):.3f}; "
-        f"served up to {probability_wrong(bar.cutoff):.3f}"
+        f"served up to {probability_wrong(rule.cutoff):.3f}"
     )
     words = one.difference.words
     if words:

@@ -28,11 +28,11 @@ def weigh(
     near = _comparable(view, query, neighbors, gates)
     if not near:
         return ()
-    bar = _bar(known, view, query)
-    found = featured(bar.context, near)
+    rule = _rule(known, view, query)
+    found = featured(rule.context, near)
     keys = [one.keys for one in found]
     scores = known.model.scores([one.values for one in found], keys)
-    weighed = [WeighedGroup(one, score, bar) for one, score in zip(found, scores, strict=True)]
+    weighed = [WeighedGroup(one, score, rule) for one, score in zip(found, scores, strict=True)]
     weighed.sort(key=lambda one: (-one.score, one.entry))
     weighed[0].judge()  # the first is served or learned from; the others may never be asked about
     return tuple(weighed)
@@ -42,11 +42,11 @@ def weighed_again(
     known: TenantEvidence, view: View, query: Query, weighed: Sequence[WeighedGroup]
 ) -> tuple[WeighedGroup, ...]:
     """Return groups weighed for a prompt that differs from `query` in nothing but values."""
-    bar = _bar(known, view, query)
-    return tuple([one.judged_by(bar) for one in weighed])
+    rule = _rule(known, view, query)
+    return tuple([one.judged_by(rule) for one in weighed])
 
 
-def _bar(known: TenantEvidence, view: View, query: Query) -> DecisionRule:
+def _rule(known: TenantEvidence, view: View, query: Query) -> DecisionRule:
     context = MatchContext(
         words=content(query.given_template.text),
         slots=query.given_template.slots,

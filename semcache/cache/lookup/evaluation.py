@@ -92,7 +92,7 @@ def _is_name(entry: Entry, parameter: Parameter, value: Json) -> bool:
 _BOUND = Verdict("binding", passed=True)
 
 
-def judge(
+def evaluate(
     lookup: Lookup,
     tier: Tier,
     entry: Entry,

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from semcache.cache.entries.entry import Entry
 from semcache.cache.lookup.context import BoundEntry, Lookup
-from semcache.cache.lookup.evaluation import judge
+from semcache.cache.lookup.evaluation import evaluate
 from semcache.cache.query import Query
 from semcache.cache.result import Hit
 from semcache.events import Tier
@@ -67,7 +67,7 @@ def _first(
             mine = unexplained_signs(query.template.text, query.schema.parameters())
             its = unexplained_signs(entry.template.text, entry.plan.params)
             verdicts = (*verdicts, compare_signs(mine, its)) if mine != its else verdicts
-        passed = judge(lookup, tier, entry, query, verdicts, score=1.0, entry_id=entry_id)
+        passed = evaluate(lookup, tier, entry, query, verdicts, score=1.0, entry_id=entry_id)
         if isinstance(passed, BoundEntry):
             return passed
     return None
@@ -119,5 +119,5 @@ def _served(lookup: Lookup, entry_id: str, query: Query) -> BoundEntry | None:
     if entry is None:
         return None
     verdicts = _GATES(Pair(query.side(), entry.side, 1.0))
-    passed = judge(lookup, "semantic", entry, query, verdicts, score=1.0, entry_id=entry_id)
+    passed = evaluate(lookup, "semantic", entry, query, verdicts, score=1.0, entry_id=entry_id)
     return passed if isinstance(passed, BoundEntry) else None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from semcache.cache.entries.entry import Entry
 from semcache.cache.lookup.bind_entry import Refused
 from semcache.cache.lookup.context import KEPT, BoundEntry, Lookup
-from semcache.cache.lookup.evaluation import bind_candidate, judge
+from semcache.cache.lookup.evaluation import bind_candidate, evaluate
 from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit
 from semcache.contexts import give_way
@@ -166,7 +166,7 @@ def _member(lookup: Lookup, one: WeighedGroup, entry: Entry, query: Query) -> Bo
         pair = Pair(query.side(), entry.side, one.featured.nearest)
         verdicts = (*verdicts, threshold(lookup.above)(pair))
     score = one.featured.near.score
-    return judge(lookup, "semantic", entry, query, verdicts, score=score, entry_id=one.entry)
+    return evaluate(lookup, "semantic", entry, query, verdicts, score=score, entry_id=one.entry)
 
 
 def _explain(lookup: Lookup, neighbors: Sequence[Neighbor]) -> None:
