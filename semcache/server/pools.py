@@ -1,6 +1,7 @@
 """Threads in which a door does its calls: a share for each tenant, quick ones apart from slow."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Literal, TypeAlias, TypeVar
@@ -33,6 +34,8 @@ class Pools:
         """What is done."""
         self._deadline_s = deadline_s
         self._limiters: dict[tuple[str, Share], anyio.CapacityLimiter] = {}
+        self._under_way: Counter[tuple[str, Share]] = Counter()
+        """Calls that wait or are at work."""
 
     async def call(self, name: str, arguments: Mapping[str, object], holder: Holder) -> Json:
         """Return what a call gives its caller.
@@ -81,8 +84,10 @@ class Pools:
             ) from error
 
     async def _run(self, tenant: str, pool: Share, work: Callable[[], T]) -> T:
-        limiter = self._limiters.setdefault((tenant, pool), anyio.CapacityLimiter(SHARE))
-        if limiter.statistics().tasks_waiting >= WAITING:
+        share = (tenant, pool)
+        limiter = self._limiters.setdefault(share, anyio.CapacityLimiter(SHARE))
+        # Counted here: a burst is over the limit before the limiter hears of the first of it.
+        if self._under_way[share] >= SHARE + WAITING:
             raise Busy(f"{WAITING} calls of yours wait already; ask again later")
         begun = False
 
@@ -94,6 +99,8 @@ class Pools:
         # A task of its own, which keeps its place in the share until the thread is done: a thread
         # cannot be stopped, and one that nobody waits for any more would be beyond the limit.
         task = asyncio.ensure_future(anyio.to_thread.run_sync(begin, limiter=limiter))
+        self._under_way[share] += 1
+        task.add_done_callback(lambda _: self._under_way.subtract([share]))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
