@@ -59,7 +59,7 @@ PARTS: dict[str, Without] = {
         patch.object(TrainingLabels, "planned", lambda *_: None)
     ),
     "weights of single words": lambda s: s.enter_context(
-        patch.object(risk.Model, "_leaning", lambda *_: 0.0)
+        patch.object(risk.RiskModel, "_leaning", lambda *_: 0.0)
     ),
     "classes of words in evidence": lambda s: s.enter_context(
         patch.object(decision, "_is_habit", lambda *_: False)
