@@ -95,6 +95,7 @@ class PlanCache(Closeable):
         self._store = store
         self._counters = Counters(store, clock)
         self._health = HealthReporter(observer)
+        decoded = DecodedEntries()
         self._views = Views(
             store,
             make_index=make_index,
@@ -102,11 +103,12 @@ class PlanCache(Closeable):
             snapshots=snapshots,
             note=snapshot_note,
             keep=not settings.frozen,
+            decoded=decoded,
         )
         bound = USUAL_WRONG if settings.max_wrong is None else settings.max_wrong
         self._labels = TrainingLabels(store, shipped(), max_wrong=bound, gates=risk_gates())
         vetoes = Vetoes(store, frozen=settings.frozen)
-        memories = (self._counters, vetoes, self._labels, self._views)
+        memories = (self._counters, vetoes, self._labels, self._views, decoded)
         self._corrections = Corrections(
             store,
             vetoes,
@@ -128,7 +130,7 @@ class PlanCache(Closeable):
             clock=clock,
             settings=settings,
             views=self._views,
-            entries=DecodedEntries(),
+            entries=decoded,
             queries=self._queries,
             labels=self._labels,
             corrections=self._corrections,

@@ -223,6 +223,15 @@ class DecodedEntries:
             self._entries.move_to_end((tenant, entry))
         return known[1]
 
+    def forget(self, tenant: str | None, entry: str | None = None) -> None:
+        """Drop an entry of the tenant; None: all of them, of the tenant or of all tenants."""
+        with self._lock:
+            if tenant is not None and entry is not None:
+                self._entries.pop((tenant, entry), None)
+                return
+            for key in [key for key in self._entries if tenant in {None, key[0]}]:
+                del self._entries[key]
+
     def entry(self, record: Record) -> Entry:
         """Return the entry of `record`, decoded anew if the record changed.
 

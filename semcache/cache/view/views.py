@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from semcache.cache.single_flight import KeyLocks
 from semcache.cache.view.snapshot import pack_view, unpack_view
+from semcache.cache.view.summaries import DecodedEntries
 from semcache.cache.view.view import View
 from semcache.errors import StoreCorrupt, StoreError
 from semcache.forks import Forked, Lock, follow_forks
@@ -86,8 +87,13 @@ class Views(Forked):
         snapshots: Snapshots | None = None,
         note: str = NOTE,
         keep: bool = False,
+        decoded: DecodedEntries | None = None,
     ) -> None:
-        """`keep`: whether a view that had to be derived leaves a snapshot at once."""
+        """Begin with no view.
+
+        `keep`: whether a view that had to be derived leaves a snapshot at once. `decoded`: entries
+        that were served, from which those go that are replaced or removed.
+        """
         self._store = store
         self._make_index = make_index
         self._embedder = embedder
@@ -96,6 +102,7 @@ class Views(Forked):
         self._keep = keep
         self.neighbors = NeighborCache()
         """What was near the texts that were searched for last."""
+        self._decoded = DecodedEntries() if decoded is None else decoded
         self._tenants: dict[str, _Tenant] = {}
         self._saved: dict[str, int] = {}
         """Tenant → number of the change that its snapshot holds."""
@@ -156,8 +163,10 @@ class Views(Forked):
                     # Too far behind, or nothing loaded yet: views are read whole when asked for.
                     self._tenants.clear()
                     self._change = last
+                    self._decoded.forget(None)
                     return
                 for change in changes:
+                    self._decoded.forget(change.tenant, change.id)
                     known = self._tenants.get(change.tenant)
                     if known is not None:
                         known.pending.append(change)
