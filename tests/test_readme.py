@@ -29,7 +29,7 @@ PAGES = [README] + [
         *("python", "planning", "shell", "quality", "prompt", "plans", "operations", "runs"),
         *("agents", "http", "responses", "deployment", "settings", "misses", "migration"),
         *("security", "index", "glossary", "api", "errors", "frameworks", "your_plans"),
-        *("production", "research"),
+        *("production", "research", "peers"),
     )
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
