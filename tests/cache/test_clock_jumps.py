@@ -101,7 +101,7 @@ def test_who_waits_for_a_maker_that_died_makes_the_plan_though_the_clock_jumps(
         clock.jump(jump)
         start = clock.monotonic()
         with cache.planning(found):
-            assert clock.monotonic() - start <= 20.0
+            assert clock.monotonic() - start <= 40.0  # and not `flight_wait_s`, 120
         holding.__exit__(None, None, None)
 
 
