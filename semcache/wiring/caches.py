@@ -1,5 +1,6 @@
 """The plan cache and the response cache of settings."""
 
+from importlib import import_module
 from pathlib import Path
 
 from semcache.binding.volatile import Ignore
@@ -51,6 +52,8 @@ def open_plan_cache(
     check_parts(
         catalog=catalog, embedder=embedder, observer=observer, redact=redact, verifier=verifier
     )
+    # Before threads need it: an import that an interrupt stops fails in all that wait for it.
+    import_module("semcache.cache.entries.entry_schema")
     return plan_cache(
         settings,
         store=open_store(settings),
