@@ -152,6 +152,7 @@ class PlanCache(Closeable):
             self._health,
             ttl_s=settings.flight_ttl_s,
             wait_s=settings.flight_wait_s,
+            redacted=self._queries.redacted,
         )
         self._feedback = Feedback(self._context, promotion)
         self._selection = Selection(self._context, promotion)

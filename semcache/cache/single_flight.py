@@ -119,13 +119,16 @@ class SingleFlight:
         ttl_s: float,
         wait_s: float,
         shared: bool = True,
+        redacted: Callable[[str], str] = str,
     ) -> None:
+        """`redacted`: returns the text of an error as it may be written down."""
         self._store = store
         self._clock = clock
         self._health = health
         self._ttl_s = ttl_s
         self._wait_s = wait_s
         self._shared = shared
+        self._redacted = redacted
         self._locks = KeyLocks()
         self._id = uuid.uuid4().hex
 
@@ -210,9 +213,9 @@ class SingleFlight:
         try:
             yield
         except Exception as error:
-            told = (
-                f"{type(error).__name__}: {error}"[:MAX_ERROR].encode("utf-8", "replace").decode()
-            )
+            # Cleaned before it is cut: half of a secret is not known to be one.
+            told = self._redacted(f"{type(error).__name__}: {error}")[:MAX_ERROR]
+            told = told.encode("utf-8", "replace").decode()
 
             def add(note: str | None) -> str:
                 known = _failures(note)
