@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 
 from semcache.binding.template_schema import TemplateDoc, agreeing
 from semcache.binding.wording import Wording
+from semcache.prompts.text import check_prompt
 from semcache.prompts.tokens import SLOT
 from semcache.schemas import MOST, STRICT, AnyValue, Name, Seconds, Value, Word
 
@@ -14,6 +15,11 @@ MAX_CHARS = 1_000_000
 """Characters of a prompt: as many as settings may allow."""
 
 _Text = Annotated[str, Field(max_length=2 * MAX_CHARS)]  # folding and masking add a little
+
+
+def _prompt(text: str) -> str:
+    check_prompt(text, max_chars=MAX_CHARS)
+    return text
 
 
 @with_config(STRICT)
@@ -57,7 +63,7 @@ class EntryDoc(TypedDict):
     """An entry as JSON."""
 
     format: Literal[2]
-    prompt: _Text
+    prompt: Annotated[str, AfterValidator(_prompt)]
     template: _Template
     given: _Template | None
     plan: Annotated[TemplateDoc, AfterValidator(agreeing)]

@@ -201,7 +201,7 @@ class _Lattice:
     def _add_values(self, symbol: str, kind: Kind) -> None:
         """Add the steps over values of one type."""
         uses, words = kind.uses, kind.words.total()
-        inner = words - uses
+        inner = max(0, words - uses)  # words of a value may be none, in entries of others' making
         last = math.log((uses + 1) / (words + 2))
         on = math.log((inner + 1) / (words + 2))
         share_new = kind.share_new
