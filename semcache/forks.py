@@ -21,9 +21,10 @@ from typing import Literal, TypeAlias
 # Documented by CPython in spite of the underscore; who holds a lock can be told by nothing else.
 _getframe = sys._getframe  # noqa: SLF001
 
-_owners: "dict[int, weakref.ref[Forked]]" = {}
-"""Who follows forks, by id. Each change of it is one step of the interpreter, so that it needs no
-lock, which an interrupt in a hook of a fork could leave locked."""
+_owners: "dict[weakref.ref[Forked], None]" = {}
+"""Who follows forks. Each change of it is one step of the interpreter, so that it needs no lock,
+which an interrupt in a hook of a fork could leave locked; that somebody is gone is noted without a
+line of Python, in which an interrupt would be lost."""
 
 
 class Forked:
@@ -258,8 +259,7 @@ barrier = ForkBarrier()
 
 def follow_forks(owner: Forked) -> None:
     """Tell `owner` of every fork from now on, for as long as somebody else knows it."""
-    key = id(owner)
-    _owners[key] = weakref.ref(owner, lambda _: _owners.pop(key, None))
+    _owners[weakref.ref(owner, _owners.pop)] = None
 
 
 def _before() -> None:
@@ -272,7 +272,7 @@ def _in_parent() -> None:
 
 def _in_child() -> None:
     barrier.forked()
-    for known in [*_owners.values()]:
+    for known in [*_owners]:
         owner = known()
         if owner is not None:
             owner.forked()
