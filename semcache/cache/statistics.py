@@ -150,7 +150,8 @@ def _read(text: str | None) -> Counter[str]:
     except InvalidJson:
         return Counter()  # counts are worth less than an error to a caller who wants an answer
     pairs = doc.items() if isinstance(doc, dict) else ()
-    return Counter({name: n for name, n in pairs if isinstance(n, int)})
+    # Names are ours and ASCII; in an edited note there may be such as no store can keep.
+    return Counter({name: n for name, n in pairs if isinstance(n, int) and name.isascii()})
 
 
 def _added(new: Counter[str], old: str | None) -> str:

@@ -95,6 +95,15 @@ def test_forgetting_drops_what_is_pending(tenant: str | None, left: dict[str, in
     assert (counters.read("acme"), counters.read("umbrella")) == ({}, left)
 
 
+def test_a_name_in_an_edited_note_that_no_store_can_keep_is_passed_over() -> None:
+    store = MemoryStore()
+    store.put_note("acme", NOTE, '{"\\ud800": 3, "stored": 2}')
+    counters = Counters(store, FakeClock())
+    counters.add("acme", "stored")
+    counters.flush()
+    assert counters.read("acme") == {"stored": 3}
+
+
 def test_the_lookups_of_one_run_count_once_as_what_the_last_came_to(cache: PlanCache) -> None:
     assert not cache.lookup("opening hours", run="a")
     assert not cache.lookup("opening hours", run="a")
