@@ -27,6 +27,7 @@ from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers.registry import OPEN_KINDS
+from semcache.prompts.tokens import tokens
 
 _NONE = ValueChange()
 
@@ -129,8 +130,9 @@ def bind_candidate(
     _check_contested(lookup, tier, query, entry_id)
     if entry.writes:
         _check_told(entry, query)
-    if tier == "semantic" and not query.given:
-        query = _in_roles(entry, query)
+    if tier == "semantic":
+        _check_said(entry, query)
+        query = query if query.given else _in_roles(entry, query)
     with lookup.timed("bind"):
         if tier == "schema":
             served = bind_by_schema(entry, query)
@@ -175,6 +177,20 @@ def _check_contested(lookup: Lookup, tier: Tier, query: Query, entry_id: str) ->
     seen = None if tier == "schema" else lookup.view.entries.known(entry_id)
     if seen is not None and lookup.view.contested(seen, given=bool(query.given)):
         raise Refused("contested", "as many entries that say the same have another plan")
+
+
+def _check_said(entry: Entry, query: Query) -> None:
+    """Refuse a plan with a value whose words stand in no slot and are not in the prompt.
+
+    Such a word may be one that matching passes over elsewhere: the "on" of "which lamps are on".
+    """
+    plan, said = entry.plan, set(tokens(query.text))
+    for parameter in plan.params:
+        if parameter.name in plan.carriers or name_key(parameter.name) in query.given:
+            continue
+        if not said.issuperset(tokens(parameter.mention or "")):
+            text = f"the plan's {parameter.name!r} is {parameter.mention!r}, which nobody says here"
+            raise Refused("pinned", text)
 
 
 def _check_told(entry: Entry, query: Query) -> None:

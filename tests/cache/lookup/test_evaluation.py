@@ -48,3 +48,14 @@ def test_a_catalog_set_later_checks_values_and_tells_closed_ones(clock: FakeCloc
         assert cache.lookup("report of east").trace.template == "report of east"
         cache.store("report of west", plan(region="west"), params={"region": "west"})
         assert missed(cache.lookup("report of x", params={"region": "x"})).reason == "check"
+
+
+def test_a_plan_with_a_value_whose_words_are_passed_over_serves_no_prompt_without_them(
+    cache: PlanCache,
+) -> None:
+    said = [Parameter("state", "on", mention="on")]
+    cache.store("how many gas sensors are on?", calling("sensors", state="on"), params=said)
+    assert cache.lookup("please, how many gas sensors are on?")
+    found = cache.lookup("how many gas sensors are?")
+    assert not found
+    assert found.reason == "pinned"
