@@ -84,7 +84,7 @@ def _add_door(options: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from semcache.server.connections import serve_app  # noqa: PLC0415 - after what names the extra
+    from semcache.server.connections import serve_app  # noqa: PLC0415 - an extra
     from semcache.server.rest.app import rest_app  # noqa: PLC0415 - an extra
 
     host, port = _address("--at", options.at)

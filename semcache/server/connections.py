@@ -5,11 +5,14 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import h11
-import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from semcache.errors import InvalidSettings, MissingExtra
 
-from semcache.errors import InvalidSettings
+try:
+    import h11
+    import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+except ImportError as error:
+    raise MissingExtra("an HTTP door needs `pip install 'semcache-plans[serve]'`") from error
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

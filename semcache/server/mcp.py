@@ -169,8 +169,7 @@ def serve_http(
         MissingExtra: the extra `mcp` is not installed.
         InvalidSettings: there can be no server at `host` and `port`, or another is there.
     """
+    app = http_app(calls, tokens, host=host)  # first: it names the extra
     from semcache.server.connections import serve_app  # noqa: PLC0415 - comes with the extra
 
-    serve_app(
-        http_app(calls, tokens, host=host), host=host, port=port, path=PATH, listening=listening
-    )
+    serve_app(app, host=host, port=port, path=PATH, listening=listening)

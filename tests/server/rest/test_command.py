@@ -140,3 +140,23 @@ def test_the_container_runs_this_command_as_nobody_and_asks_whether_it_lives() -
     assert f"http://127.0.0.1:{port}/health" in probe[-1]
     command = [*json.loads(said["ENTRYPOINT"]), *json.loads(said["CMD"])]
     assert command == ["semcache", "serve", "--at", f"0.0.0.0:{port}"]
+
+
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])
+def test_without_its_extra_the_command_names_it(missing: str, tmp_path: Path) -> None:
+    # A process of its own, in which nothing of the extra was imported before.
+    script = (
+        f"import sys; sys.modules[{missing!r}] = None; "
+        "from semcache.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", script, "serve", "--directory", str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("semcache: ")
+    assert "pip install 'semcache-plans[serve]'" in done.stderr
+    assert "Traceback" not in done.stderr
