@@ -147,6 +147,9 @@ def write_weights(source: Path, out: Path, *, name: str) -> None:
             kept[key], kept[key + SCALE] = rounded(tensor)
     save_file(kept, out / Manifest.WEIGHTS)
     shutil.copyfile(source / "tokenizer.json", out / "tokenizer.json")
+    training = source / "training.json"
+    if training.is_file():
+        shutil.copyfile(training, out / training.name)
     (out / "NOTICE").write_text(NOTICE.format(name=name), encoding="utf-8")
     digests = {
         file: hashlib.sha256((out / file).read_bytes()).hexdigest()

@@ -1,13 +1,14 @@
 """Train the risk model's prior, and test it on each stream with a prior that never saw that stream.
 
-    python benchmarks/train_prior.py STREAM.jsonl ... [--rounds 1] [--out PRIOR.json]
+    python benchmarks/train_prior.py STREAM.jsonl ... [--embedders DIR] [--out PRIOR.json]
 
 Each stream is replayed cold, text only and with parameters given. At each lookup every group of
 neighbors is bound, so that it is known whether serving it would have been right. Weights are fitted
 to these labels, each stream counting the same; how much a weight differs between streams says how
 firmly it is believed. Then each stream is replayed with the prior of the others: what was served
 there at each score becomes the table from which a cutoff for `max_wrong` is tested.
-The streams themselves leave nothing but these weights and counts behind: no word of them is kept.
+`--embedders`: a folder of weights that `train_embedder.py` and `build_encoder.py --weights` wrote;
+each stream is replayed with weights that were trained without it: nothing learned has seen it. The streams themselves leave nothing but these weights and counts behind: no word of them is kept.
 """
 
 # ruff: noqa: SLF001 - the trainer binds what a lookup only weighed, which no caller may
@@ -21,7 +22,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from replay import Timed, read
@@ -105,17 +106,31 @@ class Job:
     """Whether the parameters are given."""
     prior: Prior
     limit: int | None
+    weights: Path | None
+    """Of the embedder; None: the packaged ones."""
 
 
 @cache
-def embedder() -> Timed:
-    """Return the embedder of this process, which remembers what its jobs embedded before."""
-    return Timed(MiniLMEmbedder())
+def embedder(weights: Path | None) -> Timed:
+    """Return an embedder of this process, which remembers what its jobs embedded before."""
+    return Timed(MiniLMEmbedder(weights))
+
+
+def weights_without(stream: Path, embedders: Path | None) -> Path | None:
+    """Return the folder of the weights that were trained without a stream."""
+    if embedders is None:
+        return None
+    for training in sorted(embedders.glob("*/training.json")):
+        if stream.stem in json.loads(training.read_text(encoding="utf-8"))["left_out"]:
+            return training.parent
+    raise SystemExit(f"{embedders} has no weights that were trained without {stream.stem}")
 
 
 def collect(job: Job) -> list[Decision]:
     """Replay a stream with a prior; return a decision a row."""
-    plans = PlanCache.open(embedder=embedder(), ttl_s=None, max_entries=None, max_wrong=0.5)
+    plans = PlanCache.open(
+        embedder=embedder(job.weights), ttl_s=None, max_entries=None, max_wrong=0.5
+    )
     labels = Recorder(plans._store, job.prior, max_wrong=0.5, gates=risk_gates())
     plans._context = plans._tiers._context = plans._intake._context = replace(
         plans._context, labels=labels
@@ -319,16 +334,30 @@ def table(hits: Hits, *, highest: float = 6.0, lowest: float) -> tuple[Step, ...
 # The command ---------------------------------------------------------------------------------
 
 
-def line(name: str, replays: Sequence[Sequence[Decision]], cut: float) -> str:
-    """Return what a cutoff would have served on one stream, text and params."""
-    said = []
-    for decisions in replays:
-        hits = [d.was_right for d in decisions if d.tier and d.score >= cut]
-        ceiling = max(1, sum(d.ceiling for d in decisions))
-        said.append(
-            f"{sum(hits) / ceiling:.3f} of ceiling, wrong {len(hits) - sum(hits)}/{len(hits)}"
-        )
-    return f"{name:12s} cutoff {cut:5.2f}  text {said[0]:38s} params {said[1]}"
+COLD = 1000
+"""First rows of a stream, over which what is served from a cold start is told apart."""
+
+
+class Share(NamedTuple):
+    """What a cutoff would have served of a replay."""
+
+    right: int
+    hits: int
+    ceiling: int
+
+    def __str__(self) -> str:
+        return f"{self.of_ceiling:.3f} of ceiling, wrong {self.hits - self.right}/{self.hits}"
+
+    @property
+    def of_ceiling(self) -> float:
+        """Right hits of what could be served, in [0, 1]."""
+        return self.right / max(1, self.ceiling)
+
+
+def share(decisions: Sequence[Decision], cut: float) -> Share:
+    """Return what a cutoff would have served of these rows."""
+    hits = [d.was_right for d in decisions if d.tier and d.score >= cut]
+    return Share(sum(hits), len(hits), sum(d.ceiling for d in decisions))
 
 
 def main() -> int:
@@ -338,6 +367,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--embedders", type=Path, metavar="DIR", help="weights, each without some")
     parser.add_argument("--start", type=Path, help="prior to collect the first labels with")
     parser.add_argument(
         "--out", type=Path, default=Path(__file__).parents[1] / "semcache/matching/model/prior.json"
@@ -349,7 +379,7 @@ def main() -> int:
     priors = dict.fromkeys(args.streams, start)
     with ProcessPoolExecutor(args.workers) as pool:
         for number in range(args.rounds + 1):
-            replays = replayed(pool, priors, args.rows)
+            replays = replayed(pool, priors, args.rows, args.embedders)
             show(f"round {number}", replays, SERVED_FROM[0])
             if number < args.rounds:
                 priors = {
@@ -358,7 +388,7 @@ def main() -> int:
         by_floor = [hits(replays)]
         for floor in SERVED_FROM[1:]:
             lower = {s: replace(p, steps=serving_from(floor)) for s, p in priors.items()}
-            lowered = replayed(pool, lower, args.rows)
+            lowered = replayed(pool, lower, args.rows, args.embedders)
             show(f"served from {floor}", lowered, floor)
             by_floor.append(hits(lowered))
     less = handicap(*by_floor[0])
@@ -376,11 +406,22 @@ Replays: TypeAlias = dict[Path, list[list[Decision]]]
 """Stream → its replay text only, and with parameters given."""
 
 
-def replayed(pool: ProcessPoolExecutor, priors: Mapping[Path, Prior], limit: int | None) -> Replays:
+def replayed(
+    pool: ProcessPoolExecutor,
+    priors: Mapping[Path, Prior],
+    limit: int | None,
+    embedders: Path | None,
+) -> Replays:
     """Replay each stream with its prior, both ways."""
     jobs = {
-        stream: [pool.submit(collect, Job(stream, given, prior, limit)) for given in (False, True)]
+        stream: [
+            pool.submit(
+                collect, Job(stream, given, prior, limit, weights_without(stream, embedders))
+            )
+            for given in (False, True)
+        ]
         for stream, prior in priors.items()
+        for weights in (weights_without(stream, embedders),)
     }
     return {stream: [job.result() for job in both] for stream, both in jobs.items()}
 
@@ -392,10 +433,20 @@ def hits(replays: Replays) -> tuple[Hits, Hits]:
 
 
 def show(name: str, replays: Replays, served_from: float) -> None:
-    """Print what some cutoffs would have served."""
+    """Print what some cutoffs would have served, on each stream, and over all from a cold start."""
     for cut in np.arange(served_from, 5.0, 0.5):
         print(f"{name}, cutoff {cut}:")
-        print(*(line(s.stem, both, cut) for s, both in replays.items()), sep="\n", flush=True)
+        for stream, both in replays.items():
+            text, given = (share(decisions, cut) for decisions in both)
+            print(f"{stream.stem:12s} text {text!s:38s} params {given}")
+        for rows, limit in ((f"first {COLD} rows", COLD), ("all rows", None)):
+            pooled = []
+            for way in range(2):
+                each = [share(both[way][:limit], cut) for both in replays.values()]
+                mean = np.mean([one.of_ceiling for one in each])
+                wrong, served = sum(s.hits - s.right for s in each), sum(s.hits for s in each)
+                pooled.append(f"{mean:.3f} in the mean, wrong {wrong}/{served}")
+            print(f"{rows}: text {pooled[0]}; params {pooled[1]}", flush=True)
 
 
 def serving_from(score: float) -> tuple[Step, ...]:
