@@ -8,7 +8,8 @@ to these labels, each stream counting the same; how much a weight differs betwee
 firmly it is believed. Then each stream is replayed with the prior of the others: what was served
 there at each score becomes the table from which a cutoff for `max_wrong` is tested.
 `--embedders`: a folder of weights that `train_embedder.py` and `build_encoder.py --weights` wrote;
-each stream is replayed with weights that were trained without it: nothing learned has seen it. The streams themselves leave nothing but these weights and counts behind: no word of them is kept.
+each stream is replayed with weights that were trained without it: nothing learned has seen it.
+The streams themselves leave nothing but these weights and counts behind: no word of them is kept.
 """
 
 # ruff: noqa: SLF001 - the trainer binds what a lookup only weighed, which no caller may
