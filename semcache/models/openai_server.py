@@ -5,10 +5,17 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from semcache.errors import InvalidSettings, ModelError, ModelRejected, ModelUnavailable
+from semcache.errors import (
+    InvalidSettings,
+    MissingExtra,
+    ModelError,
+    ModelRejected,
+    ModelUnavailable,
+)
 from semcache.forks import Lock
 from semcache.secrecy import remember, without
 
@@ -36,7 +43,9 @@ class OpenAIServer:
 
         Raises:
             InvalidSettings: `base_url` is no http address, a number is out of range.
+            MissingExtra: `semcache-plans[openai]` is not installed.
         """
+        check_client()
         if timeout_s <= 0 or max_retries < 0:
             raise InvalidSettings(
                 f"timeout_s is {timeout_s!r} and max_retries is {max_retries!r}; "
@@ -115,6 +124,16 @@ class OpenAIServer:
                 )
                 self._opened = os.getpid(), client
             return self._opened[1]
+
+
+def check_client() -> None:
+    """Check that the client of the OpenAI protocol is installed; it is not imported.
+
+    Raises:
+        MissingExtra: it is not.
+    """
+    if find_spec("openai") is None:
+        raise MissingExtra("a model needs the package `openai`; install `semcache-plans[openai]`")
 
 
 @cache

@@ -1,6 +1,7 @@
 """A drop-in for an `openai` client, or for the HTTP client below it: equal requests once."""
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from semcache.errors import InvalidInput
@@ -48,9 +49,8 @@ def cached_openai(
     Raises:
         InvalidInput: `client` is something else.
     """
-    from openai import AsyncOpenAI, OpenAI  # noqa: PLC0415 - takes half a second
-
-    if not isinstance(client, OpenAI | AsyncOpenAI):
+    openai = sys.modules.get("openai")  # whoever has such a client has imported it
+    if openai is None or not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
         raise InvalidInput(
             f"the client is a {type(client).__name__}; expected openai.OpenAI or AsyncOpenAI"
         )

@@ -1,4 +1,5 @@
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -6,7 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from semcache.errors import EmbeddingError, InvalidSettings, ModelRejected, ModelUnavailable
+from semcache.errors import (
+    EmbeddingError,
+    InvalidSettings,
+    MissingExtra,
+    ModelRejected,
+    ModelUnavailable,
+)
 from semcache.models.openai import OpenAIEmbedder, OpenAIModel
 from semcache.ports import Completion, Message
 from semcache.settings import Settings
@@ -372,3 +379,9 @@ def test_a_server_that_fails_is_an_embedding_error(
     with pytest.raises(EmbeddingError, match="cannot embed") as caught:
         embedder.embed(["a"])
     assert isinstance(caught.value.__cause__, ModelUnavailable)
+
+
+def test_without_the_client_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(MissingExtra, match=r"semcache-plans\[openai\]"):
+        OpenAIModel("gpt-4o-mini", api_key="k")
