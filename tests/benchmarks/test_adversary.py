@@ -1,11 +1,8 @@
 """The adversary's benchmark: its mutations change what is asked, and its counting can fail."""
 
 import json
-import sys
 from argparse import Namespace
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,27 +11,14 @@ from semcache import Parameter, PlanCache
 from semcache.explore.streams import Row
 from semcache.testing import HashEmbedder
 
-ROOT = Path(__file__).parents[2]
-
-
-def script(name: str) -> ModuleType:
-    spec = spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[name] = module  # the one imports the other, and dataclasses look modules up
-    spec.loader.exec_module(module)
-    return module
-
 
 @pytest.fixture(scope="module")
-def mutations() -> ModuleType:
+def mutations(script: Any) -> Any:
     return script("mutations")
 
 
 @pytest.fixture(scope="module")
-def adversary(mutations: ModuleType) -> ModuleType:
-    assert mutations.KINDS
+def adversary(script: Any) -> Any:
     return script("adversary")
 
 
@@ -52,7 +36,7 @@ ROWS = (
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_mutation_but_the_harmless_one_lets_the_unchanged_plan_be_served(
-    mutations: ModuleType, seed: int
+    mutations: Any, seed: int
 ) -> None:
     made = [(one, each.plan) for each in ROWS for one in mutations.mutations(each, seed)]
     assert {one.kind for one, _ in made} == set(mutations.KINDS)
@@ -61,7 +45,7 @@ def test_no_mutation_but_the_harmless_one_lets_the_unchanged_plan_be_served(
     assert made == again
 
 
-def test_a_plan_with_the_changed_value_to_the_letter_is_right(mutations: ModuleType) -> None:
+def test_a_plan_with_the_changed_value_to_the_letter_is_right(mutations: Any) -> None:
     (one,) = [m for m in mutations.mutations(ROWS[0], 0) if m.kind == "case of a value"]
     assert one.text == "list trains from Oslo before 2024 of line r10"
     plan = {"call": {"input": {"city": "Oslo", "year": "2024", "line": "r10"}}}
@@ -70,7 +54,7 @@ def test_a_plan_with_the_changed_value_to_the_letter_is_right(mutations: ModuleT
     assert not one.allows(plan)
 
 
-def test_a_cache_that_ignores_every_change_is_wrong_each_time(adversary: ModuleType) -> None:
+def test_a_cache_that_ignores_every_change_is_wrong_each_time(adversary: Any) -> None:
     score = adversary.attack(adversary.Score("s"), ROWS, plan_of_nearest, seed=0)
     harmless = score.classes.pop("harmless")
     assert (harmless.asked, harmless.right, harmless.wrong) == (3, 3, 0)
@@ -79,7 +63,7 @@ def test_a_cache_that_ignores_every_change_is_wrong_each_time(adversary: ModuleT
 
 
 def test_a_cache_that_serves_stored_prompts_alone_loses_what_is_harmless(
-    adversary: ModuleType,
+    adversary: Any,
 ) -> None:
     exact = {each.text: each.plan for each in ROWS}
     score = adversary.attack(adversary.Score("s"), ROWS, lambda text, _: exact.get(text), seed=0)
@@ -137,9 +121,7 @@ class Careless:
         assert not right
 
 
-def test_served_to_a_probe_is_right_only_with_its_own_values(
-    adversary: ModuleType, domains: Path
-) -> None:
+def test_served_to_a_probe_is_right_only_with_its_own_values(adversary: Any, domains: Path) -> None:
     domain = adversary.read_domain(domains / "kitchen.jsonl")
     score = adversary.ask(adversary.Score("s"), domain, Careless, given=False, learned=False)
     assert (score.total.asked, score.total.right, score.total.wrong) == (3, 0, 3)
@@ -151,7 +133,7 @@ def test_served_to_a_probe_is_right_only_with_its_own_values(
 
 
 def test_each_probe_is_counted_once_cold_and_once_after_its_half_was_learned(
-    adversary: ModuleType, domains: Path
+    adversary: Any, domains: Path
 ) -> None:
     args = Namespace(data=domains, only="written", streams=[], bounds=["default", "0.01"])
     scores = list(adversary.run(args, HashEmbedder()))
@@ -162,7 +144,7 @@ def test_each_probe_is_counted_once_cold_and_once_after_its_half_was_learned(
 
 
 def test_the_written_probes_are_of_many_domains_and_many_of_them_should_hit(
-    adversary: ModuleType,
+    adversary: Any,
 ) -> None:
     domains = [adversary.read_domain(path) for path in sorted(adversary.DATA.glob("*.jsonl"))]
     probes = [probe for domain in domains for probe in domain.probes]

@@ -1,36 +1,25 @@
 """Files that were edited: taken, and then all works, or refused by name with nothing lost."""
 
 import logging
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-ROOT = Path(__file__).parents[2]
 IN_MEMORY = ("plans", "evidence", "settings")
 ON_DISK = ("record", "snapshot", "index", "correction", "manifest", "version1")
 
 
 @pytest.fixture(scope="module")
-def edited() -> ModuleType:
-    spec = spec_from_file_location("edited_files", ROOT / "benchmarks" / "edited_files.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules["edited_files"] = module  # dataclasses look modules up
-    spec.loader.exec_module(module)
-    return module
+def edited(script: Any) -> Any:
+    return script("edited_files")
 
 
 @pytest.fixture(scope="module")
-def bench(edited: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def bench(edited: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     logging.disable(logging.WARNING)  # each file that is set aside is told
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("semcache.cache.view.views.WORTHWHILE", 1)
@@ -40,7 +29,7 @@ def bench(edited: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.mark.parametrize(("formats", "count"), [(IN_MEMORY, 1_200), (ON_DISK, 40)])
 def test_an_edited_file_is_taken_and_all_works_or_refused_by_name_and_nothing_is_lost(
-    edited: ModuleType, bench: Any, formats: tuple[str, ...], count: int
+    edited: Any, bench: Any, formats: tuple[str, ...], count: int
 ) -> None:
     said = Counter(edited.run(seed, bench, formats)[1].taken for seed in range(count))
     assert said[True] > count // 20, "files that are taken show most"
@@ -52,6 +41,6 @@ def test_an_edited_file_is_taken_and_all_works_or_refused_by_name_and_nothing_is
 )
 @given(seed=st.integers(1_000_000, 2**40), named=st.sampled_from(IN_MEMORY))
 def test_no_edit_that_hypothesis_finds_does_otherwise(
-    edited: ModuleType, bench: Any, seed: int, named: str
+    edited: Any, bench: Any, seed: int, named: str
 ) -> None:
     edited.run(seed, bench, (named,))

@@ -1,28 +1,12 @@
 """The benchmarks of load, scale and soak run, at sizes that say nothing."""
 
 import json
-import sys
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from semcache import Parameter
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """What imports a script of benchmarks/ as `python` would find it."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    before = set(sys.modules)
-    yield import_module
-    for name in set(sys.modules) - before:
-        if getattr(sys.modules[name], "__file__", None) == str(BENCHMARKS / f"{name}.py"):
-            del sys.modules[name]
 
 
 @pytest.mark.slow  # starts processes

@@ -1,7 +1,5 @@
 import json
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,21 +9,15 @@ from semcache import Parameter
 if TYPE_CHECKING:
     from semcache.ports import Embedder
 
-ROOT = Path(__file__).parents[2]
-SMALL = ROOT / "tests" / "data" / "small.jsonl"
+SMALL = Path(__file__).parents[1] / "data" / "small.jsonl"
 
 
 @pytest.fixture(scope="module")
-def replay() -> ModuleType:
-    spec = spec_from_file_location("replay", ROOT / "benchmarks" / "replay.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def replay(script: Any) -> Any:
+    return script("replay")
 
 
-def row(replay: ModuleType, text: str, year: str, *, null: bool = False) -> Any:
+def row(replay: Any, text: str, year: str, *, null: bool = False) -> Any:
     plan = None if null else {"call": {"input": {"year": year}}}
     return replay.Row("1", "acme", text, (Parameter("year", year, mention=year),), plan)
 
@@ -43,12 +35,12 @@ class Fixed:
         self.stored += 1
 
 
-def score(replay: ModuleType, cache: Fixed, rows: list[Any]) -> Any:
+def score(replay: Any, cache: Fixed, rows: list[Any]) -> Any:
     return replay.replay(cache, rows, replay.Score("s", "c", given=False), bar=False)
 
 
 def test_a_served_plan_that_differs_is_wrong_and_so_is_any_for_a_null_row(
-    replay: ModuleType,
+    replay: Any,
 ) -> None:
     rows = [
         row(replay, "in 2024", "2024"),
@@ -61,7 +53,7 @@ def test_a_served_plan_that_differs_is_wrong_and_so_is_any_for_a_null_row(
     assert (got.hits, got.wrong) == (3, 2)
 
 
-def test_the_ceiling_counts_rows_whose_plan_shape_was_stored_before(replay: ModuleType) -> None:
+def test_the_ceiling_counts_rows_whose_plan_shape_was_stored_before(replay: Any) -> None:
     rows = [row(replay, "in 2024", "2024"), row(replay, "in 2023", "2023")]
     cache = Fixed(None)
     got = score(replay, cache, rows)
@@ -71,9 +63,7 @@ def test_the_ceiling_counts_rows_whose_plan_shape_was_stored_before(replay: Modu
 @pytest.mark.parametrize(
     "line", ["{", '{"id": 1}', '{"id":1,"scope":"a","text":"b","params":[],"plan":3}']
 )
-def test_a_bad_stream_is_refused_with_file_and_line(
-    replay: ModuleType, tmp_path: Path, line: str
-) -> None:
+def test_a_bad_stream_is_refused_with_file_and_line(replay: Any, tmp_path: Path, line: str) -> None:
     stream = tmp_path / "bad.jsonl"
     stream.write_text(f"{line}\n", encoding="utf-8")
     with pytest.raises(SystemExit, match=r"bad\.jsonl:1"):
@@ -81,7 +71,7 @@ def test_a_bad_stream_is_refused_with_file_and_line(
 
 
 def test_a_small_stream_is_replayed_beside_the_relatives_with_no_wrong_hit_of_ours(
-    replay: ModuleType, tmp_path: Path, minilm: "Embedder", monkeypatch: pytest.MonkeyPatch
+    replay: Any, tmp_path: Path, minilm: "Embedder", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replay, "MiniLMEmbedder", lambda: minilm)
     out = tmp_path / "out.json"
@@ -94,9 +84,7 @@ def test_a_small_stream_is_replayed_beside_the_relatives_with_no_wrong_hit_of_ou
     assert all(s["wrong"] > 0 for s in others)
 
 
-def test_a_simulated_selector_serves_what_words_alone_miss(
-    replay: ModuleType, minilm: "Embedder"
-) -> None:
+def test_a_simulated_selector_serves_what_words_alone_miss(replay: Any, minilm: "Embedder") -> None:
     stored = row(replay, "total sales in 2024", "2024")
     asked = row(replay, "what did all sales of 2023 come to", "2023")
     scores = {}

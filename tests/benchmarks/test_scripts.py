@@ -3,46 +3,38 @@
 import json
 import random
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
+Run = Callable[..., int]
 
 
-def script(name: str) -> ModuleType:
-    spec = spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def run(script: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a script with arguments, as the shell would; return its status."""
+
+    def run(name: str, *arguments: str) -> int:
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        status: int = script(name).main()
+        return status
+
+    return run
 
 
-def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    module = script(name)
-    monkeypatch.setattr(sys, "argv", [name, *arguments])
-    status: int = module.main()
-    return status
-
-
-def test_each_plan_format_is_timed_beside_a_call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_plan_format_is_timed_beside_a_call(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "engines.json"
-    assert run("engines", monkeypatch, "--steps", "3", "--json", str(out)) == 0
+    assert run("engines", "--steps", "3", "--json", str(out)) == 0
     measured = json.loads(out.read_text(encoding="utf-8"))
     assert {"routes", "tasks", "program", "call of an operation"} <= measured.keys()
     assert min(measured.values()) > 0
 
 
 @pytest.mark.usefixtures("minilm")
-def test_the_operations_shown_to_a_model_are_measured_on_a_stream(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_operations_shown_to_a_model_are_measured_on_a_stream(run: Run, tmp_path: Path) -> None:
     rows = [
         {"text": f"{said} in Oslo", "plan": {"call": {"input": {"template": template}}}}
         for said, template in (
@@ -53,16 +45,14 @@ def test_the_operations_shown_to_a_model_are_measured_on_a_stream(
     stream, out = tmp_path / "stream.jsonl", tmp_path / "operations.json"
     stream.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     arguments = (str(stream), "--operations", "60", "--json", str(out))
-    assert run("operations", monkeypatch, *arguments) == 0
+    assert run("operations", *arguments) == 0
     measured = json.loads(out.read_text(encoding="utf-8"))
     assert measured["operations"] == 60
     assert measured["words and meaning"]["found"]["5"] == 1.0
     assert measured["characters sent"]["40"] < measured["characters sent"]["all"]
 
 
-def test_public_calls_are_planned_and_scored_without_a_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_public_calls_are_planned_and_scored_without_a_model(run: Run, tmp_path: Path) -> None:
     rows = [
         {
             "id": str(i),
@@ -94,26 +84,23 @@ def test_public_calls_are_planned_and_scored_without_a_model(
     ]
     stream, out = tmp_path / "stream.jsonl", tmp_path / "planner.json"
     stream.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert run("planner", monkeypatch, str(stream), "--json", str(out)) == 0
+    assert run("planner", str(stream), "--json", str(out)) == 0
     given, foreign, text = json.loads(out.read_text(encoding="utf-8"))
     assert (given["rows"], given["right"], given["wrong"]) == (2, 2, 0)
     assert (foreign["catalog"], foreign["right"]) == ("foreign", 0)
     assert text["mode"] == "text"
 
 
-def test_plans_over_a_large_catalog_are_timed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("planner", monkeypatch, "--speed", "800") == 0
+def test_plans_over_a_large_catalog_are_timed(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("planner", "--speed", "800") == 0
     told = capsys.readouterr().out
     assert "800 operations" in told
     assert "'list_invoices'" in told
 
 
 def test_other_caches_are_asked_for_the_same_and_judged_by_the_plan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    script: Any, tmp_path: Path
 ) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     peers = script("peers")
     embedder, templates = peers.Embedder(real=False), peers.shapes(60, random.Random(7))
     caches = {
@@ -132,10 +119,7 @@ def test_other_caches_are_asked_for_the_same_and_judged_by_the_plan(
         assert found["diskcache"][kind]["missed"] == asked - exact
 
 
-def test_indexes_are_measured_beside_an_exact_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+def test_indexes_are_measured_beside_an_exact_one(script: Any, tmp_path: Path) -> None:
     rows = np.random.default_rng(7).normal(size=(700, 384)).astype(np.float32)
     np.save(tmp_path / "rows.npy", rows / np.linalg.norm(rows, axis=1, keepdims=True))
     out = tmp_path / "indexes.json"

@@ -1,10 +1,7 @@
 """The trainer's calibration: scores mean the same however a prompt is asked."""
 
-import importlib
 import math
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,14 +12,10 @@ from semcache.matching.evidence import Evidence
 from semcache.matching.model.features import NAMES
 from semcache.matching.model.risk import RiskModel
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture(scope="module")
-def trainer() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(BENCHMARKS)
-        yield importlib.import_module("train_prior")
+def trainer(script: Any) -> Any:
+    return script("train_prior")
 
 
 def hits(rng: np.random.Generator, *, too_high: float) -> list[tuple[float, bool]]:
@@ -34,7 +27,7 @@ def hits(rng: np.random.Generator, *, too_high: float) -> list[tuple[float, bool
 
 @pytest.mark.parametrize("too_high", [-0.5, 0.0, 0.8])
 def test_scores_that_are_too_high_where_values_are_given_are_found_out(
-    trainer: ModuleType, too_high: float
+    trainer: Any, too_high: float
 ) -> None:
     rng = np.random.default_rng(7)
     found = trainer.handicap(hits(rng, too_high=0), hits(rng, too_high=too_high))
@@ -43,7 +36,7 @@ def test_scores_that_are_too_high_where_values_are_given_are_found_out(
 
 @given(st.floats(-3, 3), st.lists(st.floats(-2, 2), min_size=len(NAMES), max_size=len(NAMES)))
 def test_a_handicap_lowers_only_scores_where_values_are_given(
-    trainer: ModuleType, by: float, values: list[float]
+    trainer: Any, by: float, values: list[float]
 ) -> None:
     at = NAMES.index("given")
     for is_given in (0.0, 1.0):
@@ -53,7 +46,7 @@ def test_a_handicap_lowers_only_scores_where_values_are_given(
         assert math.isclose(before - after, by * is_given, abs_tol=1e-9)
 
 
-def test_the_table_counts_hits_at_each_score_or_over(trainer: ModuleType) -> None:
+def test_the_table_counts_hits_at_each_score_or_over(trainer: Any) -> None:
     hits = [(5.0, True), (4.0, False), (3.0, True), (2.0, False)]
     steps = trainer.table(hits, lowest=3.0)
     assert {(s.score, s.hits, s.wrong) for s in steps} >= {(5.0, 1, 0), (4.0, 2, 1), (3.0, 3, 1)}
@@ -62,7 +55,7 @@ def test_the_table_counts_hits_at_each_score_or_over(trainer: ModuleType) -> Non
 
 @pytest.mark.parametrize("less", [-0.5, 0.0, 0.3])
 def test_each_step_is_of_the_nearest_replay_that_served_all_of_it_both_ways(
-    trainer: ModuleType, less: float
+    trainer: Any, less: float
 ) -> None:
     near, far = trainer.SERVED_FROM
     text, given = [(near, True)] * 3, [(near, True)] * 5
