@@ -667,7 +667,7 @@ def test_a_plan_is_run_from_its_object_its_text_or_itself(shop: Catalog) -> None
     assert len(texts) == 1
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.from_regex(r"[a-z]{3,8}[0-9]{3,5}", fullmatch=True), min_size=1, max_size=5))
 def test_every_run_calls_the_operation_with_its_own_value(codes: list[str]) -> None:
     bench = by_word(embedder=HashEmbedder(dim=8))

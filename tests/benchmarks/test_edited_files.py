@@ -37,7 +37,8 @@ def test_an_edited_file_is_taken_and_all_works_or_refused_by_name_and_nothing_is
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(seed=st.integers(1_000_000, 2**40), named=st.sampled_from(IN_MEMORY))
 def test_no_edit_that_hypothesis_finds_does_otherwise(

@@ -61,7 +61,7 @@ def test_a_codec_refuses_what_would_lose_something(codec: str, value: Json) -> N
     | st.none()
     | st.floats(allow_nan=False, allow_infinity=False)
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_value_has_a_codec_to_itself(value: Json) -> None:
     codec = codec_between(value, value)
     assert codec is not None
@@ -69,7 +69,7 @@ def test_every_value_has_a_codec_to_itself(value: Json) -> None:
 
 
 @given(st.integers(-(10**30), 10**30))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_numbers_and_their_digits_convert_both_ways(number: int) -> None:
     assert codec_between(str(number), number) == "number"
     if abs(number) < 10**15:

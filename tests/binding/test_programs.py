@@ -25,7 +25,7 @@ from semcache.testing import FakeClock, RecordingObserver
 from tests.binding.back import gives_back
 from tests.plans.programs import step
 
-FAST = settings(max_examples=100, deadline=None)
+FAST = settings(max_examples=100)
 
 
 def program(*steps: JsonObject) -> JsonObject:

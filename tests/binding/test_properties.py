@@ -40,7 +40,7 @@ def one_call(inputs: JsonObject) -> JsonObject:
 DOCUMENTS = st.dictionaries(KEYS, VALUES, max_size=5)
 PLANS = DOCUMENTS | DOCUMENTS.map(one_call)
 NAMES = ["year", "city", "order_id", "n", "whatever", "city2"]
-FAST = settings(max_examples=100, deadline=None)
+FAST = settings(max_examples=100)
 
 
 @st.composite

@@ -91,7 +91,7 @@ def test_only_a_translation_needs_to_have_been_seen_before() -> None:
     ]  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.from_regex(r"[A-Za-z]{1,8}|[0-9]{1,6}|[0-9]{1,3}\.[0-9]", fullmatch=True))
 def test_words_read_as_they_were_stored_give_the_value_that_was_stored(words: str) -> None:
     said = mention(words)

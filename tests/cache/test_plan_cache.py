@@ -809,7 +809,7 @@ ANY_JSON: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(old=st.lists(WORDS, min_size=4, max_size=4, unique=True))
 def test_a_hit_has_exactly_the_new_values_and_none_of_the_old(old: list[str]) -> None:
     was, now = old[:2], old[2:]
@@ -822,7 +822,7 @@ def test_a_hit_has_exactly_the_new_values_and_none_of_the_old(old: list[str]) ->
         assert given_input(found) == {"who": now[0], "what": [{"order": now[1]}], "tags": ["fixed"]}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(first=ANY_JSON, second=ANY_JSON)
 def test_given_values_of_any_shape_are_the_ones_that_are_served(first: Json, second: Json) -> None:
     with PlanCache.open(embedder=HashEmbedder(dim=8), clock=FakeClock()) as cache:
@@ -836,7 +836,7 @@ def test_given_values_of_any_shape_are_the_ones_that_are_served(first: Json, sec
         assert alike(served["name"], second)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     prompt=st.text(max_size=200)
     | st.text(alphabet="in the 2024 <year> {{params.x}} $.a '\"“”-,.?\n", max_size=80),

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mcp.types import Tool
 
@@ -78,7 +78,6 @@ def test_plans_for_two_tool_sets_stand_beside_one_another(cache: PlanCache) -> N
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=4), st.lists(st.sampled_from("abcd"), max_size=4))
-@settings(deadline=None)
 def test_a_call_hits_just_when_it_has_the_tools_of_the_plan(mine: Any, its: Any) -> None:
     def tools(names: Any) -> Any:
         return [{"name": name, "input_schema": SCHEMA} for name in dict.fromkeys(names)]

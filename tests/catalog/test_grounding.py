@@ -79,7 +79,7 @@ def test_identity_tells_use_cases_and_constraints_apart() -> None:
     assert same in identities
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.dictionaries(
         st.sampled_from(["name", "domain", "version", "use-cases", "constraints"]),

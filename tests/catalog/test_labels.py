@@ -162,7 +162,7 @@ def test_whatever_stands_in_a_schema_its_labels_can_be_read(described: Any) -> N
         assert value is not None
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.dictionaries(NAMES, st.integers(1000, 10**6), min_size=2, max_size=6), NAMES)
 def test_every_label_is_served_with_its_own_value_and_other_words_never(
     table: dict[str, int], other: str

@@ -117,7 +117,7 @@ def inside(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 SCHEMAS: st.SearchStrategy[Any] = st.recursive(st.just({}) | st.booleans(), inside, max_leaves=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(SCHEMAS, VALUES)
 def test_a_quick_yes_is_always_the_yes_of_the_validator(schema: Json, value: Json) -> None:
     document: JsonObject = {"anyOf": [schema]}
@@ -125,7 +125,7 @@ def test_a_quick_yes_is_always_the_yes_of_the_validator(schema: Json, value: Jso
         assert Draft202012Validator(document).is_valid(value)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(KINDS, VALUES)
 def test_a_type_is_known_wherever_the_validator_knows_it(kind: str, value: Json) -> None:
     schema: JsonObject = {"type": kind}

@@ -82,7 +82,7 @@ def test_what_is_no_figure_is_a_wrong_number(answer: Json, database: sqlite3.Con
     assert finding(NUMBER, answer, database)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), case=st.sampled_from(CASES))
 def test_any_value_changed_anywhere_is_found(
     data: st.DataObject, case: Case, database: sqlite3.Connection
@@ -94,7 +94,7 @@ def test_any_value_changed_anywhere_is_found(
     assert finding(case, list(rows), database)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), case=st.sampled_from(CASES))
 def test_a_row_missing_or_twice_is_found(
     data: st.DataObject, case: Case, database: sqlite3.Connection

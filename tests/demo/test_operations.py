@@ -100,7 +100,7 @@ COMPARED: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(operator=st.sampled_from(sorted(COMPARED)), bound=st.integers(0, 9))
 def test_operators_mean_what_python_means(
     operator: str, bound: int, catalog: Catalog, denver: list[tuple[str, int]]

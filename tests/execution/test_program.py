@@ -500,7 +500,7 @@ def programs(draw: st.DrawFn) -> list[JsonObject]:
 
 
 @given(programs(), st.lists(st.booleans(), min_size=40, max_size=40), st.sampled_from([1, 3]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_program_ends_well_or_with_a_typed_error_in_bounded_steps(
     steps: list[JsonObject], replies: list[bool], workers: int
 ) -> None:
@@ -523,7 +523,7 @@ def test_a_program_ends_well_or_with_a_typed_error_in_bounded_steps(
 
 
 @given(programs(), st.lists(st.booleans(), min_size=40, max_size=40))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_results_are_those_of_one_call_after_the_other(
     steps: list[JsonObject], replies: list[bool]
 ) -> None:

@@ -404,7 +404,7 @@ PLANS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(PLANS)
 def test_any_plan_ends_with_an_outcome_or_a_typed_error(body: dict[str, Any]) -> None:
     def fail(_: JsonObject) -> None:

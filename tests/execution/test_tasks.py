@@ -200,7 +200,7 @@ def dags(draw: st.DrawFn) -> list[tuple[str, list[str]]]:
 
 
 @given(dags(), st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_plan_runs_each_task_once_after_all_that_it_reads(
     dag: list[tuple[str, list[str]]], workers: int
 ) -> None:
@@ -325,7 +325,7 @@ def test_writes_need_leave(run: Execute, calls: list[JsonObject]) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["$a", "$b.x", "$zz.x", "5"])),
                 max_size=4))  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_plan_ends(pairs: list[tuple[str, str]]) -> None:
     body = plan(*(task(name, "note", q=text) for name, text in pairs))
     try:

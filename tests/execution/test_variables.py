@@ -80,7 +80,7 @@ def test_a_number_may_be_spelled(value: Json, expected: Json) -> None:
 
 
 @given(st.text(alphabet="0123456789 +-*/().%", max_size=40), st.integers(-99, 99))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_arithmetic_ends(text: str, value: int) -> None:
     parts = pieces("${x} " + text)
     if is_arithmetic(parts):

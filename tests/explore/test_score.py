@@ -32,7 +32,7 @@ def test_long_numbers_are_told_apart_by_their_last_digit() -> None:
     assert plan_text(1234567) != plan_text(1234568)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(JSON)
 def test_a_plan_is_equal_to_itself_with_its_keys_in_another_order(value: Json) -> None:
     plan: JsonObject = {"b": value, "a": 1}
@@ -78,7 +78,7 @@ def test_the_upper_end_of_a_large_sample_is_found_too() -> None:
     assert exact_upper(1000, 100_000, 0.95) == pytest.approx(0.0105332, abs=1e-7)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(1, 100).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_bounds_enclose_the_share_and_the_exact_one_grows_with_the_count(
     pair: tuple[int, int],

@@ -47,14 +47,14 @@ def test_no_word_of_difference_and_another_plan_is_held_against_the_family() -> 
     assert evidence.families.of("f") == (0.0, 1.0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(LABELS, LABELS)
 def test_evidence_of_two_processes_adds_up(one: list[Label], other: list[Label]) -> None:
     together = merged([learned(one), learned(other)]).to_json()
     assert together == learned([*one, *other]).to_json()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(LABELS)
 def test_evidence_comes_back_from_json(labels: list[Label]) -> None:
     evidence = learned(labels)

@@ -45,7 +45,7 @@ def small_bounds() -> object:
         yield
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(news(), min_size=1, max_size=5))
 def test_what_is_noted_in_memory_is_what_the_note_gives_back(rounds: list[Evidence]) -> None:
     in_memory, written = Evidence(), Evidence()
@@ -60,7 +60,7 @@ def test_what_is_noted_in_memory_is_what_the_note_gives_back(rounds: list[Eviden
         assert dumps(in_memory.to_json()) == dumps(written.to_json())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(news(), news())
 def test_a_copy_does_not_follow_what_is_added_later(first: Evidence, second: Evidence) -> None:
     before = noted(Evidence(), first)

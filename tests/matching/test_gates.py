@@ -149,7 +149,7 @@ SIDES = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SIDES, SIDES)
 def test_gates_admit_a_pair_if_no_verdict_refuses(query: Side, candidate: Side) -> None:
     asked = Pair(query, candidate, 1.0)
@@ -165,7 +165,7 @@ SIDES = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SIDES, SIDES, SIDES)
 def test_candidates_that_look_alike_to_the_gates_are_admitted_alike(
     query: Side, one: Side, other: Side

@@ -35,7 +35,7 @@ def test_a_family_that_is_not_there_has_no_words() -> None:
     assert (groups.size("x"), dict(groups.words("x")), groups.using("x")) == (0, {}, 0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(ENTRIES)
 def test_taking_out_what_was_added_leaves_nothing(
     entries: list[tuple[str, tuple[str, ...]]],
@@ -49,7 +49,7 @@ def test_taking_out_what_was_added_leaves_nothing(
     assert len(groups) == 0
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(ENTRIES, ENTRIES)
 def test_families_begun_with_what_others_said_know_the_same(
     before: list[tuple[str, tuple[str, ...]]], after: list[tuple[str, tuple[str, ...]]]
@@ -66,7 +66,7 @@ def test_families_begun_with_what_others_said_know_the_same(
         assert dict(again.words(name)) == dict(groups.words(name))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(ENTRIES, ENTRIES)
 def test_words_that_every_entry_of_a_family_uses_follow_its_entries(
     before: list[tuple[str, tuple[str, ...]]], after: list[tuple[str, tuple[str, ...]]]

@@ -69,7 +69,7 @@ SLOTS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SLOTS, st.randoms())
 def test_every_slot_gets_a_slot_of_its_kind_and_none_gets_two(stored: list[Slot], random) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001 - hypothesis hands in a Random
     asked = stored[:]
@@ -80,7 +80,7 @@ def test_every_slot_gets_a_slot_of_its_kind_and_none_gets_two(stored: list[Slot]
         assert [asked[role].kind for role in roles] == [s.kind for s in stored]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(SLOTS)
 def test_the_same_slots_keep_their_places(stored: list[Slot]) -> None:
     assert match_slots(stored, stored) == tuple(range(len(stored)))

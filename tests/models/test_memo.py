@@ -38,7 +38,7 @@ def test_what_a_caller_does_to_its_rows_is_not_remembered() -> None:
     assert memo.embed(["a"], encode).tolist() == [[1]]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 3), st.lists(st.lists(st.sampled_from(["", "a", "bb", "ccc"]))))
 def test_rows_are_right_whatever_is_remembered(size: int, calls: list[list[str]]) -> None:
     memo, encode = VectorMemo(size), Counting()

@@ -37,7 +37,7 @@ TEXTS = st.lists(
 
 
 @given(TEXTS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_vectors_equal_those_of_sentence_transformers(
     reference: SentenceTransformersEmbedder, texts: list[str]
 ) -> None:

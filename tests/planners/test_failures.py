@@ -134,7 +134,7 @@ def test_numbers_that_are_not_positive_are_refused(store: MemoryStore, clock: Fa
         FailureMemory(store, clock, patience=0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(["fail", "succeed", "wait"]), max_size=25))
 def test_attempts_count_the_failures_since_the_last_success(steps: list[str]) -> None:
     clock = FakeClock()

@@ -119,7 +119,7 @@ ROWS = st.lists(st.integers(-9, 9).map(lambda n: {"n": n, "odd": n % 2 == 1}), m
 
 
 @given(ROWS, st.integers(-9, 9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_filter_and_its_opposite_share_out_all_rows(rows: list[JsonObject], at: int) -> None:
     below = CATALOG.get("data.filter").call
     assert below is not None
@@ -131,7 +131,7 @@ def test_a_filter_and_its_opposite_share_out_all_rows(rows: list[JsonObject], at
 
 
 @given(ROWS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_groups_hold_each_row_once_and_sorting_loses_none(rows: list[JsonObject]) -> None:
     count = CATALOG.get("data.count").call
     sort = CATALOG.get("data.sort").call

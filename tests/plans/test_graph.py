@@ -24,7 +24,7 @@ def test_a_node_comes_before_itself_only_in_a_circle() -> None:
     assert list(never_before({"a": ["b"], "b": ["a"]}, {"a": {"a"}})) == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(GRAPHS, NODES, NODES)
 def test_what_never_comes_before_is_what_cannot_be_reached_by_an_edge(
     edges: dict[str, list[str]], source: str, other: str

@@ -63,7 +63,7 @@ def test_of_two_values_that_fit_the_same_words_neither_takes_them() -> None:
     assert bare(text, a="2019-03-13", b="2020-04-13") == "free on the <ordinal>"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @drawn(
     st.text("abc 123-/.,'\"<>", max_size=40),
     st.dictionaries(st.sampled_from("pqr"), st.text("abc 123-/.", max_size=6), max_size=3),

@@ -177,7 +177,7 @@ _PARAMS = st.lists(
 
 
 @given(_WORDS, _PARAMS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_mentions_are_in_order_apart_and_true_to_the_text(
     words: list[str], values: list[str]
 ) -> None:

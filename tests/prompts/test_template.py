@@ -94,7 +94,7 @@ def test_a_type_name_with_signs_still_makes_a_slot() -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_template_has_as_many_slots_as_mentions_and_survives_a_second_look(text: str) -> None:
     masked = template(text)
     assert len(SLOT.findall(masked.text)) == len(masked.slots)

@@ -42,7 +42,7 @@ def test_outer_white_space_goes_and_characters_are_composed() -> None:
 
 
 @given(st.text())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_lower_case_keeps_every_offset(text: str) -> None:
     assert len(lowered(text)) == len(text)
 
@@ -52,7 +52,7 @@ def test_a_character_whose_lower_case_is_longer_stays() -> None:
 
 
 @given(st.text(max_size=50))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_checked_prompt_checks_to_itself_or_the_text_is_refused(text: str) -> None:
     try:
         once = check_prompt(text)

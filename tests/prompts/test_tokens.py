@@ -58,7 +58,7 @@ SIGNS = st.sampled_from(
 
 
 @given(st.sampled_from(PROMPTS), st.integers(0, 60), SIGNS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_a_sign_put_anywhere_into_a_prompt_changes_what_is_read(
     prompt: str, at: int, sign: str
 ) -> None:
@@ -70,7 +70,7 @@ def test_a_sign_put_anywhere_into_a_prompt_changes_what_is_read(
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_two_texts_are_folded_into_one_only_where_listed_things_differ(
     one: str, other: str
 ) -> None:
@@ -90,7 +90,7 @@ def test_two_texts_are_folded_into_one_only_where_listed_things_differ(
 @given(
     st.text(alphabet=st.characters(exclude_categories=["Zs", "Zl", "Zp", "Cc", "Cs"]), min_size=1)
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_every_character_of_a_text_is_in_some_token(text: str) -> None:
     text = unicodedata.normalize("NFC", text).lower()
     left = (

@@ -53,7 +53,7 @@ def test_a_word_that_only_looks_plural_stays(word: str) -> None:
 
 
 @given(st.text(alphabet="abcdeinosuxyz", min_size=1, max_size=9))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_singular_is_never_longer_than_one_letter_more(word: str) -> None:
     assert len(singular(word)) <= len(word) + 1
 

@@ -181,7 +181,7 @@ def shuffled(value: Any, reverse: Callable[[Any], Any] = reversed) -> Any:
 
 
 # specs: B-1
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(values)
 def test_the_order_of_keys_never_matters(value: Any) -> None:
     key = response_key(replace(REQUEST, data={"v": value}))
@@ -189,7 +189,7 @@ def test_the_order_of_keys_never_matters(value: Any) -> None:
 
 
 # specs: B-2
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(values, values)
 def test_different_data_have_different_keys(left: Any, right: Any) -> None:
     keys = [response_key(replace(REQUEST, data={"v": value})) for value in (left, right)]
@@ -229,7 +229,7 @@ def changed(value: Any, at: tuple[Any, ...], new: Any) -> Any:
 
 
 # specs: B-3
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.sampled_from(leaves(CONSTRAINTS)), st.none() | st.booleans() | st.integers(10) | st.text()
 )

@@ -203,13 +203,13 @@ def test_a_megabyte_of_brackets_is_answered_in_bounded_time() -> None:
             json_object(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(OBJECTS, st.sampled_from(["", "Sure! ", "```json\n", "<think>{}</think>"]))
 def test_any_object_is_read_back_whatever_stands_before_it(value: JsonObject, before: str) -> None:
     assert json_object(before + json.dumps(value) + "\n```\nDone.") == value
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(alphabet='{}[]",: ab1\\\n`<>/think', max_size=40))
 def test_any_text_gives_an_object_or_a_typed_error(text: str) -> None:
     found: Json

@@ -88,7 +88,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(VALUES)
 def test_whatever_is_kept_is_json_and_small(value: Any) -> None:
     text = dumps(kept(value, max_chars=100))

@@ -322,7 +322,7 @@ def test_an_empty_iterable_loads_as_an_empty_catalog() -> None:
     assert Catalog() == catalog_from()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),

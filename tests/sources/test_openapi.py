@@ -216,7 +216,7 @@ def test_any_text_arrives_as_it_was_given(echo: Echo, described: Describe) -> No
     paths = {"/a/{id}": get(parameter("id", "path"), parameter("q"))}
     with OpenApiService.open(described(paths)) as service:
 
-        @settings(max_examples=50, deadline=None)
+        @settings(max_examples=50)
         @given(st.text(min_size=1).filter(lambda text: text not in {".", ".."}))
         def arrives(text: str) -> None:
             call(service.catalog, "ask", id=text, q=text)
@@ -729,7 +729,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(json_values, json_values)
 def test_any_json_in_a_document_gives_a_service_or_a_typed_error(path: Json, body: Json) -> None:
     operation: JsonObject = {"parameters": [path], "requestBody": body, "responses": {"200": path}}

@@ -300,7 +300,7 @@ def test_a_whole_semcache_is_encrypted_by_its_settings(tmp_path: Path, catalog: 
         PlanCache.open(tmp_path)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.text(max_size=20))
 def test_every_text_and_name_comes_back(text: str, place: str) -> None:
     place = place.encode("utf-8", "replace").decode()

@@ -15,7 +15,7 @@ from semcache.canonical import Json, JsonObject, dumps
 from semcache.errors import BindingError
 from semcache.testing import HashEmbedder
 
-FAST = settings(max_examples=150, deadline=None)
+FAST = settings(max_examples=150)
 
 
 def served(plan: JsonObject, params: dict[str, Json], others: dict[str, Json]) -> JsonObject | None:

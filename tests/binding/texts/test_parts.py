@@ -14,7 +14,7 @@ from semcache.binding.texts.parts import parts
 from semcache.canonical import Json, JsonObject
 from semcache.errors import BindingError
 
-FAST = settings(max_examples=150, deadline=None)
+FAST = settings(max_examples=150)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 JSON: st.SearchStrategy[Json] = st.recursive(
     st.none() | st.booleans() | st.integers(-999, 999) | st.floats(-9, 9, width=16) | TEXT,

@@ -103,7 +103,7 @@ def test_every_member_of_an_entry_is_needed() -> None:
             from_json("acme", {k: v for k, v in whole.items() if k != name}, what="line 2")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 5), max_size=12), st.integers(1, 4))
 def test_merged_examples_are_the_last_different_ones(values: list[int], keep: int) -> None:
     groups = [(Parameter("n", value),) for value in values]

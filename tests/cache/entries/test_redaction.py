@@ -274,7 +274,7 @@ words = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(words)
 def test_of_any_prompt_all_that_is_hidden_is_in_a_mention(pieces: list[str]) -> None:
     text = " ".join(pieces)

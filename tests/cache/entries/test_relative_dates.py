@@ -44,7 +44,7 @@ def test_a_named_day_follows_the_clock() -> None:
         assert isinstance(cache.lookup("sales of last month"), Miss)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 4000), st.integers(0, 28))
 def test_a_range_that_nobody_named_follows_the_clock(later: int, earlier: int) -> None:
     clock = at(2026, 11, 29 - earlier)

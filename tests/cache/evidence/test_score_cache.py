@@ -89,7 +89,7 @@ def outcome(cache: PlanCache, step: str, prompt: str) -> dict[str, Any]:
     return told
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(STEPS)
 def test_a_cache_that_remembers_answers_as_one_that_does_not(steps: list[tuple[str, str]]) -> None:
     options: dict[str, Any] = {"threshold": 0.1, "max_wrong": 0.3}

@@ -121,7 +121,7 @@ TABLES = st.one_of(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(TABLES, WORDS)
 def test_any_words_of_a_table_are_served_with_their_own_value_and_others_never(
     table: dict[str, str] | dict[str, int], other: str

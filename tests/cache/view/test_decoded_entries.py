@@ -59,7 +59,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(JSON)
 def test_a_decoded_entry_is_that_of_its_record_but_for_examples(extra: Json) -> None:
     record = entry(plan(year="2024", extra=extra), year="2024").record(None, "")

@@ -278,7 +278,7 @@ def test_an_entry_that_is_replaced_while_it_is_unpacked_stays_replaced(
 JSON_VALUES = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text(), st.lists(st.tuples(st.text(), JSON_VALUES), max_size=3), st.booleans())
 def test_what_is_known_of_an_entry_survives_packing(
     text: str, values: list[tuple[str, Json]], relative: bool
@@ -314,7 +314,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(CHANGES, st.data())
 def test_families_of_a_snapshot_change_as_those_it_was_taken_of(
     added: list[tuple[bool, str, str]], data: st.DataObject

@@ -10,7 +10,7 @@ LABELS = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(LABELS)
 def test_what_was_worked_out_before_is_what_is_worked_out_anew(
     labels: list[tuple[str, bool]],

@@ -51,7 +51,7 @@ def test_too_few_hits_prove_nothing() -> None:
     assert cutoff(steps_of((5.0, 100, 0), (4.0, 300, 0)), 0.01, Tally()) == 4.0
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 40), st.integers(300, 4000), st.sampled_from([0.005, 0.01, 0.02, 0.05]))
 def test_what_passes_has_fewer_wrong_than_the_bound(wrong: int, hits: int, bound: float) -> None:
     if cutoff(steps_of((3.0, hits, wrong)), bound, Tally()) < math.inf:
@@ -102,7 +102,7 @@ def test_what_two_processes_learned_of_words_adds_up() -> None:
     assert both < alone < RiskModel(prior(), Evidence()).score(values, keys)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(-1e12, 1e12), min_size=SIZE, max_size=SIZE), st.booleans())
 def test_strange_features_keep_scores_finite(values: list[float], same: bool) -> None:
     model = RiskModel(shipped(), Evidence())
@@ -123,7 +123,7 @@ def test_a_prior_comes_back_from_json_and_one_for_other_features_is_refused() ->
         Prior.from_json({**doc, "names": ["other"]})
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.lists(st.floats(-9, 9), min_size=SIZE, max_size=SIZE), min_size=1, max_size=5),
 )

@@ -58,7 +58,7 @@ def test_neighbors_that_are_words_of_their_own_are_no_typing_errors(left: str, r
     assert not is_mistyped(right, left)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(alphabet="abcdefgilnorstuy", min_size=1, max_size=12))
 def test_a_stem_is_never_empty(word: str) -> None:
     assert stem(word)

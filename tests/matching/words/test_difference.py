@@ -77,7 +77,7 @@ def test_values_that_change_places_have_moved() -> None:
     assert compare(("<city>", "to", "<year>", "in"), ("<year>", "to", "<city>", "at")).moved
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(WORDS, WORDS)
 def test_a_comparison_reads_the_same_from_both_sides(
     mine: tuple[str, ...], its: tuple[str, ...]
@@ -88,7 +88,7 @@ def test_a_comparison_reads_the_same_from_both_sides(
     assert len(mine) - len(there.extra) == len(its) - len(there.missing)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(WORDS)
 def test_words_do_not_differ_from_themselves(words: tuple[str, ...]) -> None:
     found = compare(words, words)
@@ -108,7 +108,7 @@ def longest_common(mine: tuple[str, ...], its: tuple[str, ...]) -> int:
 PLAIN = st.lists(st.sampled_from("to from by <year> <city>".split()), max_size=7).map(tuple)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(PLAIN, PLAIN)
 def test_what_differs_is_what_one_side_has_too_often_and_what_left_its_place(
     mine: tuple[str, ...], its: tuple[str, ...]

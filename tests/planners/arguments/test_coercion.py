@@ -131,7 +131,7 @@ SCHEMAS: st.SearchStrategy[JsonObject] = st.one_of(
 
 
 @given(JSON, SCHEMAS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_comes_out_is_what_the_schema_takes_and_stays_so(
     value: Json, schema: JsonObject
 ) -> None:
@@ -144,7 +144,7 @@ def test_what_comes_out_is_what_the_schema_takes_and_stays_so(
 
 
 @given(JSON, SCHEMAS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_value_that_the_schema_takes_comes_back_as_it_is(value: Json, schema: JsonObject) -> None:
     if not Schema(schema, name="x").violations(value):
         assert same(coerced(value, schema), value)

@@ -106,7 +106,7 @@ NAMES = st.lists(
 
 
 @given(NAMES, NAMES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_property_is_given_twice_and_every_name_is_accounted_for(
     given_names: list[str], listed: list[str]
 ) -> None:
@@ -118,6 +118,6 @@ def test_no_property_is_given_twice_and_every_name_is_accounted_for(
 
 
 @given(st.lists(st.text(min_size=1, max_size=6), unique=True, min_size=1, max_size=6))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_very_same_names_always_find_themselves(names: list[str]) -> None:
     assert found(names, schema(**named(names))) == {name: name for name in names}

@@ -37,6 +37,6 @@ def test_what_is_a_value_already_is_no_name_again() -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_name_stands_in_the_text(text: str) -> None:
     assert all(name and name in text for name in names(text))

@@ -96,7 +96,7 @@ def test_no_operations_at_all_cannot_be_asked_for() -> None:
         Relevant(most=0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text(max_size=200), st.integers(1, 30))
 def test_any_text_finds_as_many_as_asked_for(text: str, most: int) -> None:
     assert len(Relevant(HashEmbedder(), most=most).find(text, CATALOG)) == most

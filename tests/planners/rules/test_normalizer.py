@@ -126,7 +126,7 @@ MEANINGFUL = [
 ]  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(word=st.sampled_from(MEANINGFUL), place=st.integers(0, 9))
 def test_a_word_with_a_meaning_never_leaves_the_schema_as_it_was(
     sales: Catalog, rules: RuleNormalizer, word: str, place: int
@@ -138,7 +138,7 @@ def test_a_word_with_a_meaning_never_leaves_the_schema_as_it_was(
     assert schema.partial or schema.identity != rules.normalize(base, catalog=sales).identity
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(noise=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=200))
 def test_any_text_gives_a_schema_in_the_vocabulary_or_a_typed_error(
     sales: Catalog, rules: RuleNormalizer, noise: str
@@ -150,7 +150,7 @@ def test_any_text_gives_a_schema_in_the_vocabulary_or_a_typed_error(
     assert Vocabulary.from_catalog(sales).validate(schema) == ()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     words=st.lists(
         st.sampled_from(

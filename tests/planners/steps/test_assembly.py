@@ -316,7 +316,7 @@ CHAINS = st.lists(
 
 
 @given(CHAINS, st.sampled_from(["acme/web", "mandubian/ccos"]), st.integers(1, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_chain_passes_the_checks_and_binds_to_the_plan_with_its_values(
     chain: list[str], repository: str, page: int
 ) -> None:

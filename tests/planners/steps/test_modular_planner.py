@@ -557,7 +557,7 @@ WORDS = st.lists(
 
 
 @given(WORDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_words_become_a_valid_plan_or_a_typed_refusal(words: list[str]) -> None:
     catalog = GitHub().catalog.with_builtins([ask_user(), PARTING, *TRANSFORMS])
     prompt = " ".join(words)

@@ -148,7 +148,7 @@ STEPS = st.fixed_dictionaries(
 
 
 @given(st.lists(STEPS | ANYTHING, max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_anything_can_be_checked(steps: list[Json]) -> None:
     plan = ProgramPlan({"instructions": steps})
     check(plan, RETRIEVALS)

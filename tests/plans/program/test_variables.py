@@ -73,7 +73,7 @@ def test_what_is_not_there_is_found_to_be_null() -> None:
 
 
 @given(st.text(alphabet="{}$ax.p ", max_size=30))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_pieces_of_a_text_are_the_text(text: str) -> None:
     assert "".join(p if isinstance(p, str) else p.written for p in pieces(text)) == text
     assert all(isinstance(p, str) for p in pieces(text, ((0, len(text)),)))

@@ -262,7 +262,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text() | st.lists(PIECES, max_size=14).map("".join), DOCUMENTS)
 @example("$" + "[?(@" * 39, None)
 @example("(" * 9_999, None)
@@ -284,13 +284,13 @@ GOOD = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(GOOD, DOCUMENTS)
 def test_a_readable_path_has_a_value_over_any_document(steps: list[str], document: Json) -> None:
     evaluate(parse("$" + "".join(steps)), document)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.booleans())
 def test_any_name_can_be_quoted(name: str, single: bool) -> None:
     assume(name not in {"_gstt", "_lstt"})  # what old plans call the results, however written

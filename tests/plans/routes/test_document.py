@@ -113,7 +113,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from(["start_node", "a", "b"]) | st.text(), JSON, max_size=4))
 def test_any_object_can_be_read_however_malformed(body: JsonObject) -> None:
     plan = RoutePlan.from_dict(body)

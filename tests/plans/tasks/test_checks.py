@@ -293,7 +293,7 @@ ANY: st.SearchStrategy[Json] = st.recursive(
 
 
 @given(ANY, ANY)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_json_is_checked_without_a_fault(tasks: Json, groups: Json) -> None:
     catalog = Catalog([Operation("a", "", {"properties": {"n": {"type": "integer"}}})])
     body = TaskPlan.from_dict({"tasks": tasks, "parallel_groups": groups})

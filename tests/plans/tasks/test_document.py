@@ -17,7 +17,7 @@ from semcache.plans.document import DocumentPlan
 from semcache.plans.plan import Reference
 from semcache.plans.tasks.document import TaskPlan
 
-FAST = settings(max_examples=100, deadline=None)
+FAST = settings(max_examples=100)
 
 
 def test_a_plan_with_tasks_is_a_tasks_plan(orra: JsonObject) -> None:

@@ -11,7 +11,7 @@ from semcache.plans.tasks.inputs import constants
 from semcache.plans.tasks.literals import lifted
 from semcache.plans.tasks.references import is_reference, parse, walk
 
-FAST = settings(max_examples=100, deadline=None)
+FAST = settings(max_examples=100)
 
 
 def plan(zero: JsonObject, *inputs: JsonObject) -> JsonObject:

@@ -77,7 +77,7 @@ def test_money_and_literals_are_no_references(text: str) -> None:
 
 
 @given(st.text(min_size=1, max_size=12))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_reference_that_can_be_spelled_leads_to_its_key(key: str) -> None:
     text = reference_to("task0", key)
     path = parse(text) if text else None
@@ -86,7 +86,7 @@ def test_a_reference_that_can_be_spelled_leads_to_its_key(key: str) -> None:
 
 
 @given(st.text(alphabet="$task01.[]'\"ab ", max_size=30))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_text_is_read_or_refused(text: str) -> None:
     path = parse(text)
     assert path is None or text.startswith("$")

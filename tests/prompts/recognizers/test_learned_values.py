@@ -106,7 +106,7 @@ _PARAMS = st.lists(
 
 
 @given(_PARAMS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_adding_and_discarding_the_same_leaves_nothing(params: list[Parameter]) -> None:
     known = learned(*params)
     for parameter in params:

@@ -43,7 +43,7 @@ def test_blank_text_is_no_phrase() -> None:
 
 
 @given(st.lists(st.text(alphabet="ab ,'", max_size=8)), st.text(alphabet="ab ,'", max_size=30))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_what_is_found_is_a_known_phrase(phrases: list[str], text: str) -> None:
     keys = {phrase_key(phrase) for phrase in phrases}
     for start, end, meaning in known(*phrases).find(text):

@@ -195,7 +195,7 @@ _PIECES = st.sampled_from(
 
 
 @given(st.one_of(st.text(), st.lists(_PIECES).map(" ".join), st.lists(_PIECES).map("".join)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_whatever_is_found_is_json_of_a_known_kind_and_a_true_part_of_the_text(text: str) -> None:
     for found in DEFAULT.find(text):
         assert 0 <= found.start < found.end <= len(text)

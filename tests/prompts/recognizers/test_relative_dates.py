@@ -42,7 +42,7 @@ def test_words_have_a_reading_by_each_rule(words: str, wanted: set[tuple[str, st
     assert spans(words) == wanted
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from(WORDS), days)
 def test_a_reading_is_a_span_of_days_and_has_the_forms_that_plans_write(
     words: str, today: date
@@ -55,7 +55,7 @@ def test_a_reading_is_a_span_of_days_and_has_the_forms_that_plans_write(
         assert str(known["ends"]).startswith(span.last.isoformat())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from(WORDS), days, days)
 def test_what_an_example_shows_is_done_again_or_refused_on_another_day(
     words: str, stored: date, today: date

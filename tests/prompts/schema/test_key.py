@@ -120,7 +120,7 @@ schemas = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(asked=st.lists(schemas, min_size=2, max_size=6))
 def test_equal_identities_mean_equal_shapes(asked: list[PromptSchema]) -> None:
     for one, other in combinations(asked, 2):

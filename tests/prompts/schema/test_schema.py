@@ -110,7 +110,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     action=st.text(max_size=8),
     names=st.lists(st.text(max_size=5), max_size=3),

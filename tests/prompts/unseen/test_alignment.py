@@ -97,7 +97,7 @@ _NAMES = st.lists(_NAME, min_size=1, max_size=3)
 
 
 @given(_NAMES, _NAMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_aligns_masks_to_exactly_the_template(left: list[str], right: list[str]) -> None:
     text = f"Flights  from {' '.join(left)} to {' '.join(right)} on 2024-01-01 !"
     mentions = align(text, FLIGHTS, vocabulary=USED)

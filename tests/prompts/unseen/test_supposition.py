@@ -148,7 +148,7 @@ def check(text: str, reading: Supposition, before: Sequence[object]) -> None:
 
 
 @given(TEXTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_readings_are_in_order_and_hold_what_was_known(text: str) -> None:
     mentions = find_mentions(text, learned=NURSERY[1])
     reading = suppose(text, mentions, NURSERY[0])
@@ -161,7 +161,7 @@ def test_readings_are_in_order_and_hold_what_was_known(text: str) -> None:
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_counted_can_be_taken_back(texts: list[str]) -> None:
     habits = Habits()
     for i, text in enumerate(texts):

@@ -32,7 +32,6 @@ BODIES = st.one_of(
 @given(body=BODIES)
 @settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_no_body_makes_the_server_fail(door: Door, call: str, body: bytes) -> None:

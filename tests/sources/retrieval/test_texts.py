@@ -107,7 +107,7 @@ def test_a_long_text_is_cut_where_a_paragraph_a_sentence_or_a_word_ends() -> Non
 
 
 @given(st.text(alphabet="ab. \n", max_size=200), st.integers(1, 40))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_chunks_are_short_and_lose_nothing_but_white_space(text: str, size: int) -> None:
     parts = list(chunks(text, size))
     assert all(0 < len(part) <= size for part in parts)

@@ -109,7 +109,7 @@ def state(store: PlanStore) -> object:
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(STEPS, max_size=12))
 def test_disk_and_memory_are_alike_after_any_steps(steps: list[tuple[Any, ...]]) -> None:
     memory = MemoryStore()

@@ -36,7 +36,7 @@ def vectors(random: np.random.Generator, count: int, *, rank: int, spread: float
     return np.asarray(rows, np.float32)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kept=st.integers(2, 300),
@@ -75,7 +75,7 @@ def test_bounds_never_change_an_answer_whatever_is_added_replaced_and_removed(
         compare(query)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rank=st.integers(1, DIMENSION),
