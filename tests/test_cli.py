@@ -109,7 +109,9 @@ def test_stats_count_hits_and_misses_over_processes(run: Run) -> None:
     counted = _json(run, "stats")
     assert counted["entries"] == 1
     assert counted["hits"] == {"template": 1}
-    assert "entries: 1" in run("stats")[1]
+    told = run("stats")[1]
+    assert "entries: 1" in told
+    assert "saved: no calls of a model: rules made the plans" in told
 
 
 def test_list_shows_id_key_and_prompt(run: Run) -> None:

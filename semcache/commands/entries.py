@@ -6,14 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semcache.cache.statistics import Statistics
 from semcache.canonical import Json, JsonObject
-from semcache.commands.opening import cache_of, encryption_key, existing_cache_of, place_of
+from semcache.commands.opening import cache_of, encryption_key, existing_cache_of
 from semcache.commands.options import add_command, add_common
 from semcache.commands.output import print_json, print_pairs
 from semcache.errors import InvalidInput
 from semcache.responses.cache import Responses
-from semcache.settings import Settings
 from semcache.telemetry.savings import TokenPrices, saved_by_hits
 from semcache.wiring.caches import RESPONSES
 
@@ -43,19 +41,17 @@ def add(commands: "Commands") -> None:
 
 def _stats(options: argparse.Namespace) -> int:
     with existing_cache_of(options) as cache:
-        counted = cache.stats(tenant=options.tenant)
-    shown = {
+        counted, settings = cache.stats(tenant=options.tenant), cache.settings
+    prices = TokenPrices(settings.prompt_token_price, settings.completion_token_price)
+    shown: JsonObject = {
         **asdict(counted),
         "hit_rate": round(counted.hit_rate, 4),
-        "saved": _saved(counted, place_of(options)),
+        "saved": saved_by_hits(counted.hits, counted.spent, prices),
     }
+    if counted.hits and not shown["saved"] and not options.json:
+        shown["saved"] = "no calls of a model: rules made the plans, or nobody told their cost"
     print_pairs(shown, as_json=options.json)
     return 0
-
-
-def _saved(counted: Statistics, settings: Settings) -> JsonObject:
-    prices = TokenPrices(settings.prompt_token_price, settings.completion_token_price)
-    return saved_by_hits(sum(counted.hits.values()), counted.spent, prices)
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
 """A plan as JSON: how it is read, and the plan of a format that has no reader."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, Self, cast, runtime_checkable
 
@@ -138,6 +138,26 @@ class WrittenPlan:
         return hash(self.fingerprint)
 
 
+_INPUTS = ("arguments", "args", "input")
+"""Keys of what a tool is called with: OpenAI and MCP, LangChain, Anthropic."""
+
+
+def _called(value: Json) -> Iterator[str]:
+    """Yield the names of the tool calls in `value`; what a tool is called with holds no calls."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _called(item)
+    elif isinstance(value, dict):
+        # Chat completions of OpenAI hold the call one level deeper than all others.
+        function = value.get("function")
+        call = function if isinstance(function, dict) else value
+        name = call.get("name")
+        if isinstance(name, str) and name and any(key in call for key in _INPUTS):
+            yield name
+        else:
+            yield from _called(list(value.values()))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentPlan(WrittenPlan):
     """A plan of no known format: JSON that can be stored and bound, but not executed.
@@ -156,8 +176,8 @@ class DocumentPlan(WrittenPlan):
         return copied_object(self.body)
 
     def operations(self) -> tuple[str, ...]:
-        """Return nothing: the format is unknown."""
-        return ()
+        """Return the names of the tools that the plan calls, sorted; none of any other JSON."""
+        return tuple(sorted(set(_called(self.body))))
 
     def references(self) -> tuple[Reference, ...]:
         """Return nothing: the format is unknown."""

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from typing import TypeVar
 
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.statistics import Statistics
 from semcache.canonical import Json, JsonObject, as_object, plain
 from semcache.errors import InvalidInput, NotAllowed, UnknownTool
 from semcache.runs.arguments import Arguments, read, schema_of
@@ -223,17 +222,13 @@ class Calls:
 
     def statistics(self, tenant: str) -> JsonObject:
         """Return the counts of the tenant, and what its hits saved, as JSON."""
-        counted = self._cache.stats(tenant=tenant)
+        counted, settings = self._cache.stats(tenant=tenant), self._cache.settings
+        prices = TokenPrices(settings.prompt_token_price, settings.completion_token_price)
         return {
             **as_object(plain(asdict(counted))),
             "hit_rate": round(counted.hit_rate, 4),
-            "saved": self._saved(counted),
+            "saved": saved_by_hits(counted.hits, counted.spent, prices),
         }
-
-    def _saved(self, counted: Statistics) -> JsonObject:
-        settings = self._cache.settings
-        prices = TokenPrices(settings.prompt_token_price, settings.completion_token_price)
-        return saved_by_hits(sum(counted.hits.values()), counted.spent, prices)
 
     def recent(self, tenant: str, count: int) -> list[JsonObject]:
         """Return the last lookups of the tenant in this process, newest first, as JSON."""

@@ -81,13 +81,16 @@ class SavingsEstimate:
             return replace(self._spent)
 
 
-def saved_by_hits(hits: int, spent: Mapping[str, int], prices: TokenPrices) -> JsonObject:
-    """Return what `hits` saved: what as many plans would have cost, less what choosing them did.
+def saved_by_hits(
+    served: Mapping[str, int], spent: Mapping[str, int], prices: TokenPrices
+) -> JsonObject:
+    """Return what hits saved: what as many plans would have cost, less what choosing them did.
 
-    A plan as it was on average, by the counts of `Statistics.spent`; empty before one was made or
-    one hit. `cost` is in the currency of the prices, and left out where it is nothing.
+    `served`: hits by tier. A plan as it was on average, by the counts of `Statistics.spent`; empty
+    before a model made one, or its maker told what it cost, and before one hit: a plan that rules
+    make costs no call. `cost` is in the currency of the prices, and left out where it is nothing.
     """
-    made = spent.get("plan:calls", 0)
+    hits, made = sum(served.values()), spent.get("plan:calls", 0)
     if not made or not hits:
         return {}
     prompt, completion, milliseconds = (

@@ -76,6 +76,33 @@ def test_a_plan_as_people_have_it_is_served_with_the_prompts_own_value(
     assert served(cache, FIRST) == make("ORD-17")
 
 
+@pytest.mark.parametrize(
+    ("make", "tools"), [(openai, 1), (anthropic, 1), (langchain, 1), (calls, 2), (sql, 0)]
+)
+def test_tool_calls_are_invalidated_by_the_tool_that_they_call(
+    cache: PlanCache, make: Make, tools: int
+) -> None:
+    cache.store(FIRST, make("ORD-17"))
+    assert cache.invalidate(operation="ORD-17") == 0
+    assert cache.invalidate(operation="track") == min(tools, 1)
+    assert bool(cache.lookup(FIRST)) is (tools == 0)
+
+
+@pytest.mark.parametrize(
+    ("tool", "writes"),
+    [
+        ({"name": "track", "annotations": {"readOnlyHint": True}}, False),
+        ({"name": "track"}, True),
+        ({"name": "other", "annotations": {"readOnlyHint": True}}, True),
+    ],
+)
+def test_a_tool_call_writes_unless_its_tool_is_known_to_read(
+    cache: PlanCache, tool: dict[str, object], *, writes: bool
+) -> None:
+    cache.store(FIRST, openai("ORD-17"), tools=[{"inputSchema": {}, **tool}])
+    assert [entry.writes for entry in cache.entries()] == [writes]
+
+
 @dataclass
 class Dumped:
     """A stand-in for a pydantic model of an SDK, which dumps what it holds."""

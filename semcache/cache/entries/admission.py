@@ -179,10 +179,14 @@ def _unaided(mentions: Sequence[Mention], plain: Sequence[Mention]) -> tuple[Men
 
 
 def _writes(plan: ExecutionPlan, catalog: Catalog | None) -> bool:
-    """Return whether the plan may write; without a catalog nobody knows, and nobody executes."""
+    """Return whether the plan may write; without a catalog nobody knows, and nobody executes.
+
+    A tool that the catalog does not have is not known to read.
+    """
     if catalog is None:
         return False
-    return any(catalog.get(name).effect == "write" for name in plan.operations())
+    names = plan.operations()
+    return any(name not in catalog or catalog.get(name).effect == "write" for name in names)
 
 
 def _expiry(template: PlanTemplate, now: float, ttl_s: float | None) -> float | None:

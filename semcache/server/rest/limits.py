@@ -1,4 +1,4 @@
-"""Limits of what a request may bring, and headers that every answer has."""
+"""Limits of what a request may bring, headers that every answer has, and HEAD in place of GET."""
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ _HEADERS = {
 
 
 class LimitsMiddleware:
-    """Refuses what is too large, before it is read whole."""
+    """Refuses what is too large, before it is read whole; answers HEAD as GET, with no body."""
 
     def __init__(self, app: "ASGIApp", *, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._app = app
@@ -38,14 +38,9 @@ class LimitsMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-
-        async def answer(message: "Message") -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
+        answer = _answering(send, bare=scope["method"] == "HEAD")
+        # Nothing behind here answers HEAD; the server has the scope as it was.
+        scope = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         refusal = self._refusal(Headers(scope=scope))
         if refusal is not None:
             await refusal(scope, receive, answer)
@@ -72,3 +67,16 @@ class LimitsMiddleware:
         if told.isdecimal() and int(told) > self._max_body_bytes:
             return problem(_TOO_LARGE, self._told, headers=_CLOSE)
         return None
+
+
+def _answering(send: "Send", *, bare: bool) -> "Send":
+    """Return what sends an answer with the headers that all have; `bare`: and without its body."""
+
+    async def answer(message: "Message") -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send({**message, "body": b""} if bare and "body" in message else message)
+
+    return answer

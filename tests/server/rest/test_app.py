@@ -161,6 +161,15 @@ def test_nobody_is_served_without_a_token_that_is_known(door: Door) -> None:
             assert "acme" not in reply.text
 
 
+def test_head_tells_what_get_would_without_the_body(door: Door) -> None:
+    for path in ("/", "/health", "/v1/stats"):
+        head, got = door().head(path), door().get(path)
+        assert (head.status_code, head.content) == (got.status_code, b"")
+        assert head.headers["Content-Length"] == str(len(got.content))
+    assert door("").head("/v1/stats").status_code == 401
+    assert door().head("/v1/lookup").status_code == 405
+
+
 def test_a_token_sees_nothing_of_another_tenant(door: Door) -> None:
     found = posted(door(), "lookup", **GIVEN)
     posted(door(), "store", prompt="secret plans of acme", plan=[{"name": "x"}], tags=["t"])
