@@ -6,13 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from semcache.cache.entries.writer import Stored
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Found
 from semcache.cache.warm_up import WarmUp
 from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.catalog import Catalog
-from semcache.catalog.grounding import Grounded, Grounding
+from semcache.catalog.grounding import Grounding
 from semcache.contexts import Closeable
 from semcache.execution.state import State
 from semcache.orchestrator.answer import Answer, Chosen, Job
@@ -40,13 +38,11 @@ from semcache.ports import (
     Normalizer,
     Observer,
     Outcome,
-    Planned,
     Planner,
     Selector,
     Verifier,
 )
 from semcache.prompts.redaction import Redact
-from semcache.prompts.schema.schema import PromptSchema
 from semcache.responses.cache import Responses
 from semcache.runs.creation import workflow
 from semcache.runs.here import Here, Open, OpenRun
@@ -60,7 +56,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class SemCache(Closeable):
+class SemCache(Stages, Closeable):
     """Prompts to answers. `run` is `normalize`, `lookup`, `create`, `store` and `execute` in order.
 
     Safe from several threads. `open` wires the parts that ship; the constructor takes any.
@@ -92,21 +88,14 @@ class SemCache(Closeable):
         chance: Callable[[], float] | None = None,
     ) -> None:
         """Take the parts. `chance` gives numbers in [0, 1); None: others in each process."""
-        self.cache = cache
-        """The plan cache behind it."""
-        self.responses = responses
-        """What the model answered, by what it was asked; None: nothing is remembered."""
-        self.runs = runs or Runs()
-        """The latest runs of each tenant, as trees."""
-        self.reflection = reflection or Reflection(clock=clock, enabled=False)
-        """What looks at plans that fail, and its history."""
-        self.introspection = Introspection(has=None if responses is None else responses.has)
-        """The tools by which agents look at the run that they stand in, and ask for others."""
-        self._clock = clock
-        self._closing = tuple(closing)
-        self._stages = Stages(
+        runs = runs or Runs()
+        events = RunEvents(cache, runs, clock)
+        runner = PlanRunner(engines, limits, clock=clock, ask=ask, checkpoints=checkpoints)
+        super().__init__(
             cache,
             catalog,
+            runner,
+            events,
             normalizers=normalizers,
             planners=planners,
             groundings=groundings,
@@ -114,24 +103,28 @@ class SemCache(Closeable):
             plan_files=plan_files,
             steps=steps,
         )
-        self._events = RunEvents(cache, self.runs, clock)
+        self.responses = responses
+        """What the model answered, by what it was asked; None: nothing is remembered."""
+        self.runs = runs
+        """The latest runs of each tenant, as trees."""
+        self.reflection = reflection or Reflection(clock=clock, enabled=False)
+        """What looks at plans that fail, and its history."""
+        self.introspection = Introspection(has=None if responses is None else responses.has)
+        """The tools by which agents look at the run that they stand in, and ask for others."""
+        self._clock = clock
+        self._closing = tuple(closing)
         self._finder = PlanFinder(
-            self._stages,
-            self._events,
-            failures,
-            clock=clock,
-            chance=chance or random.SystemRandom().random,
+            self, events, failures, clock=clock, chance=chance or random.SystemRandom().random
         )
-        self._runner = PlanRunner(engines, limits, clock=clock, ask=ask, checkpoints=checkpoints)
         self._suspended = SuspendedRuns(waiting)
-        self._intents = RunIntents(intents, self._stages)
+        self._intents = RunIntents(intents, self)
         self._recovery = Recovery(
-            self._stages,
+            self,
             self._finder,
-            self._runner,
+            runner,
             suspended=self._suspended,
             intents=self._intents,
-            events=self._events,
+            events=events,
             failures=failures,
             reflection=self.reflection,
         )
@@ -188,46 +181,6 @@ class SemCache(Closeable):
             verifier=verifier,
         )
 
-    @property
-    def catalog(self) -> Catalog:
-        """What plans may call; another one may be set, such as what a server offers by now.
-
-        The built-in operations stay.
-        """
-        return self._stages.catalog
-
-    @catalog.setter
-    def catalog(self, catalog: Catalog) -> None:
-        before = self._stages.catalog
-        catalog = catalog.with_builtins(before.get(name) for name in before.builtins)
-        self._stages.catalog = catalog
-        self.cache.catalog = catalog
-
-    # The five operations -------------------------------------------------------------------
-
-    def normalize(
-        self, prompt: str, *, params: Mapping[str, object] | None = None
-    ) -> PromptSchema | None:
-        """Return the schema of `prompt` in the catalog's words, or None if no normalizer can tell.
-
-        Normalizers are asked in turn, rules first, until one gives a complete schema; else the
-        last partial one comes back.
-
-        Raises:
-            InvalidPrompt, InvalidParameter: the prompt or the values cannot be used.
-            ModelError: the model behind a normalizer cannot answer.
-        """
-        return self._stages.normalize(prompt, params=params)
-
-    def ground(self, prompt: str) -> Grounded | None:
-        """Return the use case that `prompt` is found to be, or None; no match is not a failure.
-
-        Raises:
-            InvalidPrompt: the prompt cannot be used.
-            EmbeddingError: there are groundings, and the embedder cannot answer.
-        """
-        return self._stages.ground(prompt)
-
     def warm_up(self, *, tenants: Collection[str] | None = None) -> WarmUp:
         """Load what the first prompts would load; see `PlanCache.warm_up`."""
         return self.cache.warm_up(tenants=tenants)
@@ -235,116 +188,6 @@ class SemCache(Closeable):
     def begin_warm_up(self, *, tenants: Collection[str] | None = None) -> None:
         """Do as `warm_up` on a thread of its own; see `PlanCache.begin_warm_up`."""
         self.cache.begin_warm_up(tenants=tenants)
-
-    def lookup(
-        self,
-        prompt: str,
-        *,
-        tenant: str = "default",
-        params: Mapping[str, object] | None = None,
-        schema: PromptSchema | None = None,
-        threshold: float | None = None,
-        run: str = "",
-        what_if: bool = False,
-    ) -> Found:
-        """Return what the cache has for `prompt`; see `PlanCache.lookup`."""
-        return self._stages.lookup(
-            prompt,
-            tenant=tenant,
-            params=params,
-            schema=schema,
-            threshold=threshold,
-            run=run,
-            what_if=what_if,
-        )
-
-    def create(
-        self,
-        prompt: str,
-        schema: PromptSchema | None = None,
-        *,
-        params: Mapping[str, object] | None = None,
-        failure: str = "",
-        tenant: str = "default",
-    ) -> Planned:
-        """Return a new plan for `prompt` from the first planner that can make one.
-
-        What each of the others said is in the message of the error.
-
-        Raises:
-            NotActionable: the catalog cannot do what was asked.
-            Referred: a person must say which operation is meant, or a value.
-            PlanningError: no planner could make a valid plan.
-            ModelError: the model behind the last planner cannot answer.
-        """
-        return self._stages.create(prompt, schema, tenant=tenant, params=params, failure=failure)
-
-    def decompose(
-        self,
-        prompt: str,
-        *,
-        params: Mapping[str, object] | None = None,
-        tenant: str = "default",
-    ) -> IntentGraph:
-        """Return the steps of `prompt`, with no operation yet; `resume_planning` goes on from them.
-
-        By the model where there is one, else by patterns. `to_json` and `IntentGraph.from_json`
-        keep the graph in between.
-
-        Raises:
-            As `create`.
-        """
-        return self._stages.decompose(prompt, tenant=tenant, params=params)
-
-    def resume_planning(self, graph: IntentGraph, *, tenant: str = "default") -> Planned:
-        """Return the plan of a graph that `decompose` gave; nothing is taken apart again.
-
-        Its prompt is `graph.goal.goal`, its operations are found in the catalog as it is now.
-
-        Raises:
-            As `create`.
-        """
-        return self._stages.resume(graph, tenant=tenant)
-
-    def store(
-        self,
-        prompt: str,
-        planned: Planned,
-        *,
-        tenant: str = "default",
-        schema: PromptSchema | None = None,
-        cost_s: float | None = None,
-    ) -> Stored:
-        """Keep a new plan for prompts like this one; see `PlanCache.store`."""
-        return self._stages.store(prompt, planned, tenant=tenant, schema=schema, cost_s=cost_s)
-
-    def execute(
-        self,
-        plan: Mapping[str, object] | str | ExecutionPlan,
-        *,
-        run: str = "",
-        allow_writes: bool = True,
-        answers: Mapping[str, object] | None = None,
-    ) -> Outcome:
-        """Run a bound plan and return what came out.
-
-        `plan`: a JSON object, its text, or a plan of any format. `answers`: what a person said, by
-        the topic that the plan asks for.
-
-        Raises:
-            InvalidPlan: the plan is malformed, or no engine runs its format.
-            InvalidParameter: an answer will not do.
-            InputNeeded: the plan asks what nobody answers.
-            ExecutionError: an operation failed or was refused, or a limit was reached.
-        """
-        return self._runner.execute(
-            plan,
-            catalog=self.catalog,
-            observer=self._events.emit,
-            run=run,
-            allow_writes=allow_writes,
-            answers=answers,
-        )
 
     # Run -----------------------------------------------------------------------------------
 

@@ -449,7 +449,7 @@ def test_a_plan_of_a_format_that_nobody_runs_is_said(shop: Catalog) -> None:
 
 def test_no_planner_at_all_is_said() -> None:
     bench = by_word()
-    bench.semcache._stages.planners = ()
+    bench.semcache.planners = ()
     with pytest.raises(PlanningError, match="there is no planner"):
         bench.semcache.run("report of Boston")
 

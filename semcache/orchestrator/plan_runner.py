@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from semcache.cache.plan_cache import PlanCache
 from semcache.catalog.builtin import NeedsInput, Question
@@ -38,32 +39,6 @@ class PlanRunner:
         self._clock = clock
         self._ask = ask
 
-    def execute(
-        self,
-        plan: Mapping[str, object] | str | ExecutionPlan,
-        *,
-        catalog: Catalog,
-        observer: Observer,
-        run: str,
-        allow_writes: bool,
-        answers: Mapping[str, object] | None,
-    ) -> Outcome:
-        """Run a plan to its end; see `SemCache.execute`."""
-        came = self.conduct(
-            decode(plan),
-            Interview(answers),
-            observer,
-            catalog=catalog,
-            run=run,
-            allow_writes=allow_writes,
-        )
-        if isinstance(came, Outcome):
-            return came
-        asked = ", ".join(repr(question.topic) for question in came)
-        raise InputNeeded(
-            f"the plan asks for {asked}; give `answers`, or an `ask` when the cache is opened"
-        )
-
     def conduct(
         self,
         plan: ExecutionPlan,
@@ -82,20 +57,12 @@ class PlanRunner:
         """
         engine = self._engine(plan)
         limits = replace(self._limits, allow_writes=allow_writes and self._limits.allow_writes)
+        work = engine.execute
+        if isinstance(engine, ProgramEngine):
+            work = partial(engine.execute, sink=sink, state=state)
 
         def execute(catalog: Catalog) -> Outcome:
-            if isinstance(engine, ProgramEngine):
-                return engine.execute(
-                    plan,
-                    catalog=catalog,
-                    limits=limits,
-                    clock=self._clock,
-                    observer=observer,
-                    run=run,
-                    sink=sink,
-                    state=state,
-                )
-            return engine.execute(
+            return work(
                 plan,
                 catalog=catalog,
                 limits=limits,

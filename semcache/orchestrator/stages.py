@@ -1,4 +1,4 @@
-"""The stages of a run before its plan is executed: normalize, ground, lookup, create, store."""
+"""The stages of a run: normalize, ground, lookup, create, store, execute."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from semcache.cache.result import Found, Miss
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded
 from semcache.errors import (
+    InputNeeded,
     InvalidInput,
     InvalidPrompt,
     ModelError,
@@ -19,15 +20,19 @@ from semcache.errors import (
     PlanningError,
     Referred,
 )
+from semcache.orchestrator.plan_runner import PlanRunner
+from semcache.orchestrator.run_events import RunEvents
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.model.planner import ModelPlanner
 from semcache.planners.model.verification import VerifiedPlanner, verified
+from semcache.planners.questions import Interview
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.modular_planner import ModularPlanner
+from semcache.plans.codec import decode
 from semcache.plans.plan import ExecutionPlan
-from semcache.ports import Normalizer, Planned, Planner, PlanRequest, Selector
+from semcache.ports import Normalizer, Outcome, Planned, Planner, PlanRequest, Selector
 from semcache.prompts.parameter import by_name
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.text import check_prompt
@@ -39,23 +44,27 @@ _NOT_BY_RULES = (ModelPlanner, VerifiedPlanner, PlanFiles)
 
 
 class Stages:
-    """What `SemCache` does for a prompt, one step at a time. Safe from several threads."""
+    """The calls of which a run is made, one at a time. Safe from several threads."""
 
     def __init__(
         self,
         cache: PlanCache,
         catalog: Catalog,
+        runner: PlanRunner,
+        events: RunEvents,
         *,
         normalizers: Sequence[Normalizer],
         planners: Sequence[Planner],
-        groundings: Groundings | None,
+        groundings: Groundings | None = None,
         selector: Selector | None = None,
         plan_files: PlanFiles | None = None,
         steps: ModularPlanner | None = None,
     ) -> None:
         self.cache = cache
-        self.catalog = catalog
-        """What plans may call."""
+        """The plan cache behind it."""
+        self._catalog = catalog
+        self._runner = runner
+        self._events = events
         self.planners = tuple(planners) if plan_files is None else (plan_files, *planners)
         """Who makes plans, in the order in which they are asked."""
         self._normalizers = tuple(normalizers)
@@ -64,6 +73,21 @@ class Stages:
         self._files = plan_files
         self._steps = steps
 
+    @property
+    def catalog(self) -> Catalog:
+        """What plans may call; another one may be set, such as what a server offers by now.
+
+        The built-in operations stay.
+        """
+        return self._catalog
+
+    @catalog.setter
+    def catalog(self, catalog: Catalog) -> None:
+        before = self._catalog
+        catalog = catalog.with_builtins(before.get(name) for name in before.builtins)
+        self._catalog = catalog
+        self.cache.catalog = catalog
+
     def normalize(
         self,
         prompt: str,
@@ -71,7 +95,15 @@ class Stages:
         params: Mapping[str, object] | None = None,
         by_rules: bool = False,
     ) -> PromptSchema | None:
-        """Return the schema of a prompt; see `SemCache.normalize`. `by_rules`: ask no model."""
+        """Return the schema of `prompt` in the catalog's words, or None if no normalizer can tell.
+
+        Normalizers are asked in turn, rules first, until one gives a complete schema; else the
+        last partial one comes back. `by_rules`: no model is asked.
+
+        Raises:
+            InvalidPrompt, InvalidParameter: the prompt or the values cannot be used.
+            ModelError: the model behind a normalizer cannot answer.
+        """
         text = check_prompt(prompt, max_chars=self.cache.settings.max_prompt_chars)
         given = by_name(params)
         best: PromptSchema | None = None
@@ -90,7 +122,12 @@ class Stages:
         return best
 
     def ground(self, prompt: str) -> Grounded | None:
-        """Return the use case of a prompt; see `SemCache.ground`."""
+        """Return the use case that `prompt` is found to be, or None; no match is not a failure.
+
+        Raises:
+            InvalidPrompt: the prompt cannot be used.
+            EmbeddingError: there are groundings, and the embedder cannot answer.
+        """
         if self._groundings is None:
             return None
         text = check_prompt(prompt, max_chars=self.cache.settings.max_prompt_chars)
@@ -101,14 +138,14 @@ class Stages:
         self,
         prompt: str,
         *,
-        tenant: str,
+        tenant: str = "default",
         params: Mapping[str, object] | None = None,
         schema: PromptSchema | None = None,
         threshold: float | None = None,
         run: str = "",
         what_if: bool = False,
     ) -> Found:
-        """Return what the cache has for a prompt and its use case; see `PlanCache.lookup`."""
+        """Return what the cache has for `prompt` and its use case; see `PlanCache.lookup`."""
         return self.cache.lookup(
             prompt,
             tenant=tenant,
@@ -118,6 +155,132 @@ class Stages:
             threshold=threshold,
             run=run,
             what_if=what_if,
+        )
+
+    def create(
+        self,
+        prompt: str,
+        schema: PromptSchema | None = None,
+        *,
+        params: Mapping[str, object] | None = None,
+        failure: str = "",
+        tenant: str = "default",
+        missed: Miss | None = None,
+        by_rules: bool = False,
+    ) -> Planned:
+        """Return a new plan for `prompt` from the first planner that can make one.
+
+        What each of the others said is in the message of the error. `failure`: why the last plan
+        for it failed. `missed`: the miss of its lookup; what was near to it is an example.
+        `by_rules`: only the planners before the first that asks a model or needs a schema of one.
+
+        Raises:
+            NotActionable: the catalog cannot do what was asked.
+            Referred: a person must say which operation is meant, or a value.
+            PlanningError: no planner could make a valid plan.
+            ModelError: the model behind the last planner cannot answer.
+        """
+        request = self._request(
+            prompt, schema, tenant=tenant, params=params, failure=failure, missed=missed
+        )
+        refusals: list[PlanningError] = []
+        for planner in self.planners:
+            if by_rules and isinstance(planner, _NOT_BY_RULES):
+                break
+            try:
+                return planner.plan(request)
+            except PlanningError as error:
+                refusals.append(error)
+        raise _refused(refusals)
+
+    def decompose(
+        self,
+        prompt: str,
+        *,
+        params: Mapping[str, object] | None = None,
+        tenant: str = "default",
+    ) -> IntentGraph:
+        """Return the steps of `prompt`, with no operation yet; `resume_planning` goes on from them.
+
+        By the model where there is one, else by patterns. `to_json` and `IntentGraph.from_json`
+        keep the graph in between.
+
+        Raises:
+            As `create`.
+        """
+        request = self._request(prompt, None, tenant=tenant, params=params)
+        return self._by_steps().decompose(request)
+
+    def resume_planning(self, graph: IntentGraph, *, tenant: str = "default") -> Planned:
+        """Return the plan of a graph that `decompose` gave; nothing is taken apart again.
+
+        Its prompt is `graph.goal.goal`, its operations are found in the catalog as it is now.
+
+        Raises:
+            As `create`.
+        """
+        request = self._request(graph.goal.goal, None, tenant=tenant)
+        request = replace(request, params=graph.params, params_read=False)
+        return verified(self._by_steps().resume(graph, request), request)
+
+    def store(
+        self,
+        prompt: str,
+        planned: Planned,
+        *,
+        tenant: str = "default",
+        schema: PromptSchema | None = None,
+        cost_s: float | None = None,
+    ) -> Stored:
+        """Keep a new plan for prompts like this one and its use case; see `PlanCache.store`."""
+        if not isinstance(planned, Planned):
+            found = type(planned).__name__
+            raise InvalidInput(f"planned is of type {found}; expected what `create` gave")
+        if self._files is not None and schema is not None and self.cache.redact is None:
+            self._files.write(schema, planned, self.catalog)
+        return self.cache.store(
+            prompt,
+            planned.plan,
+            params=planned.params,
+            tenant=tenant,
+            schema=schema,
+            grounding=self._grounding(prompt),
+            planner=planned.planner,
+            cost_s=cost_s,
+        )
+
+    def execute(
+        self,
+        plan: Mapping[str, object] | str | ExecutionPlan,
+        *,
+        run: str = "",
+        allow_writes: bool = True,
+        answers: Mapping[str, object] | None = None,
+    ) -> Outcome:
+        """Run a bound plan and return what came out.
+
+        `plan`: a JSON object, its text, or a plan of any format. `answers`: what a person said, by
+        the topic that the plan asks for.
+
+        Raises:
+            InvalidPlan: the plan is malformed, or no engine runs its format.
+            InvalidParameter: an answer will not do.
+            InputNeeded: the plan asks what nobody answers.
+            ExecutionError: an operation failed or was refused, or a limit was reached.
+        """
+        came = self._runner.conduct(
+            decode(plan),
+            Interview(answers),
+            self._events.emit,
+            catalog=self.catalog,
+            run=run,
+            allow_writes=allow_writes,
+        )
+        if isinstance(came, Outcome):
+            return came
+        asked = ", ".join(repr(question.topic) for question in came)
+        raise InputNeeded(
+            f"the plan asks for {asked}; give `answers`, or an `ask` when the cache is opened"
         )
 
     @property
@@ -158,47 +321,6 @@ class Stages:
         known = (self.catalog.get(name) for name in plan.operations() if name in self.catalog)
         return tuple(operation.name for operation in known if operation.effect == "write")
 
-    def create(
-        self,
-        prompt: str,
-        schema: PromptSchema | None,
-        *,
-        tenant: str,
-        params: Mapping[str, object] | None = None,
-        failure: str = "",
-        missed: Miss | None = None,
-        by_rules: bool = False,
-    ) -> Planned:
-        """Return a new plan; see `SemCache.create`. What was near to `missed` is an example.
-
-        `by_rules`: only the planners before the first that asks a model or needs a schema of one.
-        """
-        request = self._request(
-            prompt, schema, tenant=tenant, params=params, failure=failure, missed=missed
-        )
-        refusals: list[PlanningError] = []
-        for planner in self.planners:
-            if by_rules and isinstance(planner, _NOT_BY_RULES):
-                break
-            try:
-                return planner.plan(request)
-            except PlanningError as error:
-                refusals.append(error)
-        raise _refused(refusals)
-
-    def decompose(
-        self, prompt: str, *, tenant: str, params: Mapping[str, object] | None
-    ) -> IntentGraph:
-        """Return the steps of a prompt; see `SemCache.decompose`."""
-        request = self._request(prompt, None, tenant=tenant, params=params)
-        return self._by_steps().decompose(request)
-
-    def resume(self, graph: IntentGraph, *, tenant: str) -> Planned:
-        """Return the plan of a graph; see `SemCache.resume_planning`."""
-        request = self._request(graph.goal.goal, None, tenant=tenant)
-        request = replace(request, params=graph.params, params_read=False)
-        return verified(self._by_steps().resume(graph, request), request)
-
     def _by_steps(self) -> ModularPlanner:
         if self._steps is None:
             raise PlanningError("nothing plans by steps here; give SemCache `steps`")
@@ -229,32 +351,6 @@ class Stages:
             grounding=self.ground(prompt),
             tenant=tenant,
             example=None if missed is None else self.cache.example(missed),
-        )
-
-    def store(
-        self,
-        prompt: str,
-        planned: Planned,
-        *,
-        tenant: str,
-        schema: PromptSchema | None = None,
-        cost_s: float | None = None,
-    ) -> Stored:
-        """Keep a new plan for its use case; see `PlanCache.store`."""
-        if not isinstance(planned, Planned):
-            found = type(planned).__name__
-            raise InvalidInput(f"planned is of type {found}; expected what `create` gave")
-        if self._files is not None and schema is not None and self.cache.redact is None:
-            self._files.write(schema, planned, self.catalog)
-        return self.cache.store(
-            prompt,
-            planned.plan,
-            params=planned.params,
-            tenant=tenant,
-            schema=schema,
-            grounding=self._grounding(prompt),
-            planner=planned.planner,
-            cost_s=cost_s,
         )
 
     def _grounding(self, prompt: str) -> str:

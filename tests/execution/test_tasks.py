@@ -128,7 +128,7 @@ def test_the_plan_of_one_prompt_serves_another_with_its_own_values() -> None:
     planner = OrraPlanner()
     said = {"customerId": "CUST789", "orderId": "ORD456"}
     with SemCache.open(catalog=services(), embedder=HashEmbedder(), clock=FakeClock()) as semcache:
-        semcache._stages.planners = (planner,)
+        semcache.planners = (planner,)
         first = semcache.run("Summarize order ORD456 of customer CUST789", params=said)
         second = semcache.run("Summarize order ORD222 of customer CUST111")
     assert [first.tier, second.tier, planner.asked] == ["planned", "template", 1]
