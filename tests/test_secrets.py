@@ -83,7 +83,9 @@ def test_no_repr_of_anything_behind_a_cache_shows_the_key(tmp_path: Path, catalo
 
 
 def test_a_key_of_the_wrong_type_is_refused_without_being_shown() -> None:
-    with pytest.raises(InvalidSettings, match="api_key is of type int; expected str") as refused:
+    with pytest.raises(
+        InvalidSettings, match="api_key is of type int; expected a valid string"
+    ) as refused:
         Settings.load(api_key=4711)
     assert "4711" not in str(refused.value)
 

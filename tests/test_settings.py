@@ -110,6 +110,9 @@ def test_a_setting_that_cannot_be_used_is_named(name: str, value: Any) -> None:
         ("neighbors", None),
         ("plan_format", "prose"),
         ("ttl_slides", "sometimes"),
+        ("warm_up", "soon"),
+        ("verify", "later"),
+        ("database_search", "both"),
         ("domains", {"github": "issue"}),
         ("domains", "github"),
     ],
@@ -117,6 +120,11 @@ def test_a_setting_that_cannot_be_used_is_named(name: str, value: Any) -> None:
 def test_settings_made_by_hand_are_checked_too(name: str, value: Any) -> None:
     with pytest.raises(InvalidSettings, match=name):
         Settings(**{name: value})
+
+
+def test_a_choice_that_there_is_not_is_told_those_that_there_are() -> None:
+    with pytest.raises(InvalidSettings, match="warm_up is 'soon'; expected 'never', 'background'"):
+        Settings.load(warm_up="soon")
 
 
 def test_a_secret_of_another_type_is_not_shown() -> None:

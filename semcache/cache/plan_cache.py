@@ -172,7 +172,7 @@ class PlanCache(Closeable):
         clock: Clock | None = None,
         observer: Observer | None = None,
         ttl_s: float | None = 30 * 24 * 3600.0,
-        ttl_slides: str = "never",
+        ttl_slides: Literal["never", "exact", "always"] = "never",
         max_entries: int | None = 10_000,
         max_bytes: int | None = None,
         max_total_entries: int | None = None,

@@ -4,8 +4,7 @@ Explicit values win over the environment (`SEMCACHE_THRESHOLD=0.97`), the enviro
 (`semcache.toml`), and the file over the defaults. No other room reads the environment.
 """
 
-from semcache.settings.checks import directory_of
-from semcache.settings.reading import PREFIX
 from semcache.settings.settings import Settings
+from semcache.settings.values import PREFIX, directory_of
 
 __all__ = ["PREFIX", "Settings", "directory_of"]

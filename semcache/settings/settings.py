@@ -4,84 +4,103 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import tzinfo
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
 
 from semcache.canonical import Json
 from semcache.errors import InvalidSettings
 from semcache.secrecy import remember, remember_url
-from semcache.settings.checks import check, zone_of
-from semcache.settings.reading import from_environ, from_file, in_file, typed
-from semcache.settings.tables import Translations
+from semcache.settings.values import (
+    Bytes,
+    Cosine,
+    Count,
+    Delay,
+    Directory,
+    Lifetime,
+    Price,
+    Seconds,
+    Share,
+    Some,
+    TimeZone,
+    Translations,
+    checked,
+    from_environ,
+    from_file,
+    in_file,
+    typed,
+    zone_of,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set, with its default."""
 
-    directory: Path | None = None
+    directory: Directory | None = None
     """Where the cache is kept; None keeps it in memory. With a database: its snapshots."""
     database: str = field(default="", repr=False)
     """Connection string of the PostgreSQL that keeps the cache; empty: none. Never shown."""
     database_schema: str = "semcache"
     """Schema of the database that the cache has to itself."""
-    database_search: str = "replica"
+    database_search: Literal["replica", "server"] = "replica"
     """Who searches by meaning: `replica`, this process in a copy of its own, or the `server`."""
-    database_lag_s: float = 1.0
+    database_lag_s: Delay = 1.0
     """Seconds within which changes by other processes are seen; 0: at once, a query a lookup."""
-    database_pool: int = 8
+    database_pool: Some = 8
     """Connections to the database that this process may have, beside the one that listens."""
-    database_timeout_s: float = 5.0
+    database_timeout_s: Seconds = 5.0
     """Seconds that one statement may take in the database."""
     encryption_key: str = field(default="", repr=False)
     """32 bytes as base64 to encrypt with what is kept on disk; empty: it is not. Never shown."""
-    threshold: float = 0.95
+    threshold: Cosine = 0.95
     """Cosine in [-1, 1] that a semantic candidate must exceed."""
-    max_wrong: float | None = None
+    max_wrong: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Highest share of hits that may be wrong, in (0, 1), in place of `threshold`; None: both."""
-    explore: float = 0.0
+    explore: Share = 0.0
     """Share of hits, in [0, 1], whose prompts are planned all the same: their plans show how often
     hits are wrong. Each costs what a miss costs."""
-    verify: str = "background"
+    verify: Literal["background", "inline"] = "background"
     """When a verifier is asked, if one is given: in the `background`, for the next prompt of the
     kind, or `inline`, while the caller waits."""
-    verify_from: float = 0.8
+    verify_from: Cosine = 0.8
     """Cosine in [-1, 1] from which a candidate that is not served is shown to the verifier."""
-    verify_waiting: int = 64
+    verify_waiting: Count = 64
     """Candidates that may wait for the verifier; more are not shown to it."""
-    neighbors: int = 16
+    neighbors: Some = 16
     """How many nearest templates are tried on a lookup."""
-    max_entries: int | None = 10_000
+    max_entries: Count | None = 10_000
     """Entries a tenant may have before those worth least make room; None: no bound."""
-    max_bytes: int | None = None
+    max_bytes: Bytes | None = None
     """Bytes that the entries of a tenant may have, vectors included; None: no bound."""
-    max_total_entries: int | None = None
+    max_total_entries: Count | None = None
     """Entries that all tenants may have; the tenant that has most makes room; None: no bound."""
-    max_total_bytes: int | None = None
+    max_total_bytes: Bytes | None = None
     """Bytes that the entries of all tenants may have; None: no bound."""
-    ttl_s: float | None = 30 * 24 * 3600.0
+    ttl_s: Lifetime | None = 30 * 24 * 3600.0
     """Seconds from storing to expiry; None: never."""
-    ttl_slides: str = "never"
+    ttl_slides: Literal["never", "exact", "always"] = "never"
     """Which hits make the TTL begin anew: `never` (none), `exact` (those of the template and schema
     tiers) or `always` (semantic ones too)."""
     frozen: bool = False
     """Whether the cache only serves: plans are looked up, and nothing is written anywhere."""
-    flight_wait_s: float = 120.0
+    flight_wait_s: Delay = 120.0
     """Seconds to wait for another thread or process that makes the same plan; then make it too."""
-    flight_ttl_s: float = 10.0
+    flight_ttl_s: Annotated[float, Field(ge=0.1, le=3600)] = 10.0
     """Seconds after which a plan is made again whose maker died. Clocks of machines that share a
     store must agree much better than that."""
-    timezone: str = "UTC"
+    timezone: TimeZone = "UTC"
     """Where days begin and end for words such as "yesterday": `UTC`, `Europe/Berlin`…"""
-    max_prompt_chars: int = 20_000
+    max_prompt_chars: Annotated[int, Field(ge=1, le=10**6)] = 20_000
     """Characters a prompt may have."""
     writes_from_semantic: bool = False
     """Whether a semantic hit may run operations with effect `write`."""
     embedder: str = ""
     """Name or path of a sentence-transformers model; empty: the packaged all-MiniLM-L6-v2."""
-    warm_up: str = "never"
+    warm_up: Literal["never", "background", "before"] = "never"
     """When embedder and tenants are loaded: `before` the cache is opened, in the `background` from
     then on, or `never`, which is by the first lookup or store that needs them."""
-    embedder_threads: int = 1
+    embedder_threads: Annotated[int, Field(ge=1, le=256)] = 1
     """Threads for one embedding; more is slower on a busy machine."""
     model: str = ""
     """Name of the language model behind normalizer and planner; empty: rules and catalog only."""
@@ -90,14 +109,14 @@ class Settings:
     shown."""
     api_key: str = field(default="", repr=False)
     """Key for the model; read from `OPENAI_API_KEY` too. Never shown."""
-    model_timeout_s: float = 60.0
+    model_timeout_s: Seconds = 60.0
     """Seconds that one call of the model may take, all its tries together."""
-    temperature: float | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     """Temperature in [0, 2] that the model is asked with; None: not sent, as some take none."""
     model_arguments: Mapping[str, Json] = field(default_factory=dict)
     """What else is sent with each call of the model, as `[model_arguments]` of the file or as JSON
     has it: `reasoning_effort = "low"`."""
-    plan_format: str = "routes"
+    plan_format: Literal["routes", "tasks", "program"] = "routes"
     """Format of the plans that the model is asked for: `routes`, `tasks` or `program`."""
     plan_files: str = ""
     """Folder of OneMCP's plan files (`plans/<key>.json`): plans are taken from it before any is
@@ -108,7 +127,7 @@ class Settings:
     steps_by_model: bool = False
     """Whether the model is asked to take a goal apart, for operations to be found step by step,
     before it is asked for a whole plan. One call more, and the plan is made of checked parts."""
-    model_operations: int = 40
+    model_operations: Annotated[int, Field(ge=1, le=10_000)] = 40
     """Operations that the model is shown at first: of a larger catalog, the most relevant."""
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Domain → its keywords, as `[domains]` of the file or as JSON has them: of a catalog that
@@ -117,42 +136,42 @@ class Settings:
     translations: Translations = field(default_factory=dict)
     """Name of a parameter, or slot type → words of prompts → the value that plans have for them, as
     `[translations.state]` of the file or as JSON has them: `California = "CA"`."""
-    model_retries: int = 3
+    model_retries: Annotated[int, Field(ge=0, le=20)] = 3
     """How often a call of the model is repeated after 429, 5xx or a broken connection."""
     response_cache: bool = True
     """Whether answers of the model are remembered, by exactly what it was asked."""
-    response_entries: int = 1000
+    response_entries: Count = 1000
     """Answers remembered; those used longest ago make room."""
-    response_bytes: int = 50 * 2**20
+    response_bytes: Bytes = 50 * 2**20
     """Bytes that the answers remembered may have."""
-    response_ttl_s: float | None = 3600.0
+    response_ttl_s: Lifetime | None = 3600.0
     """Seconds since its last use after which an answer is forgotten; None: never."""
-    max_steps: int = 100
+    max_steps: Annotated[int, Field(ge=1, le=10**6)] = 100
     """Nodes that one plan may visit."""
-    timeout_s: float = 60.0
+    timeout_s: Seconds = 60.0
     """Seconds that one plan may run."""
-    call_timeout_s: float = 30.0
+    call_timeout_s: Seconds = 30.0
     """Seconds that one operation may take."""
-    max_output_bytes: int = 10 * 2**20
+    max_output_bytes: Bytes = 10 * 2**20
     """Bytes that one result may have."""
     reflection: bool = False
     """Whether a plan that fails is looked at, and tried again or made anew where that may help."""
-    reflection_attempts: int = 3
+    reflection_attempts: Annotated[int, Field(ge=1, le=100)] = 3
     """Attempts at one execution, the first one counted."""
-    reflection_delay_s: float = 0.0
+    reflection_delay_s: Delay = 0.0
     """Seconds before each further attempt."""
-    run_trees: int = 100
+    run_trees: Count = 100
     """Run trees that are kept to look at; those that began longest ago make room."""
-    run_nodes: int = 10_000
+    run_nodes: Count = 10_000
     """Nodes that one run tree keeps; those that finished longest ago make room."""
-    prompt_token_price: float = 0.0
+    prompt_token_price: Price = 0.0
     """Price of a million tokens sent to the model, in any currency; run trees count the cost."""
-    completion_token_price: float = 0.0
+    completion_token_price: Price = 0.0
     """Price of a million tokens that the model answers."""
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            check(one, getattr(self, one.name))
+            checked(one, getattr(self, one.name))
         remember(self.api_key, self.encryption_key)
         remember_url(self.base_url)
         remember_url(self.database)

@@ -7,10 +7,9 @@ import pytest
 
 from semcache.cache import plan_cache
 from semcache.cache.plan_cache import PlanCache
-from semcache.errors import InvalidInput, InvalidSettings
+from semcache.errors import InvalidInput
 from semcache.events import EntriesRemoved
 from semcache.ports import Record
-from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 from tests.calling import calling
 
@@ -177,11 +176,6 @@ def test_an_entry_that_is_removed_while_it_is_extended_does_not_come_back(
 def test_seconds_that_are_none_are_refused(cache: PlanCache, wrong: Any) -> None:
     with pytest.raises(InvalidInput, match="cost_s"):
         cache.store("sales in 2024", plan(year=2024), cost_s=wrong)
-
-
-def test_an_unknown_way_to_slide_is_refused() -> None:
-    with pytest.raises(InvalidSettings, match="ttl_slides is 'often'; expected never, exact or"):
-        Settings(ttl_slides="often")
 
 
 # specs: D-7

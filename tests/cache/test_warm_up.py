@@ -6,12 +6,13 @@ import threading
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from semcache import PlanCache, Settings
 from semcache.aio import AsyncPlanCache
-from semcache.errors import InvalidInput, InvalidSettings, StoreUnavailable, WeightsUnavailable
+from semcache.errors import InvalidInput, StoreUnavailable, WeightsUnavailable
 from semcache.events import TierFailed
 from semcache.ports import Vectors
 from semcache.stores.disk.store import DiskStore
@@ -106,18 +107,15 @@ def test_a_cache_in_memory_is_warmed_up_too() -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "background", "never"])
-def test_a_setting_says_when_a_service_is_warmed_up(filled: Path, when: str) -> None:
+def test_a_setting_says_when_a_service_is_warmed_up(
+    filled: Path, when: Literal["before", "background", "never"]
+) -> None:
     embedder = LoadingEmbedder()
     with open_plan_cache(Settings(directory=filled, warm_up=when), embedder=embedder):
         if when == "background":
             assert embedder.query.wait(30)
         else:
             assert embedder.query.is_set() == (when == "before")
-
-
-def test_the_setting_is_one_of_three_words() -> None:
-    with pytest.raises(InvalidSettings, match="expected never, background or before"):
-        Settings(warm_up="soon")
 
 
 def test_lookups_are_answered_while_another_thread_warms_up(filled: Path) -> None:

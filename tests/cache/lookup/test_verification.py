@@ -8,7 +8,7 @@ import pytest
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.result import Hit, Miss
 from semcache.canonical import JsonObject
-from semcache.errors import InvalidSettings, ModelUnavailable
+from semcache.errors import ModelUnavailable
 from semcache.planners.model.verifier import ModelVerifier
 from semcache.ports import Verification, Verifier
 from semcache.prompts.parameter import Parameter
@@ -150,11 +150,6 @@ def test_a_model_is_believed_only_a_plain_yes_or_no(answers: list[str], said: bo
     assert verifier.verify(query) is said
     assert '<<plan>> \\"quoted\\"' in model.calls[0][-1].content
     assert len(heard.events) == len(answers)
-
-
-def test_a_setting_that_is_none_is_a_clear_error() -> None:
-    with pytest.raises(InvalidSettings, match=r"verify is 'later'; expected background or inline"):
-        Settings(verify="later")
 
 
 def test_a_model_confirms_a_paraphrase_through_an_opened_cache() -> None:

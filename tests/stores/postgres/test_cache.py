@@ -403,7 +403,3 @@ class TestSettings:
         settings = Settings.load(environ={"SEMCACHE_DATABASE": "postgresql://me:s3cret@host/x"})
         assert settings.database == "postgresql://me:s3cret@host/x"
         assert "s3cret" not in repr(settings)
-
-    def test_a_search_that_there_is_not_is_refused(self) -> None:
-        with pytest.raises(InvalidSettings, match="expected replica or server"):
-            Settings(database_search="both")
