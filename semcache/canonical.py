@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from semcache.errors import InvalidJson
@@ -210,6 +210,19 @@ def leaves(value: Json, at: Pointer = ()) -> Iterator[tuple[Pointer, Json]]:
             yield from leaves(item, (*at, i))
     else:
         yield at, value
+
+
+def with_texts(value: Json, change: Callable[[str], Json]) -> Json:
+    """Return a copy of `value` with what `change` makes of each text in it; keys stay."""
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            return {key: with_texts(item, change) for key, item in value.items()}
+        case list():
+            return [with_texts(item, change) for item in value]
+        case _:
+            return value
 
 
 def pointer_text(pointer: Pointer) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
-from semcache.errors import InvalidSettings, PlanSuspended
+from semcache.errors import PlanSuspended
 from semcache.ports import Clock, PlanStore
 
 log = logging.getLogger(__name__)
@@ -17,6 +17,14 @@ MAX_KEYS = 64
 """Keys in one note; the one that failed longest ago makes room."""
 MAX_ERROR = 500
 """Characters of an error that are kept."""
+PATIENCE = 3
+"""Failures in a row before a plan is suspended."""
+FIRST_S = 1.0
+"""Seconds of back-off after one failure; each further one doubles them."""
+LONGEST_S = 300.0
+"""Seconds of back-off at most."""
+FORGET_S = 24 * 3600.0
+"""Seconds after the last failure until it is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,43 +61,10 @@ class FailureMemory:
     without a failure. Every method may raise `StoreUnavailable`.
     """
 
-    def __init__(
-        self,
-        store: PlanStore,
-        clock: Clock,
-        *,
-        patience: int = 3,
-        first_s: float = 1,
-        longest_s: float = 300,
-        forget_s: float = 24 * 3600,
-    ) -> None:
-        """Keep what is asked for; nothing is read yet.
-
-        Args:
-            store: Where failures are kept.
-            clock: What time it is.
-            patience: Failures in a row before a plan is suspended.
-            first_s: Seconds of back-off after one failure; each further one doubles them.
-            longest_s: Seconds of back-off at most.
-            forget_s: Seconds after the last failure until it is forgotten.
-
-        Raises:
-            InvalidSettings: a number that is not positive.
-        """
-        for name, value in (
-            ("patience", patience),
-            ("first_s", first_s),
-            ("longest_s", longest_s),
-            ("forget_s", forget_s),
-        ):
-            if value <= 0:
-                raise InvalidSettings(f"{name} is {value!r}; expected more than 0")
+    def __init__(self, store: PlanStore, clock: Clock) -> None:
+        """Keep where failures are kept, and what time it is; nothing is read yet."""
         self._store = store
         self._clock = clock
-        self._patience = patience
-        self._first_s = first_s
-        self._longest_s = longest_s
-        self._forget_s = forget_s
 
     def get(self, tenant: str, key: str) -> Failure | None:
         """Return how the plan of `key` failed; None if it did not, or is forgotten."""
@@ -107,7 +82,7 @@ class FailureMemory:
             return
         left = failure.retry_at_s - self._clock.now()
         # A clock that was set back would suspend the plan for as long as it was wrong.
-        if 0 < left <= self._longest_s:
+        if 0 < left <= LONGEST_S:
             raise PlanSuspended(
                 f"the plan for {key!r} failed {failure.attempts} times and is not tried for "
                 f"another {left:.0f} s; last error: {failure.last_error}",
@@ -148,15 +123,15 @@ class FailureMemory:
 
     def _failure(self, row: _Row) -> Failure:
         attempts, failed_s = row.attempts, row.failed_s
-        wait_s = self._wait_s(attempts) if attempts >= self._patience else 0.0
+        wait_s = self._wait_s(attempts) if attempts >= PATIENCE else 0.0
         return Failure(attempts, row.last_error, failed_s, failed_s + wait_s)
 
     def _wait_s(self, attempts: int) -> float:
         # 2 ** 64 s is over every bound; beyond it the power would only overflow.
-        return float(min(self._longest_s, self._first_s * 2 ** min(attempts - 1, 64)))
+        return float(min(LONGEST_S, FIRST_S * 2 ** min(attempts - 1, 64)))
 
     def _remembered(self, row: _Row) -> bool:
-        return abs(self._clock.now() - row.failed_s) < self._forget_s  # clocks may be set back
+        return abs(self._clock.now() - row.failed_s) < FORGET_S  # clocks may be set back
 
 
 def _note_name(key: str) -> str:

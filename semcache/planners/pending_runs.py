@@ -76,17 +76,16 @@ class PendingRuns:
     Safe from several threads and processes. Every method may raise `StoreUnavailable`.
     """
 
-    def __init__(self, store: PlanStore, clock: Clock, *, wait_s: float = WAIT_S) -> None:
-        """Keep what is asked for; `wait_s`: seconds until a run is given up."""
-        self._kept = NoteStore(store, clock, "waiting", ttl_s=wait_s)
+    def __init__(self, store: PlanStore, clock: Clock) -> None:
+        """Keep where runs wait, and what time it is."""
+        self._kept = NoteStore(store, clock, "waiting", ttl_s=WAIT_S)
         self._clock = clock
-        self._wait_s = wait_s
 
     def keep(self, tenant: str, suspended: Suspended, questions: Sequence[Question]) -> NeedsInput:
         """Keep a run and return what it needs."""
         token = uuid.uuid4().hex
         self._kept.put(tenant, token, suspended.to_json())
-        return NeedsInput(token, tuple(questions), tenant, self._clock.now() + self._wait_s)
+        return NeedsInput(token, tuple(questions), tenant, self._clock.now() + WAIT_S)
 
     def get(self, tenant: str, token: str) -> Suspended:
         """Return the run that waits under `token`.

@@ -5,10 +5,10 @@ there is one name with a slash, and nothing tells its halves apart. So the plan 
 parts it when it runs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, with_texts
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import OperationRefused
@@ -75,7 +75,10 @@ def _joined(made: Assembled, mention: Mention, halves: tuple[Parameter, Paramete
     values: dict[str, Json] = {
         f"{{{{params.{half}}}}}": f"$.{node}[{at}]" for at, half in enumerate(names)
     }
-    body: JsonObject = {key: _swapped(value, values) for key, value in made.plan.body.items()}
+    body: JsonObject = {
+        key: with_texts(value, lambda text: values.get(text, text))
+        for key, value in made.plan.body.items()
+    }
     start = body[START]
     first = start.get("route") if isinstance(start, dict) else None
     body[START] = {"route": node}
@@ -92,15 +95,3 @@ def _joined(made: Assembled, mention: Mention, halves: tuple[Parameter, Paramete
 def _names(name: str) -> Iterator[str]:
     yield name
     yield from (f"{name}{number}" for number in range(2, 10_000))
-
-
-def _swapped(value: Json, values: Mapping[str, Json]) -> Json:
-    match value:
-        case str():
-            return values.get(value, value)
-        case dict():
-            return {key: _swapped(item, values) for key, item in value.items()}
-        case list():
-            return [_swapped(item, values) for item in value]
-        case _:
-            return value

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.errors import InvalidSettings, PlanSuspended
+from semcache.errors import PlanSuspended
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock
@@ -127,11 +127,6 @@ def test_a_note_that_cannot_be_read_is_forgotten_with_a_warning(
 
 def test_an_error_that_is_not_valid_text_is_kept_readable(memory: FailureMemory) -> None:
     assert memory.failed("acme", "k", "bad \ud800 byte").last_error == "bad ? byte"
-
-
-def test_numbers_that_are_not_positive_are_refused(store: MemoryStore, clock: FakeClock) -> None:
-    with pytest.raises(InvalidSettings, match="patience is 0"):
-        FailureMemory(store, clock, patience=0)
 
 
 @settings(max_examples=60)

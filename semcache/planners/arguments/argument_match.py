@@ -17,7 +17,7 @@ from semcache.planners.arguments.input_fields import InputField
 from semcache.planners.arguments.mapping import likeness, mapped
 from semcache.planners.arguments.operation_index import IndexedOperation
 from semcache.planners.arguments.proper_names import PROPER
-from semcache.planners.arguments.synonyms import Synonyms, words
+from semcache.planners.arguments.synonyms import same_meaning, words
 from semcache.planners.rules.frame import NAMES_OF_KINDS, role
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers.registry import OPEN_KINDS
@@ -79,22 +79,18 @@ def placed(
     goal: str,
     known: IndexedOperation,
     places: Sequence[InputField],
-    synonyms: Synonyms,
 ) -> ArgumentMatch:
     """Return where `params`, the values said in `goal`, go among the places of an operation."""
-    return _Placer(goal, known, places, synonyms).placing(params)
+    return _Placer(goal, known, places).placing(params)
 
 
 class _Placer:
     """Fills the places of one operation with the values of one step."""
 
-    def __init__(
-        self, goal: str, known: IndexedOperation, places: Sequence[InputField], synonyms: Synonyms
-    ) -> None:
+    def __init__(self, goal: str, known: IndexedOperation, places: Sequence[InputField]) -> None:
         self.goal = goal
         self.known = known
         self.root = known.operation.input_schema
-        self.synonyms = synonyms
         self.free = list(places)
         self.done: list[Placed] = []
         self.ambiguous: list[tuple[Parameter, tuple[str, ...]]] = []
@@ -125,7 +121,6 @@ class _Placer:
             [one.name.replace(".", " ") for one in params],
             self.free,
             about=self.known.nouns,
-            synonyms=self.synonyms,
             fits=lambda i, place: self._value(params[i], place) is not None,
         )
         # What a description mentions beside others is no name of a property.
@@ -195,7 +190,7 @@ class _Placer:
         said, named = words(phrase), words(place.name)
         if said == named[1:] and named[0] in _COUNTS:  # "2 beds" is the number of beds
             return _AS_NAMED
-        return likeness(phrase, place, synonyms=self.synonyms)
+        return likeness(phrase, place)
 
     def _counts(self, param: Parameter, before: Sequence[str], after: Sequence[str]) -> bool:
         """Place a number that says how many: "5 issues", "the first 5"."""
@@ -205,9 +200,7 @@ class _Placer:
         if not about and not _FIRST.intersection(before[-1:]):
             return False
         beside = " ".join(_FIRST.intersection(before[-1:]))
-        return self._only(
-            param, lambda one: self.synonyms.same(one.name, "limit"), 0.85, "count", beside
-        )
+        return self._only(param, lambda one: same_meaning(one.name, "limit"), 0.85, "count", beside)
 
     def _identified(self, param: Parameter) -> bool:
         """Place what names one thing of a noun: the 42 of "issue 42", the C17 of "customer C17"."""
@@ -265,7 +258,7 @@ class _Placer:
         return False
 
     def _called(self, name: str) -> InputField | None:
-        found = [one for one in self.free if self.synonyms.same(one.name, name) and one.takes_text]
+        found = [one for one in self.free if same_meaning(one.name, name) and one.takes_text]
         return found[0] if len(found) == 1 else None
 
     def _by_role(self, param: Parameter) -> bool:

@@ -15,7 +15,7 @@ from semcache.catalog.operation import Operation
 from semcache.planners.arguments.input_fields import InputField
 from semcache.planners.arguments.mapping import likeness, mapped
 from semcache.planners.arguments.operation_index import known_as
-from semcache.planners.arguments.synonyms import Synonyms, words
+from semcache.planners.arguments.synonyms import words
 from semcache.planners.rows import ENVELOPES
 from semcache.planners.steps.resolution import DataEdge, Resolution, ResolutionContext
 from semcache.planners.transforms import FILTER, LIMIT, SORT
@@ -44,7 +44,6 @@ def wired(
     asked: ResolutionContext,
     places: Sequence[InputField],
     about: tuple[str, ...],
-    synonyms: Synonyms,
 ) -> tuple[tuple[DataEdge, ...], tuple[str, ...]]:
     """Return a wire for each of `places` that one of the `steps` fills, and the topics left over.
 
@@ -52,7 +51,7 @@ def wired(
     """
     before = [asked.before[step] for step in steps if step in asked.before]
     answers = [one for one in before if one.operation == ASK_USER]
-    found = mapped([_topic(one) for one in answers], places, about=about, synonyms=synonyms)
+    found = mapped([_topic(one) for one in answers], places, about=about)
     wires = [DataEdge(p.place.name, answers[p.given].intent, score=p.score) for p in found.pairs]
     lost = [_topic(answers[i]) for i in (*found.left, *(i for i, _ in found.ambiguous))]
     for one in before:
@@ -60,7 +59,7 @@ def wired(
             continue
         taken = {wire.property for wire in wires}
         free = [place for place in places if place.name not in taken]
-        wires += _from(one, _Result.of(one, asked), free, synonyms)
+        wires += _from(one, _Result.of(one, asked), free)
     return tuple(wires), tuple(lost)
 
 
@@ -101,9 +100,7 @@ def _topic(answer: Resolution) -> str:
     return str(answer.input.get("topic", ""))
 
 
-def _from(
-    step: Resolution, result: _Result, free: Sequence[InputField], synonyms: Synonyms
-) -> Iterator[DataEdge]:
+def _from(step: Resolution, result: _Result, free: Sequence[InputField]) -> Iterator[DataEdge]:
     """Yield the wires from one step's result: by name, else the one that must be filled."""
     outputs = list(_outputs(result))
     filled = set()
@@ -113,7 +110,7 @@ def _from(
         if not place.required and nouns.isdisjoint(words(place.name)):
             continue
         best = max(
-            ((_fit(one, place, synonyms), one) for one in outputs),
+            ((_fit(one, place), one) for one in outputs),
             key=lambda pair: pair[0],
             default=(0.0, None),
         )
@@ -138,13 +135,13 @@ def _may_be(root: JsonObject, outputs: Sequence[_Output], place: InputField) -> 
     return not kinds.isdisjoint(place.types) if kinds else "string" not in place.types
 
 
-def _fit(one: _Output, place: InputField, synonyms: Synonyms) -> float:
+def _fit(one: _Output, place: InputField) -> float:
     scalar = bool(place.types) and place.types.isdisjoint({"array", "object"})
     if one.types and place.types and not _compatible(one, place):
         return 0.0
     if scalar and not one.types and not one.item:
         return 0.0
-    return max(likeness(name, place, synonyms=synonyms) for name in one.names)
+    return max(likeness(name, place) for name in one.names)
 
 
 def _compatible(one: _Output, place: InputField) -> bool:

@@ -1,11 +1,11 @@
 """Fit: a step and one operation, its values in the properties that take them; or why not."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from semcache.binding.types import choices
-from semcache.canonical import Json, JsonObject, same
+from semcache.canonical import JsonObject, as_object, same, with_texts
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.labels import Value, labeled
 from semcache.planners.arguments.argument_match import ArgumentMatch, Placed, is_guess, placed
@@ -13,7 +13,7 @@ from semcache.planners.arguments.data_edges import wired
 from semcache.planners.arguments.input_fields import InputField, places
 from semcache.planners.arguments.operation_index import IndexedOperation
 from semcache.planners.arguments.proper_names import coded_names, proper_names
-from semcache.planners.arguments.synonyms import GENERAL, Synonyms, words
+from semcache.planners.arguments.synonyms import words
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import DataEdge, ResolutionContext
 from semcache.prompts.mentions import find_mentions
@@ -58,13 +58,7 @@ class Unfit:
     """The values that have their properties, the one in doubt in the first of its options."""
 
 
-def fitted(
-    intent: SubIntent,
-    known: IndexedOperation,
-    asked: ResolutionContext,
-    *,
-    synonyms: Synonyms = GENERAL,
-) -> Fit | Unfit:
+def fitted(intent: SubIntent, known: IndexedOperation, asked: ResolutionContext) -> Fit | Unfit:
     """Return how `intent` is done by an operation: every value said for it used, none invented.
 
     What may be left out is left out, a default that the schema names is filled in, and a required
@@ -77,16 +71,14 @@ def fitted(
         if one not in asked.params and _is_relative(one):
             what = f"{one.mention!r} is another value whenever it is asked; give the date itself"
             return Unfit(known, what)
-    found = placed(values, goal=intent.goal, known=known, places=into, synonyms=synonyms)
+    found = placed(values, goal=intent.goal, known=known, places=into)
     taken = {one.place.name for one in found.placed}
     free = [place for place in into if place.name not in taken]
     if any(_asks(place, known) for place in free):  # what was said stands in its words
         found = replace(found, left=tuple(one for one in found.left if one.mention is None))
     if (doubt := _doubt(found, optional, known, into)) is not None:
         return doubt
-    wires, lost = wired(
-        intent.depends_on, asked=asked, places=free, about=known.nouns, synonyms=synonyms
-    )
+    wires, lost = wired(intent.depends_on, asked=asked, places=free, about=known.nouns)
     if lost:
         return Unfit(known, f"it has no one property for {', '.join(map(repr, lost))}")
     return _complete(intent, known, found, wires, free)
@@ -233,8 +225,8 @@ def _complete(
 
 def breaches(fit: Fit, asked: ResolutionContext) -> tuple[str, ...]:
     """Return how the values of a fit break the schema of the operation; empty if they don't."""
-    values = {f"{{{{params.{one.name}}}}}": one.value for one in fit.params}
-    given = {key: _filled(value, values) for key, value in fit.input.items()}
+    values: JsonObject = {_placeholder(one): one.value for one in fit.params}
+    given = as_object(with_texts(fit.input, lambda text: values.get(text, text)))
     wired_to = {wire.property for wire in fit.wires}
     found = asked.catalog.violations(fit.known.operation.name, given)
     return tuple(
@@ -242,10 +234,6 @@ def breaches(fit: Fit, asked: ResolutionContext) -> tuple[str, ...]:
         for one in found
         if not (one.keyword == "required" and any(f"'{name}'" in one.what for name in wired_to))
     )
-
-
-def _filled(value: Json, values: Mapping[str, Json]) -> Json:
-    return values.get(value, value) if isinstance(value, str) else value
 
 
 def _placeholder(param: Parameter) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from semcache.planners.arguments.input_fields import InputField
-from semcache.planners.arguments.synonyms import GENERAL, Synonyms, Words, words
+from semcache.planners.arguments.synonyms import Words, canonical, same_meaning, words
 
 ENOUGH = 0.55
 """Scores below are no match."""
@@ -57,7 +57,6 @@ def mapped(
     into: Sequence[InputField],
     *,
     about: Words = (),
-    synonyms: Synonyms = GENERAL,
     fits: Callable[[int, InputField], bool] | None = None,
 ) -> Mapped:
     """Return which of the places `into` each of the names `given` means, best for all at once.
@@ -67,7 +66,7 @@ def mapped(
     """
     if not given or not into:
         return Mapped((), left=tuple(range(len(given))))
-    scored = [[_score(name, place, about, synonyms) for place in into] for name in given]
+    scored = [[_score(name, place, about) for place in into] for name in given]
     scores = [[score if score >= ENOUGH else 0.0 for score, _ in row] for row in scored]
     if fits is not None:
         for i, row in enumerate(scores):
@@ -89,9 +88,9 @@ def mapped(
     )
 
 
-def likeness(name: str, place: InputField, *, synonyms: Synonyms = GENERAL) -> float:
+def likeness(name: str, place: InputField) -> float:
     """Return how well a name fits a place, in [0, 1]; 1 is the very same name."""
-    return _score(name, place, (), synonyms)[0]
+    return _score(name, place, ())[0]
 
 
 def _assigned(scores: Scores) -> dict[int, int]:
@@ -129,7 +128,7 @@ def _could_give(row: int, column: int, other: int, scores: Scores, holder: int |
     return bool(scores[holder][column]) and swapped >= now - _MARGIN
 
 
-def _score(name: str, place: InputField, about: Words, synonyms: Synonyms) -> tuple[float, str]:
+def _score(name: str, place: InputField, about: Words) -> tuple[float, str]:
     if name == place.name:
         return 1.0, "spelling"
     if name.casefold() == place.name.casefold():
@@ -137,15 +136,15 @@ def _score(name: str, place: InputField, about: Words, synonyms: Synonyms) -> tu
     one, other = words(name), words(place.name)
     if "".join(one) == "".join(other):
         return 0.96, "spelling"
-    if synonyms.same(name, place.name):
+    if same_meaning(name, place.name):
         return 0.9, "synonym"
-    return _by_words(name, place, about, synonyms)
+    return _by_words(name, place, about)
 
 
-def _by_words(name: str, place: InputField, about: Words, synonyms: Synonyms) -> tuple[float, str]:
-    subject = set(synonyms.canonical(" ".join(about))) | set(about)
-    one = synonyms.canonical(name)
-    left, right = set(one), set(synonyms.canonical(place.name))
+def _by_words(name: str, place: InputField, about: Words) -> tuple[float, str]:
+    subject = set(canonical(" ".join(about))) | set(about)
+    one = canonical(name)
+    left, right = set(one), set(canonical(place.name))
     if left == right or (left and left < right and right - left <= subject):
         return 0.85, "words"
     shorter = words(name) if left < right else words(place.name)
@@ -154,7 +153,7 @@ def _by_words(name: str, place: InputField, about: Words, synonyms: Synonyms) ->
         return 0.55 + 0.25 * len(left & right) / len(left | right), "words"
     if not place.description or not one or _BARE.issuperset(words(name)):
         return 0.0, ""
-    return _by_description(one, synonyms.canonical(place.description[:500]))
+    return _by_description(one, canonical(place.description[:500]))
 
 
 def _by_description(one: Words, told: Words) -> tuple[float, str]:

@@ -22,7 +22,7 @@ from semcache.planners.arguments.operation_phrase import (
     same_verb,
     spaces,
 )
-from semcache.planners.arguments.synonyms import GENERAL, words
+from semcache.planners.arguments.synonyms import same_meaning, words
 from semcache.planners.rules.frame import role
 from semcache.planners.rules.lexicon import PHRASES
 from semcache.prompts.mentions import find_mentions
@@ -315,7 +315,7 @@ class _Reader:
             beside = {*words(one.beside)}
             if word in named | beside and word not in LOOSE:
                 return True
-            if any(GENERAL.same(phrase, one.place.name) for phrase in self._phrases(at)):
+            if any(same_meaning(phrase, one.place.name) for phrase in self._phrases(at)):
                 return True
         return False
 
@@ -384,7 +384,7 @@ class _Reader:
             return self._next(at) is not None  # "section a and option b"
         return value is not None and (
             (word in _NAMED and not _NAMES.isdisjoint(words(value.place.name)))
-            or (word == "first" and any(GENERAL.same(value.place.name, one) for one in _LISTS))
+            or (word == "first" and any(same_meaning(value.place.name, one) for one in _LISTS))
             or (word in _EQUALS and at > 0 and self._of_a_value(at - 1))
             or word in _NUMBERED
             or (word == "/" and parts)  # the halves of `owner/name`

@@ -4,10 +4,8 @@ The groups hold what programmers call the same input in any domain: paging, rang
 abbreviations. What only one domain calls the same belongs to the user's own groups.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from types import MappingProxyType
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from typing import TypeAlias
 
 from semcache.prompts.parameter import name_key
@@ -63,55 +61,43 @@ _GROUPS = (
 _FILLERS = frozenset(["a", "an", "the", "of", "for", "my", "this", "that", "which"])
 
 
-@dataclass(frozen=True, slots=True)
-class Synonyms:
-    """Groups of names that mean the same. Immutable."""
+def canonical(name: str) -> Words:
+    """Return one spelling for names that mean the same: a group becomes one word of it."""
+    return tuple(one[0] for one in _meanings(words(name)))
 
-    groups: tuple[frozenset[Words], ...]
-    """Phrases in singular words; a phrase may stand in several groups."""
-    _numbers: Mapping[Words, tuple[int, ...]]
-    """Phrase → the groups that it stands in."""
-    _longest: int
-    """Words in the longest phrase."""
 
-    @classmethod
-    def of(cls, groups: Iterable[Iterable[str]]) -> "Synonyms":
-        """Return these groups; one phrase or none in a group says nothing and is left out."""
-        read = [frozenset(filter(None, (words(name) for name in group))) for group in groups]
-        kept = tuple(group for group in read if len(group) > 1)
-        numbers: dict[Words, tuple[int, ...]] = {}
-        for number, group in enumerate(kept):
-            for phrase in group:
-                numbers[phrase] = (*numbers.get(phrase, ()), number)
-        return cls(kept, MappingProxyType(numbers), max(map(len, numbers), default=1))
+def same_meaning(left: str, right: str) -> bool:
+    """Return whether two names mean the same, phrase by phrase."""
+    one, other = _meanings(words(left)), _meanings(words(right))
+    return len(one) == len(other) and all(
+        not set(a).isdisjoint(b) for a, b in zip(one, other, strict=True)
+    )
 
-    def with_(self, *groups: Iterable[str]) -> "Synonyms":
-        """Return these synonyms with further groups, which go before the ones there are."""
-        spelled = (tuple(" ".join(phrase) for phrase in group) for group in self.groups)
-        return Synonyms.of((*groups, *spelled))
 
-    def canonical(self, name: str) -> Words:
-        """Return one spelling for names that mean the same: a group becomes one word of it."""
-        return tuple(one[0] for one in self._meanings(words(name)))
+@lru_cache(maxsize=20_000)
+def _meanings(given: Words) -> tuple[tuple[str, ...], ...]:
+    """Return what each phrase of the words may stand for, longest phrases first."""
+    numbers = _group_numbers()
+    longest = max(map(len, numbers))
+    found: list[tuple[str, ...]] = []
+    at = 0
+    while at < len(given):
+        sizes = range(min(longest, len(given) - at), 0, -1)
+        size = next((n for n in sizes if given[at : at + n] in numbers), 0)
+        groups = numbers.get(given[at : at + size], ())
+        found.append(tuple(f"#{number}" for number in groups) or (given[at],))
+        at += size or 1
+    return tuple(found)
 
-    def same(self, left: str, right: str) -> bool:
-        """Return whether two names mean the same, phrase by phrase."""
-        one, other = self._meanings(words(left)), self._meanings(words(right))
-        return len(one) == len(other) and all(
-            not set(a).isdisjoint(b) for a, b in zip(one, other, strict=True)
-        )
 
-    def _meanings(self, given: Words) -> list[tuple[str, ...]]:
-        """Return what each phrase of the words may stand for, longest phrases first."""
-        found: list[tuple[str, ...]] = []
-        at = 0
-        while at < len(given):
-            sizes = range(min(self._longest, len(given) - at), 0, -1)
-            size = next((n for n in sizes if given[at : at + n] in self._numbers), 0)
-            groups = self._numbers.get(given[at : at + size], ())
-            found.append(tuple(f"#{number}" for number in groups) or (given[at],))
-            at += size or 1
-        return found
+@cache
+def _group_numbers() -> Mapping[Words, tuple[int, ...]]:
+    """Return phrase → the groups that it stands in."""
+    numbers: dict[Words, tuple[int, ...]] = {}
+    for number, group in enumerate((_PAGING, *(group.split(";") for group in _GROUPS))):
+        for phrase in dict.fromkeys(map(words, group)):
+            numbers[phrase] = (*numbers.get(phrase, ()), number)
+    return numbers
 
 
 @lru_cache(maxsize=20_000)
@@ -119,7 +105,3 @@ def words(name: str) -> Words:
     """Return the singular words of a name or phrase, without articles: `perPage` is per, page."""
     found = tuple(singular(word) for word in tokens(" ".join(name_key(name).split("_"))))
     return tuple(word for word in found if word not in _FILLERS) or found
-
-
-GENERAL = Synonyms.of([_PAGING, *(group.split(";") for group in _GROUPS)])
-"""The groups that ship with the package."""

@@ -30,6 +30,7 @@ class ModelDecomposer:
         self,
         model: Model,
         *,
+        relevant: Relevant | None = None,
         domains: Mapping[str, Sequence[str]] | None = None,
         attempts: int = 2,
         observer: Observer | None = None,
@@ -40,6 +41,7 @@ class ModelDecomposer:
 
         Args:
             model: Who is asked.
+            relevant: Tells which operations a grounded model is shown; None: all.
             domains: Domain → its keywords.
             attempts: Calls at most for one prompt; each after the first is told what was wrong.
             observer: Hears of each call.
@@ -51,6 +53,7 @@ class ModelDecomposer:
         """
         self._dialog = Dialog(model, "decompose", attempts, observer, clock, redact)
         self._text = load("decompose")
+        self._relevant = relevant
         self._domains = dict(domains or {})
 
     @property
@@ -123,41 +126,6 @@ class Grounded(ModelDecomposer):
 
     strategy = "grounded"
     confidence = 0.75
-
-    def __init__(
-        self,
-        model: Model,
-        *,
-        relevant: Relevant | None = None,
-        domains: Mapping[str, Sequence[str]] | None = None,
-        attempts: int = 2,
-        observer: Observer | None = None,
-        clock: Clock | None = None,
-        redact: Redact | None = None,
-    ) -> None:
-        """Keep what is asked for; see `ModelDecomposer`.
-
-        Args:
-            model: Who is asked.
-            relevant: Tells which operations the goal is likely about; None: all are shown.
-            domains: Domain → its keywords.
-            attempts: Calls at most for one prompt.
-            observer: Hears of each call.
-            clock: Times the calls; None: the machine's own.
-            redact: Leaves of what is wrong with an answer what may be logged; None: all.
-
-        Raises:
-            InvalidSettings: `attempts` is under 1.
-        """
-        super().__init__(
-            model,
-            domains=domains,
-            attempts=attempts,
-            observer=observer,
-            clock=clock,
-            redact=redact,
-        )
-        self._relevant = relevant
 
     def decompose(self, request: PlanRequest) -> Decomposition | Deferred:
         """Return the steps that the model tells; deferred for an empty catalog. See the base."""

@@ -7,7 +7,7 @@ from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.binding.generalize.placeholders import placeholders
 from semcache.binding.template import PlanTemplate
-from semcache.canonical import Json, JsonObject, as_object
+from semcache.canonical import Json, JsonObject, as_object, with_texts
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import BindingError, InvalidInput, NotActionable, PlanningError
@@ -210,7 +210,10 @@ def with_structure(plan: JsonObject, schema: PromptSchema | None) -> JsonObject:
     if schema is None:
         return plan
     known = dict(_structure(schema))
-    return {key: _written_out(value, known) for key, value in plan.items()}
+    return {
+        key: with_texts(value, lambda text: _written_out(text, known))
+        for key, value in plan.items()
+    }
 
 
 def _structure(schema: PromptSchema) -> Iterator[tuple[str, Json]]:
@@ -221,22 +224,14 @@ def _structure(schema: PromptSchema) -> Iterator[tuple[str, Json]]:
             yield f"{name}.{member}", as_object(value)[member]
 
 
-def _written_out(value: Json, known: Mapping[str, Json]) -> Json:
-    match value:
-        case dict():
-            return {key: _written_out(item, known) for key, item in value.items()}
-        case list():
-            return [_written_out(item, known) for item in value]
-        case str():
-            found = placeholders(value)
-            if len(found) == 1 and (found[0].start, found[0].end) == (0, len(value)):
-                return known.get(found[0].name, value)
-            for one in reversed(found):
-                if one.name in known:
-                    value = f"{value[: one.start]}{known[one.name]}{value[one.end :]}"
-            return value
-        case _:
-            return value
+def _written_out(text: str, known: Mapping[str, Json]) -> Json:
+    found = placeholders(text)
+    if len(found) == 1 and (found[0].start, found[0].end) == (0, len(text)):
+        return known.get(found[0].name, text)
+    for one in reversed(found):
+        if one.name in known:
+            text = f"{text[: one.start]}{known[one.name]}{text[one.end :]}"
+    return text
 
 
 def _described(operations: Sequence[Operation]) -> list[Json]:

@@ -7,7 +7,7 @@ placeholder for every value. Where two operations would do, or none, it says so 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from semcache.canonical import Json, JsonObject, same
+from semcache.canonical import Json, JsonObject, as_object, same, with_texts
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import Columns, Input, QueryShape, Shape, shape, snake
@@ -369,14 +369,6 @@ def _input_findings(
     catalog: Catalog, chosen: _Candidate, params: Mapping[str, Parameter]
 ) -> list[str]:
     """Return how the input breaks the operation's schema once the values are in it."""
-    values = {f"{{{{params.{one.name}}}}}": one.value for one in params.values()}
-    filled = _filled(chosen.input, values)
+    values: JsonObject = {f"{{{{params.{one.name}}}}}": one.value for one in params.values()}
+    filled = as_object(with_texts(chosen.input, lambda text: values.get(text, text)))
     return [str(found) for found in catalog.violations(chosen.operation.name, filled)]
-
-
-def _filled(value: Json, values: Mapping[str, Json]) -> Json:
-    if isinstance(value, dict):
-        return {key: _filled(item, values) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_filled(item, values) for item in value]
-    return values.get(value, value) if isinstance(value, str) else value

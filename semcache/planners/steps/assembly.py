@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from semcache.canonical import Json, JsonObject, same
+from semcache.canonical import Json, JsonObject, same, with_texts
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.errors import PlanningError
@@ -91,22 +91,10 @@ def _equal(one: Parameter, other: Parameter) -> bool:
 
 
 def _with_names(given: JsonObject, names: Mapping[str, str]) -> JsonObject:
-    changed = {old: new for old, new in names.items() if old != new}
-    if not changed:
-        return given
-    return {key: _swapped(value, changed) for key, value in given.items()}
+    def renamed(text: str) -> Json:
+        return _PLACEHOLDER.sub(lambda m: f"{{{{params.{names.get(m[1], m[1])}}}}}", text)
 
-
-def _swapped(value: Json, names: Mapping[str, str]) -> Json:
-    match value:
-        case str():
-            return _PLACEHOLDER.sub(lambda m: f"{{{{params.{names.get(m[1], m[1])}}}}}", value)
-        case dict():
-            return {key: _swapped(item, names) for key, item in value.items()}
-        case list():
-            return [_swapped(item, names) for item in value]
-        case _:
-            return value
+    return {key: with_texts(value, renamed) for key, value in given.items()}
 
 
 _PLACEHOLDER = re.compile(r"\{\{params\.([^{}]+)\}\}")
@@ -159,7 +147,7 @@ class _Making:
         name = intent.id if _NAME.fullmatch(intent.id) else f"step_{len(self.nodes) + 1}"
         operation = self.catalog.get(one.operation)
         into = {place.name: place for place in places(operation.input_schema)}
-        given = {key: _literal(value) for key, value in one.input.items()}
+        given = {key: with_texts(value, _literal) for key, value in one.input.items()}
         if one.operation == ASK_USER:
             given |= self._goes_to(intent.id)
         loop = self._loop(one, name)
@@ -300,14 +288,6 @@ def _member(name: str) -> str:
     return f"['{escaped}']"
 
 
-def _literal(value: Json) -> Json:
-    """Return a literal of an input as a plan spells it: text is never read as an expression."""
-    match value:
-        case str():
-            return f"${value}" if is_expression(value) else value
-        case dict():
-            return {key: _literal(item) for key, item in value.items()}
-        case list():
-            return [_literal(item) for item in value]
-        case _:
-            return value
+def _literal(text: str) -> Json:
+    """Return a text of an input as a plan spells it: it is never read as an expression."""
+    return f"${text}" if is_expression(text) else text

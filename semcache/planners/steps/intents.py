@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias
 
 from pydantic_core import CoreSchema, core_schema
 
-from semcache.canonical import Json, JsonObject, as_object
+from semcache.canonical import JsonObject, as_object
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import PlanRequest
 from semcache.prompts.parameter import Parameter
@@ -126,11 +126,6 @@ class SubIntent:
     why: str = ""
     """Why it is a step of its own, for people."""
 
-    @property
-    def values(self) -> dict[str, Json]:
-        """The values said for this step, by the names of their parameters."""
-        return {parameter.name: parameter.value for parameter in self.params}
-
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
@@ -146,11 +141,6 @@ class Decomposition:
     """Which strategy: `pattern:sequential_actions`, `intent-first`, `grounded`."""
     reasons: tuple[str, ...] = ()
     """What led to it, in order: the strategies that deferred before, and why."""
-
-    @property
-    def is_atomic(self) -> bool:
-        """Whether the goal is one step."""
-        return len(self.intents) == 1
 
 
 @dataclass(frozen=True, slots=True)

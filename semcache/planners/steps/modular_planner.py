@@ -58,7 +58,6 @@ class ModularPlanner:
         resolver: Resolver,
         *,
         rounds: int = ROUNDS,
-        max_depth: int = MAX_DEPTH,
     ) -> None:
         """Keep what is asked for.
 
@@ -67,12 +66,10 @@ class ModularPlanner:
             resolver: Finds the operation of a step.
             rounds: How often a plan that must not run is made anew with what is wrong with it; 0
                 for a decomposer that would say the same again.
-            max_depth: How often a step may be taken apart into steps.
         """
         self._decomposer = decomposer
         self._resolver = resolver
         self._rounds = rounds
-        self._max_depth = max_depth
 
     def __repr__(self) -> str:
         return f"ModularPlanner({self.name!r})"
@@ -168,7 +165,7 @@ class ModularPlanner:
         return replace(goal, intents=tuple(steps))
 
     def _apart(self, request: PlanRequest, step: SubIntent, depth: int) -> list[SubIntent]:
-        if depth >= self._max_depth:
+        if depth >= MAX_DEPTH:
             raise PlanningError(
                 f"maximum decomposition depth reached: {step.goal[:80]!r} is still no single step "
                 f"after {depth} rounds; say what shall be done in smaller steps"

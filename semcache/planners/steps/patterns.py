@@ -53,10 +53,6 @@ class Patterns:
 
     name = "patterns-1"
 
-    def with_(self, *patterns: Pattern) -> "Patterns":
-        """Return a strategy that tries these patterns before its own."""
-        return Patterns((*patterns, *self._patterns), domains=self._domains)
-
     def decompose(self, request: PlanRequest) -> Decomposition | Deferred:
         """Return the steps by the first pattern that understands all of the prompt, or why none."""
         if request.grounding is not None:

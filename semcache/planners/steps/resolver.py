@@ -16,7 +16,7 @@ from semcache.planners.arguments.argument_match import is_guess
 from semcache.planners.arguments.fit import Fit, Unfit, breaches, fitted
 from semcache.planners.arguments.operation_index import IndexedOperation, Indexes, content, known_as
 from semcache.planners.arguments.step_account import StepAccount, accounts, speaks_of_one
-from semcache.planners.arguments.synonyms import GENERAL, Synonyms, words
+from semcache.planners.arguments.synonyms import words
 from semcache.planners.rules.catalog_planner import CatalogPlanner
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.planners.steps.intents import SubIntent
@@ -30,12 +30,14 @@ from semcache.planners.steps.resolution import (
     Source,
 )
 from semcache.planners.transforms import LIMIT
-from semcache.ports import Normalizer, Planner, PlanRequest
+from semcache.ports import PlanRequest
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import singular
 
 CANDIDATES = 60
 """Operations that are looked at for one step, those with the likeliest words, of however many."""
+MAX_FRAMES = 300
+"""Operations of a catalog that rules read, since each is a frame of its own."""
 SURE = 0.95
 """How sure a resolution is that accounts for everything."""
 
@@ -56,19 +58,8 @@ class CandidateOperation:
 class WordResolver:
     """Resolves by the words of names, summaries and inputs. Satisfies `Resolver`."""
 
-    def __init__(
-        self,
-        *,
-        synonyms: Synonyms = GENERAL,
-        indexes: Indexes | None = None,
-    ) -> None:
-        """Keep what is asked for.
-
-        Args:
-            synonyms: Names of inputs that mean the same.
-            indexes: Shared by resolvers of one planner; None: own ones.
-        """
-        self._synonyms = synonyms
+    def __init__(self, *, indexes: Indexes | None = None) -> None:
+        """Keep what is asked for; `indexes`: shared by those who ask for words, None: own ones."""
         self._indexes = indexes or Indexes()
 
     def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
@@ -78,7 +69,7 @@ class WordResolver:
         asking: list[CandidateOperation] = []
         odd: list[str] = []
         for known in self._near(intent, asked):
-            made = checked(fitted(intent, known, asked, synonyms=self._synonyms), asked)
+            made = checked(fitted(intent, known, asked), asked)
             if isinstance(made, Fit):
                 made = linked(made, intent, asked)
             account = self._account(intent, known, made, asked)
@@ -251,10 +242,6 @@ class SuggestedResolver:
     `Resolver`.
     """
 
-    def __init__(self, *, synonyms: Synonyms = GENERAL) -> None:
-        """Keep the names of inputs that mean the same."""
-        self._synonyms = synonyms
-
     def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the suggested operation, what it lacks, or that there is none; see `Resolver`."""
         name = intent.suggested or ""
@@ -267,7 +254,7 @@ class SuggestedResolver:
             why = asked.catalog.unknown(name) if name else "nothing is suggested"
             return none(intent, f"{why}; for {intent.goal!r}")
         known = known_as(asked.catalog.get(names[0]), asked.catalog)
-        made = checked(fitted(intent, known, asked, synonyms=self._synonyms), asked)
+        made = checked(fitted(intent, known, asked), asked)
         if isinstance(made, Fit):
             why = f"suggested by the decomposition as {name!r}"
             return resolution(intent, made, score=0.95, source="suggested", why=why)
@@ -292,27 +279,13 @@ class RulesResolver:
     ranges, orders and limits, which no mapping of names does.
     """
 
-    def __init__(
-        self,
-        normalizer: Normalizer | None = None,
-        planner: Planner | None = None,
-        *,
-        most: int = 300,
-    ) -> None:
-        """Keep what is asked for.
-
-        Args:
-            normalizer: Reads the step; None: rules over the catalog.
-            planner: Plans it as one call; None: the catalog planner.
-            most: Operations of a catalog that rules read, since each is a frame of its own.
-        """
-        self._normalizer = normalizer or RuleNormalizer()
-        self._planner = planner or CatalogPlanner()
-        self._most = most
+    def __init__(self) -> None:
+        self._normalizer = RuleNormalizer()
+        self._planner = CatalogPlanner()
 
     def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the one call that the step is, or why rules cannot tell; see `Resolver`."""
-        if intent.depends_on or len(asked.catalog) > self._most:
+        if intent.depends_on or len(asked.catalog) > MAX_FRAMES:
             return none(intent, f"rules do not read {intent.goal!r}: it needs more than its words")
         # A name that only says of what kind a value is would be a field that there is not.
         named = tuple(one for one in intent.params if not is_guess(one.name))

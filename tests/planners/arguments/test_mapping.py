@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from semcache.canonical import Json, JsonObject
 from semcache.planners.arguments.coercion import fits
 from semcache.planners.arguments.input_fields import MAX_PLACES, places
-from semcache.planners.arguments.mapping import likeness, mapped
-from semcache.planners.arguments.synonyms import GENERAL
+from semcache.planners.arguments.mapping import mapped
 
 
 def schema(required: tuple[str, ...] = (), /, **properties: Json) -> JsonObject:
@@ -76,14 +75,6 @@ def test_a_value_that_cannot_go_in_keeps_a_name_from_a_property() -> None:
     into = places(schema(limit={"type": "integer"}, page_limit_note=TEXT))
     made = mapped(["limit"], into, fits=lambda _, place: fits("many", place.schema))
     assert "limit" not in {pair.place.name for pair in made.pairs}
-
-
-def test_users_add_their_own_groups_of_names() -> None:
-    own = GENERAL.with_(["berth", "cabin"])
-    cabin = places(schema(cabin=TEXT))[0]
-    assert likeness("berth", cabin) == 0.0
-    assert likeness("berth", cabin, synonyms=own) > 0.8
-    assert own.same("page size", "perPage")
 
 
 def test_an_enormous_schema_is_read_up_to_a_bound_with_what_is_required_first() -> None:
