@@ -48,7 +48,7 @@ from semcache.models.minilm import MiniLMEmbedder
 from semcache.ports import Neighbor
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import mask
-from semcache.prompts.text import check_prompt
+from semcache.prompts.tokens import check_prompt
 
 SERVED_FROM = (3.0, 1.5)
 """Scores from which replays serve: first about where a bound of 1 or 2 % does, then for laxer ones.

@@ -4,11 +4,10 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from semcache.binding.codecs import DEFAULT_CODECS, Codecs, alike, inline
+from semcache.binding.codecs import alike, inline, named_codec
 from semcache.binding.inline import check_inline
 from semcache.binding.pieces import Pin
-from semcache.binding.recipe import Fill, Recipe
-from semcache.binding.template import PlanTemplate
+from semcache.binding.template import Fill, PlanTemplate, Recipe
 from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.errors import BindingError, InvalidJson
 from semcache.prompts.parameter import name_key
@@ -32,7 +31,6 @@ def bind(
     values: Mapping[str, Json],
     *,
     told: Container[str] = frozenset(),
-    codecs: Codecs = DEFAULT_CODECS,
 ) -> BoundPlan:
     """Return the plan of `template` for `values`: parameter name → value, spelled in any way.
 
@@ -54,7 +52,7 @@ def bind(
             _check_pin(pin, given[param], [given[position] for position in echoed])
     for group in recipe.equal:
         _check_equal(recipe, group, given)
-    parts = [_filled(place, given, codecs) for place in recipe.places]
+    parts = [_filled(place, given) for place in recipe.places]
     filled = ["".join(part) if type(part) is tuple else cast(Json, part) for part in parts]
     data = recipe.data
     if template.format in _READ_AROUND:
@@ -184,13 +182,13 @@ def _check_equal(recipe: Recipe, group: tuple[int, ...], given: list[Json]) -> N
             )
 
 
-def _filled(place: tuple[Fill, ...], given: list[Json], codecs: Codecs) -> "Json | tuple[str, ...]":
+def _filled(place: tuple[Fill, ...], given: list[Json]) -> "Json | tuple[str, ...]":
     """Return what goes to a place: a value, or text and values by turns, text first."""
     if not place[0].binding.inline:
-        return _encoded(place[0], given, codecs)
+        return _encoded(place[0], given)
     parts: list[str] = []
     for n, fill in enumerate(place):
-        value = _encoded(fill, given, codecs)
+        value = _encoded(fill, given)
         spelled = str(inline(value))
         if isinstance(value, str) and fill.binding.is_checked:
             after = place[n + 1].binding.before if n + 1 < len(place) else fill.binding.after
@@ -199,11 +197,11 @@ def _filled(place: tuple[Fill, ...], given: list[Json], codecs: Codecs) -> "Json
     return (*parts, place[-1].binding.after)
 
 
-def _encoded(fill: Fill, given: list[Json], codecs: Codecs) -> Json:
+def _encoded(fill: Fill, given: list[Json]) -> Json:
     value = given[fill.param]
     if fill.binding.path:
         value = _part(value, fill.binding.path, fill.binding.param)
-    return codecs[fill.binding.codec](value)
+    return named_codec(fill.binding.codec)(value)
 
 
 def _part(value: Json, path: Pointer, param: str) -> Json:

@@ -1,10 +1,9 @@
 """Codecs: how a parameter's value becomes the value that a plan has; lossless, or an error."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -24,41 +23,30 @@ _CLOCK = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]")
 _MONTH = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])")
 
 
-@dataclass(frozen=True, slots=True)
-class Codecs:
-    """An open registry of codecs by name; a template stores the names."""
+@lru_cache(maxsize=1_000)
+def named_codec(name: str) -> Codec:
+    """Return the codec of that name; `text|sql|json` is one after another.
 
-    named: Mapping[str, Codec]
+    Raises:
+        BindingError: there is none.
+    """
+    if "|" in name:
+        return _chain([named_codec(each) for each in name.split("|")])
+    try:
+        return CODECS[name]
+    except KeyError as error:
+        raise BindingError(
+            f"no codec is named {name!r}; there are {', '.join(sorted(CODECS))}", reason="codec"
+        ) from error
 
-    def with_(self, name: str, codec: Codec) -> "Codecs":
-        """Return these codecs with `codec` under `name`, replacing what was there."""
-        return Codecs(MappingProxyType({**self.named, name: codec}))
 
-    def __getitem__(self, name: str) -> Codec:
-        """Return the codec of that name; `text|sql|json` is one after another.
+def _chain(codecs: Sequence[Codec]) -> Codec:
+    def encode(value: Json) -> Json:
+        for codec in codecs:
+            value = codec(value)
+        return value
 
-        Raises:
-            BindingError: there is none.
-        """
-        if "|" in name:
-            return self._chain(name)
-        try:
-            return self.named[name]
-        except KeyError as error:
-            raise BindingError(
-                f"no codec is named {name!r}; there are {', '.join(sorted(self.named))}",
-                reason="codec",
-            ) from error
-
-    def _chain(self, names: str) -> Codec:
-        codecs = [self[name] for name in names.split("|")]
-
-        def encode(value: Json) -> Json:
-            for codec in codecs:
-                value = codec(value)
-            return value
-
-        return encode
+    return encode
 
 
 def number(value: Json) -> Json:
@@ -194,29 +182,27 @@ def _wrong(value: Json, expected: str) -> BindingError:
     return BindingError(f"the value is {shown}; the plan takes {expected}", reason="type")
 
 
-DEFAULT_CODECS = Codecs(
-    MappingProxyType(
-        {
-            "any": any_,
-            "array": array,
-            "boolean": boolean,
-            "clock": clock,
-            "day": day,
-            "inline": inline,
-            "integer": integer,
-            "lower": lower,
-            "month": month,
-            "number": number,
-            "object": object_,
-            "text": text,
-            "title": title,
-            "upper": upper,
-            **{name: partial(_period, name=name) for name in PERIODS},
-            **WRITERS,
-        }
-    )
+CODECS: Mapping[str, Codec] = MappingProxyType(
+    {
+        "any": any_,
+        "array": array,
+        "boolean": boolean,
+        "clock": clock,
+        "day": day,
+        "inline": inline,
+        "integer": integer,
+        "lower": lower,
+        "month": month,
+        "number": number,
+        "object": object_,
+        "text": text,
+        "title": title,
+        "upper": upper,
+        **{name: partial(_period, name=name) for name in PERIODS},
+        **WRITERS,
+    }
 )
-"""The codecs that every template may use."""
+"""The codecs by name; a template stores the names."""
 
 
 def codec_between(value: Json, leaf: Json, *, any_case: bool = False) -> str | None:
@@ -237,7 +223,7 @@ def _respelled(value: Json, leaf: Json, name: str, *, any_case: bool) -> str | N
     tried = ("lower", "upper", "title") if both_text and any_case else (name,)
     for codec in tried:
         try:
-            if same(DEFAULT_CODECS[codec](value), leaf):
+            if same(CODECS[codec](value), leaf):
                 return codec
         except BindingError:
             continue

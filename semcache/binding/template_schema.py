@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from semcache.binding.codecs import DEFAULT_CODECS
+from semcache.binding.codecs import CODECS
 from semcache.binding.pieces import Why
 from semcache.canonical import Json, JsonObject, Pointer, pointer_text
 from semcache.plans.codec import adopt
@@ -74,7 +74,7 @@ def agreeing(doc: TemplateDoc) -> TemplateDoc:
 def _check_bindings(plan: JsonObject, rows: list[_BindingRow]) -> None:
     inline: dict[Pointer, bool] = {}
     for at, _, codec, _, around in rows:
-        strange = set(codec.split("|")) - DEFAULT_CODECS.named.keys()
+        strange = set(codec.split("|")) - CODECS.keys()
         if strange:
             raise ValueError(f"a binding has the codec {min(strange)!r}, which this version lacks")
         place = repr(pointer_text(at))

@@ -7,24 +7,21 @@ from pathlib import Path
 from typing import Literal
 
 from semcache.binding.volatile import Ignore, Volatile
-from semcache.cache.checks import check_tenant, path_of
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import Entry
 from semcache.cache.entries.writer import EntryWriter, Stored
 from semcache.cache.evidence.training_labels import TrainingLabels
-from semcache.cache.feedback.corrections import Corrections, Judgment, Removed
+from semcache.cache.feedback.corrections import Corrections, Judgment, Removed, Vetoes
 from semcache.cache.feedback.feedback import Feedback
 from semcache.cache.feedback.promotion import Promotion
 from semcache.cache.feedback.removal import Removal
-from semcache.cache.feedback.vetoes import Vetoes
 from semcache.cache.lookup.lookup import Tiers
 from semcache.cache.lookup.selection import Option, Selection, audits_allow
 from semcache.cache.lookup.verification import VerificationQueue
-from semcache.cache.query import QueryReader
-from semcache.cache.reports import HealthReporter, Reports
+from semcache.cache.query import QueryReader, check_tenant, path_of
+from semcache.cache.reports import Counters, HealthReporter, Reports, Statistics, statistics
 from semcache.cache.result import Found, Hit, Miss
 from semcache.cache.single_flight import SingleFlight
-from semcache.cache.statistics import Counters, Statistics, statistics
 from semcache.cache.store_plan import PlanIntake
 from semcache.cache.tool_sets import Tools
 from semcache.cache.transfer import Transfer

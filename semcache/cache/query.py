@@ -1,16 +1,19 @@
-"""Queries: prompts as the tiers see them, read as their tenants read them."""
+"""Queries: what callers hand in, checked, and prompts as their tenants read them."""
 
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
+from pathlib import Path
+from typing import NamedTuple
 
-from semcache.cache.checks import check_schema, check_tenant, check_word
+import numpy as np
+
+from semcache.cache.result import Hit, Miss
 from semcache.cache.tool_sets import Tools, ToolSet, ToolSets
 from semcache.cache.view.view import View
 from semcache.catalog.catalog import Catalog
-from semcache.errors import InvalidPrompt, ModelError, NormalizationError
+from semcache.errors import InvalidInput, InvalidPrompt, ModelError, NormalizationError
 from semcache.forks import Lock
 from semcache.matching.gates import Side, words_and_value
 from semcache.ports import Clock, Normalizer
@@ -21,13 +24,79 @@ from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.redaction import Redact, Secrets, hide
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.template import TemplateText, mask
-from semcache.prompts.text import check_prompt
+from semcache.prompts.tokens import check_prompt
 from semcache.prompts.unseen.supposition import Supposed, Supposition
 from semcache.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class PromptRequest:
+def check_tenant(tenant: object) -> None:
+    """Raise `InvalidInput` unless `tenant` can name one."""
+    if not isinstance(tenant, str) or not tenant or not tenant.isprintable() or len(tenant) > 256:
+        found = f"{tenant!r:.80}"  # what is refused for its length must not fill a log
+        raise InvalidInput(f"tenant is {found}; expected printable text of 1 to 256 characters")
+
+
+def path_of(path: object) -> Path:
+    """Return where `path` leads.
+
+    Raises:
+        InvalidInput: it is neither text nor a path.
+    """
+    if not isinstance(path, str | Path):
+        raise InvalidInput(f"{path!r} is no path; expected that of a file")
+    return Path(path)
+
+
+def check_schema(schema: object) -> None:
+    """Raise `InvalidInput` unless `schema` is one, or None."""
+    if not isinstance(schema, PromptSchema | None):
+        raise InvalidInput(f"schema is {schema!r}; expected a PromptSchema, or None")
+
+
+def check_word(name: str, value: object) -> None:
+    """Raise `InvalidInput` unless the argument called `name` is text."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} is {value!r}; expected text")
+
+
+def check_tags(tags: object) -> None:
+    """Raise `InvalidInput` unless `tags` are texts; of one text, the letters would be tags."""
+    if isinstance(tags, str) or not isinstance(tags, Collection):
+        raise InvalidInput(f"tags is {tags!r}; expected a list of texts such as ['orders']")
+    for tag in tags:
+        if not isinstance(tag, str) or not tag.strip():
+            raise InvalidInput(f"a tag is {tag!r}; expected text that is not blank")
+
+
+def hit_of(found: object) -> Hit:
+    """Return `found`.
+
+    Raises:
+        InvalidInput: it is no hit.
+    """
+    if not isinstance(found, Hit):
+        raise InvalidInput("feedback is about a hit; a miss served nothing that could be judged")
+    return found
+
+
+def check_found(found: object) -> None:
+    """Raise `InvalidInput` unless `found` is what a lookup gives."""
+    if not isinstance(found, Hit | Miss):
+        raise InvalidInput(f"planning is for what `lookup` gave; found {type(found).__name__}")
+
+
+def check_right(right: object) -> None:
+    """Raise `InvalidInput` unless `right` is True or False."""
+    check_switch("right", right)
+
+
+def check_switch(name: str, value: object) -> None:
+    """Raise `InvalidInput` unless `value` is True or False: "no" would count as a yes."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"{name} is {value!r}; expected True or False")
+
+
+class PromptRequest(NamedTuple):  # as `Query`
     """What a caller hands in with a prompt, checked."""
 
     text: str
@@ -41,8 +110,7 @@ class PromptRequest:
     """What the plan may call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):  # made for every lookup: a third of the time of a frozen dataclass
     """One prompt on its way through the tiers."""
 
     tenant: str
@@ -80,27 +148,31 @@ class Query:
         """Return the day at `epoch` seconds, or on which it is asked (None), in its zone."""
         return datetime.fromtimestamp(self.now if epoch is None else epoch, self.zone).date()
 
+    @property
+    def prints(self) -> tuple[str, str]:
+        """Catalog and grounding that it is asked with."""
+        return self.tools.fingerprint, self.grounding
+
     def side(self) -> Side:
         """Return the prompt's side of a pair."""
-        return Side(
-            template=self.given_template,
-            names=frozenset(self.given),
-            catalog=self.catalog,
-            grounding=self.grounding,
-            said=self._said(),
-        )
+        return self.exact_side()._replace(said=self.said())
 
-    def _said(self) -> frozenset[str]:
+    def exact_side(self) -> Side:
+        """Return as much of its side as `exact_gates` look at."""
+        names = frozenset(self.given)
+        return Side(self.given_template, names, self.tools.fingerprint, self.grounding)
+
+    def said(self) -> frozenset[str]:
+        """Return the words of the mentions that nobody gave, and their values, case aside."""
         slots = self.given_template.slots
         own = [slot for slot in slots if not slot.name] if self.given else slots
-        return frozenset(each for slot in own for each in words_and_value(slot))
+        return frozenset([each for slot in own for each in words_and_value(slot)])
 
     def aligned(self, mentions: Sequence[Mention]) -> "Query":
         """Return the same prompt read with other mentions."""
         template = mask(self.text, mentions)
         bare = self.given_template if self.given else template
-        return replace(
-            self,
+        return self._replace(
             mentions=tuple(mentions),
             template=template,
             given_template=bare,
@@ -114,7 +186,7 @@ class Query:
 
     def supposing(self, reading: Supposition) -> "Query":
         """Return the same prompt with what was supposed."""
-        return replace(self.aligned(reading.mentions), supposed=reading.supposed)
+        return self.aligned(reading.mentions)._replace(supposed=reading.supposed)
 
 
 def read_query(
@@ -247,7 +319,7 @@ class QueryReader:
             InvalidPrompt, InvalidParameter, InvalidInput, InvalidOperation: it cannot be used.
         """
         text = check_prompt(prompt, max_chars=self._settings.max_prompt_chars)
-        given = by_name(params)
+        given = () if params is None else by_name(params)
         check_tenant(tenant)
         check_schema(schema)
         check_word("grounding", grounding)
@@ -260,7 +332,7 @@ class QueryReader:
         version = view.version if view is not None and plain else None
         known = None if version is None else self._recent.get(request, version)
         if known is not None:
-            return replace(known, now=self._clock.now(), schema=schema)
+            return known._replace(now=self._clock.now(), schema=schema)
         query = read_query(
             request,
             learned=None if view is None else view.learned,
@@ -270,7 +342,7 @@ class QueryReader:
         )
         if version is not None:
             self._recent.put(query, version)
-        return replace(query, schema=schema) if schema is not None else query
+        return query._replace(schema=schema) if schema is not None else query
 
     def plain(self, query: Query) -> Sequence[Mention]:
         """Return the mentions that the prompt shows by itself, whatever is given with it."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter, ValidationError
 
-from semcache.cache.checks import check_found
+from semcache.cache.query import check_found
 from semcache.cache.reports import HealthReporter
 from semcache.cache.result import Found
 from semcache.errors import PlanningError, StoreError

@@ -7,14 +7,13 @@ from typing import NamedTuple, cast
 
 from semcache.binding.extraction import extract
 from semcache.binding.volatile import NOTHING, Ignore, Volatile
-from semcache.cache.checks import check_tags, check_word
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.admission import admit, at, held, valid_plan, varying
 from semcache.cache.entries.entry import Entry, from_record
 from semcache.cache.entries.redaction import redacted
 from semcache.cache.entries.relative_dates import with_relative_mentions
 from semcache.cache.entries.writer import Stored
-from semcache.cache.query import PromptRequest, Query
+from semcache.cache.query import PromptRequest, Query, check_tags, check_word
 from semcache.cache.view.view import View
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput, StoreError
@@ -120,15 +119,15 @@ class PlanIntake:
         queries, catalog = self._context.queries, request.tools.catalog
         decoded = valid_plan(self._lasting(plan, ignore), catalog)
         if not complete:
-            request = replace(request, given=extract(decoded.to_dict(), request.text))
+            request = request._replace(given=extract(decoded.to_dict(), request.text))
         view = self._view(request.tenant)
         query = queries.read(request, view)
         dated = with_relative_mentions(request.given, query.mentions, query.day())
         if dated != request.given:
-            request = replace(request, given=dated)
+            request = request._replace(given=dated)
             query = queries.read(request, view)
         if request.schema is None:
-            query = replace(query, schema=queries.schema(query))
+            query = query._replace(schema=queries.schema(query))
         entry = admit(
             query,
             decoded,

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from semcache.cache.checks import check_tenant
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import Entry, expired, faults, from_json, from_record
+from semcache.cache.query import check_tenant
 from semcache.cache.store_plan import PlanIntake
 from semcache.canonical import Json, JsonObject, dumps, loads, plain
 from semcache.errors import (

@@ -4,9 +4,9 @@ import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from semcache.cache.checks import check_tenant
 from semcache.cache.context import CacheContext
 from semcache.cache.lookup.lookup import Tiers
+from semcache.cache.query import check_tenant
 from semcache.contexts import ErrorCapture
 from semcache.errors import EmbeddingError, StoreError
 from semcache.forks import Lock

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from semcache.binding.extraction import extract
-from semcache.cache.checks import check_tenant, path_of
+from semcache.cache.query import check_tenant, path_of
 from semcache.canonical import Json, JsonObject, leaves, loads, plain
 from semcache.errors import InvalidInput, InvalidJson, InvalidPrompt, InvalidStream
 from semcache.explore.checks import check_count
@@ -22,7 +22,7 @@ from semcache.file_errors import binary, unreadable
 from semcache.plans.document import enclosed
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, by_name
-from semcache.prompts.text import check_prompt
+from semcache.prompts.tokens import check_prompt
 
 FIELDS = ("id", "scope", "text", "params", "plan")
 """What each line of a stream has."""

@@ -25,7 +25,7 @@ from semcache.errors import (
     InvalidPrompt,
     SemCacheError,
 )
-from semcache.prompts.text import check_prompt
+from semcache.prompts.tokens import check_prompt
 
 log = logging.getLogger(__name__)
 

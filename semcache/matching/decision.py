@@ -16,8 +16,7 @@ from typing import NamedTuple
 from semcache.matching.cautions import STEERING, Cautions, Doubt, is_cleared
 from semcache.matching.evidence import MOVED, TURNED, Evidence, kind, order
 from semcache.matching.gates import Verdict
-from semcache.matching.model.beliefs import Beliefs, upper_share
-from semcache.matching.model.features import GroupFeatures, MatchContext
+from semcache.matching.model.features import Beliefs, GroupFeatures, MatchContext, upper_share
 from semcache.matching.model.risk import probability_wrong
 from semcache.matching.plan_groups import PlanGroups
 from semcache.matching.words.classes import stem, word_class

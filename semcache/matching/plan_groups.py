@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from semcache.binding.codecs import inline
-from semcache.binding.recipe import Fill
-from semcache.binding.template import PlanTemplate
+from semcache.binding.template import Fill, PlanTemplate
 from semcache.canonical import Json, digest
 from semcache.errors import StoreCorrupt
 from semcache.forks import Lock

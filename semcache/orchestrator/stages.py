@@ -35,7 +35,7 @@ from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Normalizer, Outcome, Planned, Planner, PlanRequest, Selector
 from semcache.prompts.parameter import by_name
 from semcache.prompts.schema.schema import PromptSchema
-from semcache.prompts.text import check_prompt
+from semcache.prompts.tokens import check_prompt
 
 log = logging.getLogger(__name__)
 

@@ -93,6 +93,14 @@ def adopt(body: JsonObject, data: frozenset[Pointer] = frozenset()) -> Execution
     return DocumentPlan(body, data)
 
 
+_MAKERS = {known.name: known.make for known in FORMATS} | {DocumentPlan.format: DocumentPlan}
+
+
+def made(format_name: str, body: JsonObject, data: frozenset[Pointer]) -> ExecutionPlan:
+    """Return the plan that `body` is where its format is known, without a look at it."""
+    return _MAKERS[format_name](body, data)
+
+
 def not_actionable(plan: ExecutionPlan) -> str | None:
     """Return why the planner says that this cannot be done; None for a plan that does something.
 

@@ -16,9 +16,9 @@ from typing import NamedTuple, TypeAlias
 from semcache.canonical import Json, same
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key, type_key
-from semcache.prompts.recognizers.ambiguity import possible_values
 from semcache.prompts.recognizers.learned_values import LearnedValues
-from semcache.prompts.recognizers.numerals import DAYS, MONTHS
+from semcache.prompts.recognizers.recognition import DAYS, MONTHS
+from semcache.prompts.recognizers.registry import possible_values
 from semcache.prompts.template import TemplateText, mask
 from semcache.prompts.words import CLOSED_CLASS, MEANING, singular
 

@@ -1,17 +1,17 @@
 """Mentions: the words of a prompt that carry values."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 from semcache.canonical import Json, same
 from semcache.errors import InvalidParameter
 from semcache.prompts.parameter import Parameter, type_key
-from semcache.prompts.recognizers.ambiguity import possible_values
 from semcache.prompts.recognizers.closed_values import NOTHING_CLOSED, ClosedValues
 from semcache.prompts.recognizers.learned_values import LearnedValues
-from semcache.prompts.recognizers.registry import DEFAULT, Recognizers
-from semcache.prompts.text import lowered
+from semcache.prompts.recognizers.registry import possible_values, recognized
+from semcache.prompts.tokens import lowered
 from semcache.prompts.words import is_grammar
 
 Source: TypeAlias = Literal["given", "recognized", "closed", "learned", "aligned", "supposed"]
@@ -57,7 +57,6 @@ def find_mentions(
     given: Sequence[Parameter] = (),
     closed: Mapping[str, Sequence[str]] = NOTHING_CLOSED,
     learned: LearnedValues | None = None,
-    recognizers: Recognizers = DEFAULT,
 ) -> tuple[Mention, ...]:
     """Return the mentions of `text` in order; they never overlap.
 
@@ -68,7 +67,7 @@ def find_mentions(
     words of the template, since no lookup could tell them from others. `closed` is compiled on
     each call unless it is a `ClosedValues`.
     """
-    candidates = _found(text, closed, learned, recognizers)
+    candidates = _found(text, closed, learned)
     if given:
         candidates = [*_given(text, given, candidates, learned), *candidates]
     return tuple(
@@ -79,9 +78,7 @@ def find_mentions(
     )
 
 
-def locate_mentions(
-    text: str, given: Sequence[Parameter], *, recognizers: Recognizers = DEFAULT
-) -> tuple[Mention, ...]:
+def locate_mentions(text: str, given: Sequence[Parameter]) -> tuple[Mention, ...]:
     """Return the mentions of `given` parameters alone, in the order of the text.
 
     Raises:
@@ -94,7 +91,7 @@ def locate_mentions(
                 f"the mention {parameter.mention!r} of parameter {parameter.name!r} does not stand "
                 f"in the prompt {text[:80]!r}; give its words as they stand there, or None"
             )
-    found = find_mentions(text, given=given, recognizers=recognizers)
+    found = find_mentions(text, given=given)
     return tuple(mention for mention in found if mention.source == "given")
 
 
@@ -102,7 +99,6 @@ def _found(
     text: str,
     closed: Mapping[str, Sequence[str]],
     learned: LearnedValues | None,
-    recognizers: Recognizers,
 ) -> list[_Candidate]:
     """Return all that recognizers, closed sets and learned values find, best name first."""
     found: list[_Candidate] = []
@@ -112,7 +108,7 @@ def _found(
         for start, end, field, member in sets.find(text):
             fields[start, end] = field
             found.append(_Candidate(start, end, field, member, "closed", field, False, 2))
-    for start, end, kind, value, relative in recognizers.find(text):
+    for start, end, kind, value, relative in recognized(text):
         name = fields.get((start, end), "") if fields else ""
         rank = 1 if kind == "quoted" else 2
         found.append(_Candidate(start, end, kind, value, "recognized", name, relative, rank))
@@ -124,6 +120,7 @@ def _found(
 
 
 _WEAK = frozenset(["code", "identifier"])
+_BY_START = itemgetter(0)
 _TIES = {"given": 0, "recognized": 1, "closed": 2, "learned": 4}
 
 
@@ -134,8 +131,15 @@ def _preference(candidate: _Candidate) -> tuple[int, int, int, int]:
     return rank, start - end, tie, start
 
 
-def _without_overlaps(candidates: Iterable[_Candidate]) -> list[_Candidate]:
+def _without_overlaps(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     """Return the best candidates that share no character, in the order of the text."""
+    ordered, end = sorted(candidates, key=_BY_START), 0
+    for candidate in ordered:
+        if candidate.start < end:
+            break
+        end = candidate.end
+    else:
+        return ordered  # as in most prompts
     chosen: list[_Candidate] = []
     starts: list[int] = []
     for candidate in sorted(candidates, key=_preference):

@@ -71,6 +71,8 @@ def mask(text: str, mentions: Sequence[Mention]) -> TemplateText:
     A `<word>` that stood in the prompt itself is no slot. `mentions` are in order and do not
     overlap, as `find_mentions` returns them.
     """
+    # A checked prompt has no NUL; what was not checked must not spell a slot with it.
+    text = text.replace(HOLE, "\ufffd")
     pieces: list[str] = []
     slots: list[Slot] = []
     at = 0
@@ -87,21 +89,16 @@ def mask(text: str, mentions: Sequence[Mention]) -> TemplateText:
                 mention.relative,
             )
         )
-        pieces += (_literal(literal), HOLE)
+        pieces += (literal, HOLE)
         at = mention.end
-    pieces.append(_literal(text[at:]))
+    pieces.append(text[at:])
     masked = filled(folded("".join(pieces)), [slot.kind for slot in slots])
     return TemplateText(masked, tuple(slots))
 
 
-def _literal(text: str) -> str:
-    # A checked prompt has no NUL; what was not checked must not spell a slot with it.
-    return text.replace(HOLE, "\ufffd")
-
-
 def _last_word(literal: str) -> str:
     tail = literal[-_LONGEST_WORD:]
-    words = tail.split()
+    words = tail.rsplit(maxsplit=1)
     if not (words and words[-1].isalnum()):  # signs between or behind words
         words = _WORD.findall(tail)
     return words[-1].casefold() if words else ""

@@ -1,4 +1,4 @@
-"""Tokens: the words and signs of a prompt, and the listed things that make no difference in it.
+"""The text of a prompt and its tokens: what is accepted, its words and signs, and what it may lack.
 
 A prompt is read without loss but for `IGNORED`. So whatever else a character is, a sign, an emoji,
 a combining mark, a letter of any script, it is a token or a part of one. What the embedder cannot
@@ -11,6 +11,7 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
+from semcache.errors import InvalidPrompt
 from semcache.prompts.words import (
     ARTICLES,
     CLOSED_CLASS,
@@ -20,6 +21,69 @@ from semcache.prompts.words import (
     REQUESTS,
     singular,
 )
+
+MAX_CHARS = 20_000
+"""Characters that a prompt may have unless the caller says otherwise."""
+
+
+def check_prompt(text: object, *, max_chars: int = MAX_CHARS) -> str:
+    """Return `text` composed (NFC) and without outer white space; mentions count from its start.
+
+    Raises:
+        InvalidPrompt: not text, blank, longer than `max_chars`, or with NUL or lone surrogates.
+    """
+    if not isinstance(text, str):
+        raise InvalidPrompt(f"a prompt must be text; found {type(text).__name__}")
+    if len(text) > max_chars:
+        raise InvalidPrompt(
+            f"the prompt has {len(text):,} characters; at most {max_chars:,} are accepted. "
+            "Put long documents where an operation can read them, not into the prompt"
+        )
+    if "\0" in text:
+        raise InvalidPrompt(f"the prompt has a NUL character at {text.index(chr(0))}; remove it")
+    if not text.isascii():
+        _check_encodable(text)
+    stripped = text.strip()
+    if not (stripped and stripped[0].isprintable()) and not any(
+        char.isprintable() and not char.isspace() for char in text
+    ):
+        raise InvalidPrompt(f"the prompt is blank ({text[:20]!r}); expected at least one word")
+    return stripped if text.isascii() else unicodedata.normalize("NFC", text).strip()
+
+
+def _check_encodable(text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidPrompt(
+            f"the prompt has a lone surrogate at {error.start}; expected valid Unicode text"
+        ) from error
+
+
+@lru_cache(maxsize=16)
+def lowered(text: str) -> str:
+    """Return `text` in lower case, character for character, so that offsets stay the same.
+
+    The few characters whose lower case is longer (`İ`) are left as they are. Kept for the last
+    texts: six recognizers ask about each prompt.
+    """
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(low if len(low := char.lower()) == 1 else char for char in text)
+
+
+_LETTERS = re.compile(r"[a-z]+")
+
+
+@lru_cache(maxsize=16)
+def letter_runs(lower: str) -> frozenset[str]:
+    """Return the runs of `a` to `z` in a lower-case text, each once.
+
+    One look at them tells most recognizers that there is nothing for them. Kept for the last texts,
+    since each recognizer asks about the same one.
+    """
+    return frozenset(_LETTERS.findall(lower))
 
 
 class Ignored(NamedTuple):
@@ -61,6 +125,8 @@ _QUOTES = str.maketrans(
     dict.fromkeys("\u2018\u2019\u02bc`", "'") | dict.fromkeys("\u201c\u201d\u00ab\u00bb", '"')
 )
 _SPACE_BEFORE = re.compile(r" (?=[,.;:?)\]](?:[\s,.;:?)\]]|$)|n't\b|'(?:s|re|ve|ll|d|m|t)(?!\w))")
+_SIGN_BEHIND = re.compile(r" [,.;:?)\]n']")
+_ENDS = frozenset(".?")
 _CLOSING = re.compile(r"(?<=[^.?]) ?[.?]$")  # "?", "??" and "..." are what is said
 _LOOKS_LIKE_SLOT = re.compile(r"<(?=\\*[\w.]+>)")
 
@@ -71,8 +137,10 @@ def folded(text: str) -> str:
     Each `HOLE` stays where it is; a `<word>` is escaped, so that it is never taken for a slot.
     """
     text = fold_case(" ".join(_composed(text).split()))
-    text = _SPACE_BEFORE.sub("", text)
-    text = _CLOSING.sub("", text)
+    if _SIGN_BEHIND.search(text) is not None:
+        text = _SPACE_BEFORE.sub("", text)
+    if text[-1:] in _ENDS:
+        text = _CLOSING.sub("", text)
     return _LOOKS_LIKE_SLOT.sub(r"<\\", text) if "<" in text else text
 
 

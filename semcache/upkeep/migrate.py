@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from semcache.cache import statistics
-from semcache.cache.evidence import evidence_notes
-from semcache.cache.feedback import vetoes
+from semcache.cache.evidence.evidence_notes import NOTE
+from semcache.cache.feedback.corrections import VETOES_NOTE
+from semcache.cache.reports import STATISTICS_NOTE
 from semcache.errors import InvalidInput, StoreCorrupt
 from semcache.ports import PlanStore, Record
 
-NOTES = (evidence_notes.NOTE, vetoes.NOTE, statistics.NOTE)
+NOTES = (NOTE, VETOES_NOTE, STATISTICS_NOTE)
 """What is kept beside the records and moves with them; failures and leases are of the moment."""
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from semcache.cache.checks import path_of
 from semcache.cache.plan_cache import PlanCache
+from semcache.cache.query import path_of
 from semcache.errors import (
     BindingError,
     InvalidInput,

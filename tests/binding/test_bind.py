@@ -3,7 +3,6 @@ from collections.abc import Callable
 import pytest
 
 from semcache.binding.bind import bind
-from semcache.binding.codecs import DEFAULT_CODECS
 from semcache.binding.generalize.generalization import generalize
 from semcache.binding.template import Binding, PlanTemplate
 from semcache.canonical import Json, JsonObject
@@ -61,11 +60,9 @@ def test_a_bound_container_is_a_copy(routes: Routes) -> None:
     assert bound.plan == routes({"tags": ["c"]})
 
 
-def test_a_codec_of_ones_own_can_be_used(routes: Routes) -> None:
+def test_a_codec_that_this_version_lacks_is_named(routes: Routes) -> None:
     binding = Binding(("call", "input", "city"), "city", "shout")
     template = PlanTemplate(routes({"city": "PARIS!"}), (binding,), (Parameter("city", "Paris"),))
-    codecs = DEFAULT_CODECS.with_("shout", lambda value: f"{value}!".upper())
-    assert bind(template, {"city": "Rome"}, codecs=codecs).plan == routes({"city": "ROME!"})
     with pytest.raises(BindingError, match="'shout'"):
         bind(template, {"city": "Rome"})
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.binding.codecs import DEFAULT_CODECS, alike, codec_between
+from semcache.binding.codecs import CODECS, alike, codec_between
 from semcache.canonical import Json
 from semcache.errors import BindingError
 
@@ -23,7 +23,7 @@ from semcache.errors import BindingError
     ],
 )
 def test_a_codec_gives_the_value_as_the_plan_has_it(codec: str, value: Json, encoded: Json) -> None:
-    got = DEFAULT_CODECS[codec](value)
+    got = CODECS[codec](value)
     assert got == encoded
     assert type(got) is type(encoded)
 
@@ -50,7 +50,7 @@ def test_a_codec_gives_the_value_as_the_plan_has_it(codec: str, value: Json, enc
 )
 def test_a_codec_refuses_what_would_lose_something(codec: str, value: Json) -> None:
     with pytest.raises(BindingError) as caught:
-        DEFAULT_CODECS[codec](value)
+        CODECS[codec](value)
     assert caught.value.reason == "type"
 
 
@@ -81,12 +81,12 @@ def test_numbers_and_their_digits_convert_both_ways(number: int) -> None:
     [("day", "2024-03-11"), ("month", "2024-03"), ("boolean", True), ("array", [1])],
 )
 def test_a_value_in_the_form_of_the_plan_stays_as_it_is(codec: str, value: Json) -> None:
-    assert DEFAULT_CODECS[codec](value) == value
+    assert CODECS[codec](value) == value
 
 
 def test_a_month_is_not_a_day() -> None:
     with pytest.raises(BindingError):
-        DEFAULT_CODECS["month"]("2024-03-11")
+        CODECS["month"]("2024-03-11")
 
 
 def test_a_number_without_a_plain_spelling_is_equal_to_itself_only() -> None:

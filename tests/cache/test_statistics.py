@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.statistics import NOTE, Counters, statistics
+from semcache.cache.reports import NOTE, Counters, statistics
 from semcache.errors import StoreUnavailable
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock

@@ -3,8 +3,7 @@ import pytest
 from semcache.matching.decision import doubts as doubts_of
 from semcache.matching.decision import misplaced_values, unproven
 from semcache.matching.evidence import MOVED, TURNED, Evidence
-from semcache.matching.model.beliefs import upper_share
-from semcache.matching.model.features import MatchContext
+from semcache.matching.model.features import MatchContext, upper_share
 from semcache.matching.plan_groups import PlanGroups
 from semcache.matching.words.difference import compare
 from semcache.prompts.mentions import Mention

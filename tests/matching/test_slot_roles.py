@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.matching.slot_roles import match_slots
+from semcache.matching.gates import match_slots
 from semcache.prompts.template import Slot
 
 

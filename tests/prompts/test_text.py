@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.errors import InvalidPrompt
-from semcache.prompts.text import check_prompt, lowered
+from semcache.prompts.tokens import check_prompt, lowered
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from semcache.canonical import Json, Pointer
 from semcache.canonical import leaves as leaves_of
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key, type_key
-from semcache.prompts.recognizers.ambiguity import possible_values
 from semcache.prompts.recognizers.dates import days
+from semcache.prompts.recognizers.registry import possible_values
 
 Key: TypeAlias = tuple[str, Pointer]
 """Which party: its parameter, and the path into the value."""

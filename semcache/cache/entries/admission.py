@@ -21,7 +21,7 @@ from semcache.plans.document import enclosed
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.recognizers.ambiguity import possible_values
+from semcache.prompts.recognizers.registry import possible_values
 from semcache.prompts.schema.key import identity, psk
 from semcache.prompts.schema.schema import PromptSchema
 

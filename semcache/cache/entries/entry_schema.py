@@ -7,8 +7,7 @@ from typing_extensions import TypedDict
 
 from semcache.binding.template_schema import TemplateDoc, agreeing
 from semcache.binding.wording import Wording
-from semcache.prompts.text import check_prompt
-from semcache.prompts.tokens import SLOT
+from semcache.prompts.tokens import SLOT, check_prompt
 from semcache.schemas import MOST, STRICT, AnyValue, Name, Seconds, Value, Word
 
 MAX_CHARS = 1_000_000

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from semcache.binding.recipe import Fill
-from semcache.binding.template import PlanTemplate
+from semcache.binding.template import Fill, PlanTemplate
 from semcache.binding.wording import WRITTEN
 from semcache.cache.entries.entry import Entry
 from semcache.cache.query import Query

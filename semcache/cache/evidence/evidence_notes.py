@@ -14,7 +14,7 @@ from semcache.errors import InvalidJson, StoreError
 from semcache.forks import Lock
 from semcache.matching.evidence import Evidence
 from semcache.matching.evidence_note import copied, note_text, noted
-from semcache.matching.model.beliefs import Beliefs
+from semcache.matching.model.features import Beliefs
 from semcache.matching.model.risk import Prior, RiskModel, lowest_cutoff, raised
 from semcache.ports import PlanStore
 

@@ -1,10 +1,10 @@
 """Feedback: what a caller, or a plan made anew, says of a hit, and what becomes of it."""
 
-from semcache.cache.checks import check_right, hit_of
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import from_record
 from semcache.cache.feedback.corrections import Correction, Judgment
 from semcache.cache.feedback.promotion import Promotion
+from semcache.cache.query import check_right, hit_of
 from semcache.cache.result import Found, Hit
 from semcache.canonical import same
 from semcache.plans.codec import PlanSource, decode

@@ -15,7 +15,7 @@ from semcache.cache.query import Query
 from semcache.cache.result import Hit
 from semcache.cache.store_plan import PlanIntake
 from semcache.errors import SemCacheError, StoreError
-from semcache.matching.slot_roles import match_slots
+from semcache.matching.gates import match_slots
 from semcache.prompts.parameter import Parameter
 
 log = logging.getLogger(__name__)

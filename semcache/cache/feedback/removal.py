@@ -1,9 +1,9 @@
 """Removal: entries go by what they are called, by age, or all at once."""
 
-from semcache.cache.checks import check_tenant, check_word
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import expired
 from semcache.cache.feedback.corrections import Correction, Removed
+from semcache.cache.query import check_tenant, check_word
 from semcache.errors import InvalidInput
 
 

@@ -16,8 +16,7 @@ from semcache.cache.entries.relative_dates import resolve_relative_date
 from semcache.cache.query import Query
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
-from semcache.matching.gates import Verdict
-from semcache.matching.slot_roles import match_slots
+from semcache.matching.gates import Verdict, match_slots
 from semcache.prompts.given_template import given_template
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key

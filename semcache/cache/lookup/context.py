@@ -128,7 +128,9 @@ class Lookup:
     def consider(self, candidate: Candidate) -> None:
         """Keep `candidate` for the trace, if there is room."""
         if len(self.candidates) < KEPT:
-            self.candidates.append(candidate.cleaned(self._clean))
+            if self.query.secrets is not None:
+                candidate = candidate.cleaned(self._clean)
+            self.candidates.append(candidate)
 
     def _clean(self, text: str) -> str:
         """Return `text` as it may be written down."""
@@ -168,7 +170,7 @@ class Lookup:
             catalog=self.query.catalog,
             key=self._clean(psk(schema)) if schema else "",
             unexplained=tuple(map(self._clean, schema.unexplained)) if schema else (),
-            tiers=tuple((tier, self._clean(said)) for tier, said in self.tiers),
+            tiers=tuple([(tier, self._clean(said)) for tier, said in self.tiers]),
             candidates=tuple(self.candidates),
             seconds=self.seconds,
             change=self.change,

@@ -1,7 +1,6 @@
 """The evaluation of a candidate: it is bound and checked for a prompt, or refused."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from semcache.cache.entries.entry import Entry
 from semcache.cache.lookup.bind_entry import (
@@ -16,14 +15,12 @@ from semcache.cache.query import Query
 from semcache.cache.result import Candidate
 from semcache.cache.view.view import View
 from semcache.canonical import Json, same
-from semcache.errors import InvalidPlan
 from semcache.events import Tier
-from semcache.matching.gates import Verdict
+from semcache.matching.gates import Verdict, match_slots
 from semcache.matching.model.value_risk import ValueChange
-from semcache.matching.slot_roles import match_slots
 from semcache.matching.words.content import content, is_other_mood, is_telling, other_numbers
 from semcache.plans.checks import check_values
-from semcache.plans.codec import adopt
+from semcache.plans.codec import made
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers.registry import OPEN_KINDS
@@ -45,7 +42,9 @@ def value_change(
     changed = [
         parameter
         for parameter in entry.plan.params
-        if parameter.name in values and not same(values[parameter.name], parameter.value)
+        if parameter.name in values
+        and not same(values[parameter.name], parameter.value)
+        and _is_name(entry, parameter, values[parameter.name])
     ]
     if not changed:
         return _NONE
@@ -53,12 +52,11 @@ def value_change(
     before: dict[str, set[str]] = {}
     for parameter in (*entry.plan.params, *(seen.parameters() if seen is not None else ())):
         before.setdefault(name_key(parameter.name), set()).add(_text(parameter.value))
-    new = [p for p in changed if _text(values[p.name]) not in before[name_key(p.name)]]
-    names = [p for p in new if _is_name(entry, p, values[p.name])]
+    names = [p for p in changed if _text(values[p.name]) not in before[name_key(p.name)]]
     if not names:
         return _NONE
     given = bool(query.given)
-    plan_groups = view.plan_groups(entry.side, given=given)
+    plan_groups = view.plan_groups((entry.catalog, entry.grounding), given=given)
     contested, repeated = plan_groups.contradictions()
     return ValueChange(
         names=len(names),
@@ -141,7 +139,7 @@ def bind_candidate(
         else:
             served = bind_by_slots(entry, query, lookup.view.learned)
     with lookup.timed("check"):
-        plan = _checked(lookup, served)
+        plan = _checked(lookup, entry, served)
     says_other = tier == "semantic" and not says_the_same(entry, query)
     risk = 0.0 if says_other else _value_risk(lookup, entry, query, served, entry_id)
     return BoundEntry(entry_id, entry, served, plan, score, risk)
@@ -203,11 +201,8 @@ def _check_told(entry: Entry, query: Query) -> None:
         raise Refused("words", f"the plan writes, and {nouns[0]!r} stands in another number")
 
 
-def _checked(lookup: Lookup, served: FilledPlan) -> ExecutionPlan:
-    try:
-        plan = adopt(served.bound.plan, served.bound.data)
-    except InvalidPlan as error:
-        raise Refused("check", str(error)) from error
+def _checked(lookup: Lookup, entry: Entry, served: FilledPlan) -> ExecutionPlan:
+    plan = made(entry.plan.format, served.bound.plan, served.bound.data)
     catalog = lookup.query.tools.catalog
     findings = check_values(plan, catalog) if catalog is not None else ()
     if findings:
@@ -220,4 +215,4 @@ def _in_roles(entry: Entry, query: Query) -> Query:
     roles = match_slots(entry.template.slots, query.template.slots)
     if roles is None:
         raise Refused("binding", "which value plays which part cannot be told")
-    return replace(query, mentions=tuple(query.mentions[role] for role in roles))
+    return query._replace(mentions=tuple([query.mentions[role] for role in roles]))

@@ -1,6 +1,5 @@
 """Entries in memory: a summary of each that a view has, and those served last, decoded."""
 
-import contextlib
 import json
 import sys
 from collections import OrderedDict
@@ -219,8 +218,6 @@ class DecodedEntries:
         known = self._entries.get((tenant, entry))
         if known is None or known[0] != change:
             return None
-        with contextlib.suppress(KeyError):  # another thread made room meanwhile
-            self._entries.move_to_end((tenant, entry))
         return known[1]
 
     def forget(self, tenant: str | None, entry: str | None = None) -> None:

@@ -9,7 +9,6 @@ from typing import TypeAlias, TypeVar
 from semcache.cache.entries.entry import Entry, from_record
 from semcache.cache.view.summaries import EntrySummaries, EntrySummary, pack_examples
 from semcache.errors import InvalidVector, StoreCorrupt
-from semcache.matching.gates import Side
 from semcache.matching.plan_groups import PlanGroups, PlanGroupSets, group_name, group_names
 from semcache.matching.words.content import content
 from semcache.ports import Record, VectorIndex
@@ -98,9 +97,9 @@ class View:
             ids += self.exact.get(_place(template, fixed), ())
         return ids
 
-    def plan_groups(self, side: Side, *, given: bool) -> PlanGroups:
-        """Return the groups of the entries with the catalog and grounding of `side`."""
-        return self.groups.of((given, side.catalog, side.grounding))
+    def plan_groups(self, prints: tuple[str, str], *, given: bool) -> PlanGroups:
+        """Return the groups of the entries with these `prints`: catalog and grounding."""
+        return self.groups.of((given, *prints))
 
     def contested(self, seen: EntrySummary, *, given: bool) -> bool:
         """Return whether as many entries that say the same have another plan.
@@ -110,13 +109,14 @@ class View:
         if seen.fixed:
             return False
         words = content(seen.facing(given=given).template.text)
-        return self.plan_groups(seen.side, given=given).contested(seen.group(given=given), words)
+        return self.plan_groups(seen.prints, given=given).contested(seen.group(given=given), words)
 
     def rivals(self, entry: Entry) -> bool:
         """Return whether entries with the template text of `entry` have another plan."""
         said = group_name(entry.plan, given=False)
         words = " ".join(content(entry.template.text))
-        return not self.plan_groups(entry.side, given=False).said_by(words).keys() <= {said}
+        groups = self.plan_groups((entry.catalog, entry.grounding), given=False)
+        return not groups.said_by(words).keys() <= {said}
 
     def varying(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
         """Return the positions of the slots that entries with its template text fix."""
@@ -149,7 +149,7 @@ class View:
             self.without_given[entry.without_given.text] = (record.id, *known)
         self.skeletons.add(record.id, entry.template)
         for given in (False, True):
-            plan_groups = self.plan_groups(seen.side, given=given)
+            plan_groups = self.plan_groups(seen.prints, given=given)
             plan_groups.add(
                 seen.group(given=given), content(seen.facing(given=given).template.text)
             )
@@ -174,7 +174,7 @@ class View:
         self._drop_words(seen.side.template)
         self._drop_place(entry_id, seen)
         for given in (False, True):
-            plan_groups = self.plan_groups(seen.side, given=given)
+            plan_groups = self.plan_groups(seen.prints, given=given)
             plan_groups.remove(
                 seen.group(given=given), content(seen.facing(given=given).template.text)
             )

@@ -17,7 +17,7 @@ from semcache.canonical import Json, JsonObject, as_object, plain, same
 from semcache.catalog.labels import label_key, labeled
 from semcache.errors import BindingError, InvalidJson, InvalidParameter
 from semcache.prompts.parameter import name_key
-from semcache.prompts.recognizers.registry import DEFAULT
+from semcache.prompts.recognizers.registry import recognized
 
 _TRUE = frozenset(["true", "yes", "on"])
 _FALSE = frozenset(["false", "no", "off"])
@@ -224,7 +224,7 @@ def _as_number(value: Json) -> Json:
     if not isinstance(value, str):
         return value
     words = value.strip()
-    for found in DEFAULT.find(words) if not words.startswith("0") else ():
+    for found in recognized(words) if not words.startswith("0") else ():
         whole = (found.start, found.end) == (0, len(words)) and not found.relative
         if whole and found.kind in {"number", "year"}:
             return found.value
@@ -257,7 +257,7 @@ def _day(value: str) -> Json:
 
 def _recognized(value: str, kind: str, form: re.Pattern[str], expected: str) -> Json:
     words = value.strip()
-    for found in DEFAULT.find(words):
+    for found in recognized(words):
         whole = (found.start, found.end) == (0, len(words)) and not found.relative
         if whole and found.kind == kind and form.fullmatch(str(found.value)):
             return found.value

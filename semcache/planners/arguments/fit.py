@@ -19,7 +19,7 @@ from semcache.planners.steps.resolution import DataEdge, ResolutionContext
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers.closed_values import ClosedValues
-from semcache.prompts.recognizers.registry import DEFAULT
+from semcache.prompts.recognizers.registry import recognized
 
 _ASKING = frozenset(["prompt", "question", "message"])
 """Required texts that the words of the step itself can fill (specs/ccos.md, E4)."""
@@ -124,7 +124,7 @@ def _repeats(param: Parameter, given: Sequence[Parameter]) -> bool:
 def _is_relative(param: Parameter) -> bool:
     """Return whether a value depends on when it is asked: "next week", "March 6th"."""
     said = param.mention or ""
-    return any(one.relative and one.value == param.value for one in DEFAULT.find(said))
+    return any(one.relative and one.value == param.value for one in recognized(said))
 
 
 def _closed(into: Sequence[InputField], root: JsonObject, catalog: Catalog) -> ClosedValues:

@@ -16,7 +16,7 @@ from semcache.prompts.parameter import Parameter
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.schema.vocabulary import Vocabulary
-from semcache.prompts.text import check_prompt
+from semcache.prompts.tokens import check_prompt
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.texts import load, shown
 

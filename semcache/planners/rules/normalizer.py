@@ -20,7 +20,7 @@ from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.schema.vocabulary import Vocabulary
-from semcache.prompts.text import check_prompt
+from semcache.prompts.tokens import check_prompt
 
 MAX_TOKENS = 400
 """Words and signs of a prompt that rules read; a longer one is a document, not one request."""

@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from semcache.canonical import Json
 from semcache.prompts.parameter import type_key
-from semcache.prompts.text import lowered
+from semcache.prompts.tokens import lowered
 from semcache.prompts.words import CLOSED_CLASS, is_grammar, singular
 
 T = TypeVar("T")
@@ -92,6 +92,8 @@ def _tokens(lower: str) -> tuple[str, ...]:
 
 def phrase_key(phrase: str) -> str:
     """Return the form in which phrases are compared: lower case, one space between all tokens."""
+    if phrase.isascii() and phrase.isalnum():
+        return phrase.lower()
     return " ".join(_TOKEN.findall(lowered(phrase)))
 
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from semcache.prompts.recognizers.numerals import (
+from semcache.prompts.recognizers.recognition import (
     DAY_NAMES,
     DAYS,
     DURATIONS,
@@ -26,10 +26,10 @@ from semcache.prompts.recognizers.numerals import (
     ORDINAL_WORDS,
     SMALL,
     UNITS,
+    Recognition,
     nth,
 )
-from semcache.prompts.recognizers.recognition import Recognition
-from semcache.prompts.text import letter_runs, lowered
+from semcache.prompts.tokens import letter_runs, lowered
 
 _DIGIT = re.compile(r"[0-9]")
 _MONTH = f"(?:{'|'.join(MONTH_NAMES)}|(?:sept|{'|'.join(n[:3] for n in MONTH_NAMES)})\\.?)"
@@ -81,14 +81,17 @@ _RELATIVE_WORDS = frozenset(
         "next", "current", "coming", "upcoming", "ago", "year", "ytd", "qtd", "mtd",
     ]
 )  # fmt: skip
-_DATE_SIGNS = re.compile(r"[0-9][-/.][0-9]")
+DATE_SIGNS = re.compile(r"[0-9][-/.][0-9]")
+"""Found in a text with a date in numbers."""
+DATE_WORDS = _MONTH_WORDS | _DAY_WORDS | _RELATIVE_WORDS | {"q"}
+"""Runs of letters of which a text with a date in words has one."""
 
 
 def dates(text: str) -> Iterator[Recognition]:
     """Yield dates, months, weekdays, quarters and relative expressions such as "last year"."""
     lower = lowered(text)
     words = letter_runs(lower)
-    if "q" in words or _DATE_SIGNS.search(lower):
+    if "q" in words or DATE_SIGNS.search(lower):
         yield from _numeric_dates(text, lower)
     if not _RELATIVE_WORDS.isdisjoint(words):
         for match in _RELATIVE.finditer(lower):
@@ -216,9 +219,10 @@ _NAMED_TIME = re.compile(
     r"\b(?:(?:12 )?(?:noon|midnight|midday)|(?P<part>half|quarter) (?P<way>past|to) "
     rf"(?P<h>[0-9][0-9]?|{'|'.join(UNITS[:12])}))\b"
 )
-_TIME_WORDS = frozenset(
+TIME_WORDS = frozenset(
     ["am", "pm", "m", "clock", "oclock", "noon", "midnight", "midday", "half", "quarter"]
-)  # "a.m." has a run `m`
+)
+"""Runs of letters of which a time of day without `:` has one; "a.m." has a run `m`."""
 
 
 def times(text: str) -> Iterator[Recognition]:
@@ -227,8 +231,6 @@ def times(text: str) -> Iterator[Recognition]:
     What no clock shows (24:30, 13 pm) is no time.
     """
     lower = lowered(text)
-    if ":" not in lower and _TIME_WORDS.isdisjoint(letter_runs(lower)):
-        return
     for match in _CLOCK.finditer(lower):
         said = match["m"] or match["half"] or match["oclock"]
         if said and _is_on_a_clock(match):

@@ -12,7 +12,6 @@ _QUOTED = re.compile(
     r'"(?P<a>[^"\n]+)"|``\s?(?P<e>[^`\n]+?)\s?\'\'|\u201c(?P<b>[^\u201c\u201d]+)[\u201d"]|\u00ab\s?(?P<c>[^\u00ab\u00bb]+?)\s?\u00bb'
 )
 _SINGLE_QUOTE = re.compile("['`\u2018\u2019](?!\\d0s)")  # "'90s" opens nothing
-_QUOTES = re.compile("[\"'`\u2018\u201c\u00ab]")
 
 
 def quotes(text: str) -> Iterator[Recognition]:
@@ -21,8 +20,6 @@ def quotes(text: str) -> Iterator[Recognition]:
     A single quote opens only before a word and closes only after one, so that "Sofia's" and
     "haven't" stay whole; single quotes may be nested.
     """
-    if _QUOTES.search(text) is None:
-        return
     for match in _QUOTED.finditer(text):
         inner = next(group for group in match.groups() if group is not None)
         if inner.strip():
@@ -58,7 +55,7 @@ def addresses(text: str) -> Iterator[Recognition]:
             yield Recognition(match.start(), match.start() + len(url), "url", url)
 
 
-_CODE_HINT = re.compile(
+CODE_SIGNS = re.compile(
     r"[0-9_/#](?:(?<=[_/#])|(?<=[^\W\d][0-9])|(?<=[^\W\d][-.:][0-9])|[^\W\d]|[-.][0-9]+[-.][0-9])"
 )
 _CHUNK = re.compile(r"(?<![\w$€£¥₹.])#?(?:(?:~|\.\.?)?/)?\w+(?:[-_./:]+\w+)*")
@@ -71,8 +68,6 @@ _WORD_COUNT = re.compile(r"([^\W\d_]+)-([0-9]+)")
 
 def codes(text: str) -> Iterator[Recognition]:
     """Yield order numbers and the like (`code`) and names in programs or paths (`identifier`)."""
-    if _CODE_HINT.search(text) is None:
-        return
     for match in _CHUNK.finditer(text):
         kind = _code_kind(match[0])
         if kind:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from semcache.canonical import Json
-from semcache.prompts.recognizers.numerals import (
+from semcache.prompts.recognizers.recognition import (
     DURATIONS,
     MONTHS,
     ORDINAL_WORDS,
@@ -24,10 +24,10 @@ from semcache.prompts.recognizers.numerals import (
     SMALL,
     TENS,
     UNITS,
+    Recognition,
     nth,
 )
-from semcache.prompts.recognizers.recognition import Recognition
-from semcache.prompts.text import letter_runs, lowered
+from semcache.prompts.tokens import letter_runs, lowered
 
 _MOST_DIGITS = 30  # a longer row of digits is a name, and floats and `int` have their limits
 _SCALES = {
@@ -43,8 +43,9 @@ _SPELLED = (
     rf"|(?:a|{_BELOW_1000}) (?:thousand|million|billion|trillion)"
     rf"(?: (?:and )?{_BELOW_1000}(?: thousand)?(?: (?:and )?{_BELOW_1000})?)?|{_BELOW_1000}|zero)"
 )
-_NUMBER_WORDS = frozenset(SMALL) | frozenset(ORDINALS) | {"hundred", "dozen", "thousand"}
-_NUMBER_WORDS |= {"million", "billion", "trillion"}
+NUMBER_WORDS = frozenset(SMALL) | frozenset(ORDINALS) | {"hundred", "dozen", "thousand"}
+NUMBER_WORDS |= {"million", "billion", "trillion"}
+"""Words of which a text with a number in words has one."""
 
 # Where a number may start: found in a fifth of the time that `_NUMBER` needs to search by itself.
 _START = re.compile(r"[-+\u2212$€£¥₹.0-9]")
@@ -90,7 +91,7 @@ def numbers(text: str) -> Iterator[Recognition]:
             if found.kind == "year":
                 last_year_end = found.end
             yield found
-    if not _NUMBER_WORDS.isdisjoint(letter_runs(lower)):
+    if not NUMBER_WORDS.isdisjoint(letter_runs(lower)):
         yield from _spelled_numbers(lower)
 
 
@@ -132,7 +133,9 @@ _SHORT_SCALES = frozenset({"k", "m"})
 
 def _is_sure(found: Recognition, digits: str, scale: str | None) -> bool:
     """Return whether the digits can be read in one way only."""
-    if found.kind == "ordinal" or isinstance(found.value, str):
+    if (digits.isdecimal() and not scale) or found.kind == "ordinal":
+        return True
+    if isinstance(found.value, str):
         return True
     if _GROUPED.fullmatch(digits):
         return "," in digits and found.kind not in _DECIMAL_COMMA
@@ -192,9 +195,10 @@ def _with_unit(lower: str, start: int, end: int, value: Json) -> Recognition | N
             return Recognition(start, unit.end(), "percent", value)
         name = unit["currency"]
         return Recognition(start, unit.end(), CURRENCIES[name.removesuffix("s")], value)
-    if start >= 3 and (code := _CODE_BEFORE.search(lower, max(0, start - 5), start)) is not None:
-        return Recognition(code.start(), end, CURRENCIES[code[1]], value)
-    return None
+    if lower[max(0, start - 4) : start].strip()[-3:] not in CURRENCIES:
+        return None
+    code = _CODE_BEFORE.search(lower, max(0, start - 5), start)
+    return None if code is None else Recognition(code.start(), end, CURRENCIES[code[1]], value)
 
 
 # Other numbers of four digits after "before" or "in" are more often clock times and amounts.

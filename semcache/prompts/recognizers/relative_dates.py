@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from semcache.canonical import Json, same
 from semcache.prompts.mentions import Mention
-from semcache.prompts.recognizers.numerals import DAYS, MONTH_NAMES, MONTHS, nth
+from semcache.prompts.recognizers.recognition import DAYS, MONTH_NAMES, MONTHS, nth
 
 
 class Days(NamedTuple):

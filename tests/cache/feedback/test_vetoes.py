@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from semcache import Hit, PlanCache
-from semcache.cache.feedback import vetoes as room
-from semcache.cache.feedback.vetoes import Vetoes
+from semcache.cache.feedback import corrections as room
+from semcache.cache.feedback.corrections import Vetoes
 from semcache.stores.memory import MemoryStore
 from tests.cache.conftest import ScriptedEmbedder
 
@@ -62,7 +62,7 @@ def test_a_hit_reads_no_veto_while_the_store_stands_still() -> None:
 
 
 def test_the_oldest_vetoes_make_room(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "KEPT", 2)
+    monkeypatch.setattr(room, "VETOES_KEPT", 2)
     vetoes = Vetoes(store)
     for entry in ("e1", "e2", "e1", "e3"):
         vetoes.add("acme", TEMPLATE, entry)
@@ -74,7 +74,7 @@ def test_the_oldest_vetoes_make_room(store: MemoryStore, monkeypatch: pytest.Mon
 def test_a_note_that_cannot_be_read_holds_no_veto_and_takes_new_ones(
     store: MemoryStore, note: str
 ) -> None:
-    store.put_note("acme", room.NOTE, note)
+    store.put_note("acme", room.VETOES_NOTE, note)
     vetoes = Vetoes(store)
     assert not vetoes.stands("acme", TEMPLATE, "e1", change=0)
     vetoes.add("acme", TEMPLATE, "e1")

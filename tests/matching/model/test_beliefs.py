@@ -2,7 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.matching.evidence import Evidence
-from semcache.matching.model.beliefs import Beliefs, upper_share
+from semcache.matching.model.features import Beliefs, upper_share
 
 LABELS = st.lists(
     st.tuples(st.sampled_from("overall not from sales 7 <year>".split()), st.booleans()),

@@ -1,13 +1,10 @@
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.canonical import Json, plain
 from semcache.prompts.mentions import find_mentions
-from semcache.prompts.recognizers.recognition import Recognition
-from semcache.prompts.recognizers.registry import DEFAULT, OPEN_KINDS
+from semcache.prompts.recognizers.registry import OPEN_KINDS, recognized
 
 
 def read(text: str) -> list[tuple[str, str, Json]]:
@@ -174,17 +171,6 @@ def test_digits_too_many_for_a_number_stay_text() -> None:
     assert read("9" * 5000) == [("9" * 5000, "number", "9" * 5000)]
 
 
-def test_the_list_of_recognizers_is_open() -> None:
-    def colors(text: str) -> Iterator[Recognition]:
-        at = text.find("teal")
-        if at >= 0:
-            yield Recognition(at, at + 4, "color", "teal")
-
-    found = find_mentions("2 teal shoes", recognizers=DEFAULT.with_(colors))
-    assert [(m.text, m.kind) for m in found] == [("2", "number"), ("teal", "color")]
-    assert [m.kind for m in find_mentions("2 teal shoes")] == ["number"]
-
-
 _PIECES = st.sampled_from(
     [
         "in", "2024", "March", "11", ",", "$500", "5pm", "3rd", "five", "%", "'x'", '"', "-", "/",
@@ -197,7 +183,7 @@ _PIECES = st.sampled_from(
 @given(st.one_of(st.text(), st.lists(_PIECES).map(" ".join), st.lists(_PIECES).map("".join)))
 @settings(max_examples=100)
 def test_whatever_is_found_is_json_of_a_known_kind_and_a_true_part_of_the_text(text: str) -> None:
-    for found in DEFAULT.find(text):
+    for found in recognized(text):
         assert 0 <= found.start < found.end <= len(text)
         assert found.kind in OPEN_KINDS
         assert plain(found.value) == found.value
