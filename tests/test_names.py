@@ -10,8 +10,7 @@ PACKAGE = Path(semcache.__file__).parent
 GLOSSARY = PACKAGE.parent / "docs" / "glossary.md"
 
 OWED_WORDS = frozenset(
-    "cut echoes given here kin look offers owners parties pieces quick recent "
-    "scope spawning whole".split()
+    "cut here look quick recent scope spawning whole".split()
 )
 """Words of module names that are still to give way to words of the glossary; none comes to them."""
 OWED_CLASSES = frozenset(

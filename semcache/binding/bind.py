@@ -4,9 +4,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from semcache.binding.bindings import Pin
 from semcache.binding.codecs import alike, inline, named_codec
 from semcache.binding.inline import check_inline
-from semcache.binding.pieces import Pin
 from semcache.binding.template import Fill, PlanTemplate, Recipe
 from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.errors import BindingError, InvalidJson

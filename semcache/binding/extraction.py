@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from semcache.binding.codecs import number_text, spelling
-from semcache.binding.generalize.parties import COMMON, rarity
+from semcache.binding.generalize.values import COMMON, rarity
 from semcache.binding.leaves import GENERIC, Leaf, survey
 from semcache.canonical import Json, JsonObject
 from semcache.plans.document import enclosed

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
-from semcache.binding.pieces import WHY, Binding, Pin, Why
+from semcache.binding.bindings import WHY, Binding, Pin, Why
 from semcache.canonical import Json, JsonObject, Pointer, dumps, pointer_text
 from semcache.errors import BindingError, InvalidInput
 from semcache.plans.document import LISTED

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
+from semcache.binding.bindings import Why
 from semcache.binding.codecs import CODECS
-from semcache.binding.pieces import Why
 from semcache.canonical import Json, JsonObject, Pointer, pointer_text
 from semcache.plans.codec import adopt
 from semcache.schemas import STRICT, AnyValue, Name, Value, Word

@@ -9,18 +9,14 @@ from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from semcache.binding.bindings import Binding, Filling, Pin, Why
 from semcache.binding.codecs import alike
-from semcache.binding.generalize.echoes import echoing
-from semcache.binding.generalize.kin import makers
 from semcache.binding.generalize.leftovers import Unbound
 from semcache.binding.generalize.lifetime import Lifetime, lifetime
-from semcache.binding.generalize.offers import Offer, offers
-from semcache.binding.generalize.owners import Owned, owners
-from semcache.binding.generalize.parties import EXACT, parties_of
 from semcache.binding.generalize.placeholders import fill
-from semcache.binding.generalize.settlement import Settled, settle
+from semcache.binding.generalize.settlement import Offer, Settled, echoing, makers, offers, settle
+from semcache.binding.generalize.values import EXACT, Owned, owners, parties_of
 from semcache.binding.leaves import Leaf, format_of, own_names, survey
-from semcache.binding.pieces import Binding, Filling, Pin, Why
 from semcache.binding.template import PlanTemplate, shared_words
 from semcache.binding.types import Schemas
 from semcache.canonical import Json, JsonObject, Pointer, plain

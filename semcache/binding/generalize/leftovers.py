@@ -5,11 +5,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from semcache.binding.bindings import Filling
 from semcache.binding.codecs import number_text
 from semcache.binding.generalize.derivation import derived_pairs, derives
-from semcache.binding.generalize.parties import SHORT, Party, rarity
+from semcache.binding.generalize.values import SHORT, Party, rarity
 from semcache.binding.leaves import Leaf
-from semcache.binding.pieces import Filling
 from semcache.canonical import Json, Pointer
 from semcache.plans.program.variables import REFERENCE
 from semcache.prompts.parameter import name_key

@@ -4,10 +4,10 @@ import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
+from semcache.binding.bindings import Binding
 from semcache.binding.codecs import alike
 from semcache.binding.generalize.leftovers import Unbound
-from semcache.binding.generalize.owners import Owned
-from semcache.binding.pieces import Binding
+from semcache.binding.generalize.values import Owned
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter
 

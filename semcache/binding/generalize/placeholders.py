@@ -4,8 +4,8 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
+from semcache.binding.bindings import Filling
 from semcache.binding.leaves import Leaf
-from semcache.binding.pieces import Filling
 from semcache.binding.texts.parts import written
 from semcache.binding.types import Schemas, codec_at
 from semcache.canonical import Json, JsonObject, Pointer, pointer_text

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import cast
 
+from semcache.binding.bindings import Pin
 from semcache.binding.generalize.generalization import generalize
-from semcache.binding.pieces import Pin
 from semcache.binding.template import PlanTemplate
 from semcache.binding.wording import Wording, wording
 from semcache.cache.entries.entry import Entry
