@@ -1,4 +1,4 @@
-"""Values that a plan may depend on: which parameter each mention carries, how near a leaf is to it."""
+"""Values that a plan may depend on: which parameter a mention carries, how near a leaf is to it."""
 
 import re
 from collections import Counter, defaultdict
