@@ -40,7 +40,7 @@ from semcache.matching.words.content import embedded_text
 from semcache.models.weights import packaged_weights
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import mask
-from semcache.prompts.text import check_prompt
+from semcache.prompts.tokens import check_prompt
 
 PLANS_A_STEP, TEMPERATURE, RATE, WARM_UP, LONGEST = 20, 0.05, 4e-5, 50, 64
 HARD, ASKED = 8, 3000

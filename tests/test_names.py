@@ -9,9 +9,7 @@ import semcache
 PACKAGE = Path(semcache.__file__).parent
 GLOSSARY = PACKAGE.parent / "docs" / "glossary.md"
 
-OWED_WORDS = frozenset(
-    "cut here look quick recent scope spawning whole".split()
-)
+OWED_WORDS = frozenset("cut here look quick recent scope spawning whole".split())
 """Words of module names that are still to give way to words of the glossary; none comes to them."""
 OWED_CLASSES = frozenset(
     "Answer Candidate Draft Grounded Lookup Pair PlanModel Problem Prompt Removed Statistics "

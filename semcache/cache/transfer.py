@@ -1,4 +1,4 @@
-"""Transfer: a tenant's entries and evidence as files of text, to carry them or to keep them in git.
+"""Transfer: a tenant's entries and evidence as text, to carry them or to keep them in git.
 
     {"entries":2,"kind":"semcache plans","sha256":"…","version":2}
     {"catalog":"…",…}                                       one entry a line, keys sorted
@@ -7,8 +7,6 @@ Entries stand in the order of their template texts, so that exports differ where
 """
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -24,9 +22,8 @@ from semcache.errors import (
     InvalidJson,
     NewerFormat,
     StoreCorrupt,
-    StoreUnavailable,
 )
-from semcache.file_errors import unreadable, unwritable
+from semcache.files import read_content, text_of, write_text
 from semcache.matching.evidence import FORMAT, Evidence
 
 KIND = "semcache plans"
@@ -34,13 +31,10 @@ EXPECTED = "what `semcache export` writes"
 VERSION = 2
 
 
-def write_entries(path: Path, entries: Sequence[Entry]) -> None:
-    """Write `entries` to `path`, in place of what was there, once all of them are written.
+def entries_text(entries: Sequence[Entry]) -> str:
+    """Return `entries` as text.
 
     Tenant and vectors stay behind: the reader names its own tenant and has its own embedder.
-
-    Raises:
-        StoreUnavailable: the file cannot be written; what was there stays.
     """
     ordered = sorted(entries, key=lambda entry: (entry.template.text, entry.id))
     body = "".join(f"{dumps(entry.to_json())}\n" for entry in ordered)
@@ -50,10 +44,7 @@ def write_entries(path: Path, entries: Sequence[Entry]) -> None:
         "sha256": hashlib.sha256(body.encode()).hexdigest(),
         "version": VERSION,
     }
-    try:
-        replace_text(path, f"{dumps(head)}\n{body}")
-    except OSError as error:
-        raise StoreUnavailable(unwritable(path, error)) from error
+    return f"{dumps(head)}\n{body}"
 
 
 def read_entries(path: Path, *, tenant: str) -> tuple[Entry, ...]:
@@ -61,20 +52,16 @@ def read_entries(path: Path, *, tenant: str) -> tuple[Entry, ...]:
 
     Raises:
         StoreUnavailable: the file cannot be read.
-        StoreCorrupt: it is not what `write_entries` wrote.
+        StoreCorrupt: it does not hold what `entries_text` gives.
         NewerFormat: a later semcache wrote it.
     """
     name = repr(str(path))
+    head, _, body = read_content(path, expected=EXPECTED).partition(b"\n")
     try:
-        head, _, body = path.read_bytes().partition(b"\n")
-        _check(loads(head.decode(), what="its first line"), body, name)
-        lines = body.decode().split("\n")[:-1]
-    except OSError as error:
-        raise StoreUnavailable(unreadable(path, error, expected=EXPECTED)) from error
-    except UnicodeDecodeError as error:
-        raise StoreCorrupt(unreadable(path, error, expected=EXPECTED)) from error
+        _check(loads(text_of(head, path, expected=EXPECTED), what="its first line"), body, name)
     except InvalidJson as error:
         raise StoreCorrupt(_strange(name, f": {error}")) from error
+    lines = text_of(body, path, expected=EXPECTED).split("\n")[:-1]
     try:
         return tuple(_entry(tenant, line, number) for number, line in enumerate(lines, start=2))
     except (InvalidInput, BindingError) as error:
@@ -114,41 +101,17 @@ def _strange(name: str, why: str = "") -> str:
     )
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Write aside and rename, so that a crash leaves the old file or the new one.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(aside).replace(path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
-
-
 EVIDENCE_KIND = "semcache evidence"
 EVIDENCE_EXPECTED = "what `semcache evidence --export` writes"
 
 
-def write_evidence(path: Path, evidence: Evidence) -> None:
-    """Write `evidence` to `path`, in place of what was there, once all of it is written.
+def evidence_text(evidence: Evidence) -> str:
+    """Return `evidence` as text.
 
     It holds words of prompts with their values taken out, and sums; no prompt and no plan.
-
-    Raises:
-        StoreUnavailable: the file cannot be written; what was there stays.
     """
     document: Json = {"kind": EVIDENCE_KIND, "version": FORMAT, "evidence": evidence.to_json()}
-    try:
-        replace_text(path, dumps(document) + "\n")
-    except OSError as error:
-        raise StoreUnavailable(unwritable(path, error)) from error
+    return dumps(document) + "\n"
 
 
 def read_evidence(path: Path, *, weights: int) -> Evidence:
@@ -156,16 +119,13 @@ def read_evidence(path: Path, *, weights: int) -> Evidence:
 
     Raises:
         StoreUnavailable: the file cannot be read.
-        StoreCorrupt: it is not what `write_evidence` wrote, or it belongs to another prior.
+        StoreCorrupt: it is not what `evidence_text` gives, or it belongs to another prior.
         NewerFormat: a later semcache wrote it.
     """
     name = repr(str(path))
+    content = read_content(path, expected=EVIDENCE_EXPECTED)
     try:
-        document = loads(path.read_text(encoding="utf-8"), what="it")
-    except OSError as error:
-        raise StoreUnavailable(unreadable(path, error, expected=EVIDENCE_EXPECTED)) from error
-    except UnicodeDecodeError as error:
-        raise StoreCorrupt(unreadable(path, error, expected=EVIDENCE_EXPECTED)) from error
+        document = loads(text_of(content, path, expected=EVIDENCE_EXPECTED), what="it")
     except InvalidJson as error:
         raise StoreCorrupt(
             f"{name} holds no evidence: {error}; expected {EVIDENCE_EXPECTED}"
@@ -218,7 +178,7 @@ class Transfer:
     def export(self, path: Path, tenant: str) -> int:
         """Write the tenant's entries to a file; return how many. See `PlanCache.export`."""
         entries = self.entries(tenant)
-        write_entries(path, entries)
+        write_text(path, entries_text(entries))
         return len(entries)
 
     def import_(self, path: Path, tenant: str) -> int:
@@ -233,7 +193,7 @@ class Transfer:
         """Write the tenant's evidence to a file; return from how many labels it is."""
         check_tenant(tenant)
         evidence = self._context.labels.evidence(tenant)
-        write_evidence(path, evidence)
+        write_text(path, evidence_text(evidence))
         return evidence.labels
 
     def import_evidence(self, path: Path, tenant: str) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from semcache.canonical import Json, dumps, loads
 from semcache.errors import ForeignDirectory, InvalidJson, NewerFormat, StoreUnavailable
-from semcache.stores.atomic_file import write_aside
+from semcache.files import write_aside
 
 MANIFEST = "manifest.json"
 FORMAT = "semcache-store"

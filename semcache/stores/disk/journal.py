@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from semcache.errors import StoreUnavailable
-from semcache.stores.atomic_file import write_aside
+from semcache.files import write_aside
 from semcache.stores.cipher import Cipher
 from semcache.stores.records import seal, unseal
 

@@ -11,8 +11,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from semcache.errors import IndexCorrupt, StoreUnavailable
+from semcache.files import write_aside
 from semcache.ports import Snapshot, VectorIndex
-from semcache.stores.atomic_file import write_aside
 from semcache.stores.vectors.faiss_index import FaissIndex
 
 VIEWS = "views"

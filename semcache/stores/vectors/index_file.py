@@ -23,9 +23,9 @@ from typing_extensions import TypedDict
 
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import IndexCorrupt, StoreUnavailable
+from semcache.files import write_aside
 from semcache.ports import Vectors
 from semcache.schemas import STRICT, Count, read
-from semcache.stores.atomic_file import write_aside
 from semcache.stores.vectors.search_bounds import Choice, SearchBounds
 
 _MAGIC = b"semcache-index 1 "
