@@ -1,11 +1,10 @@
 """Queries: what callers hand in, checked, and prompts as their tenants read them."""
 
 import logging
-from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from semcache.cache.tool_sets import Tools, ToolSet, ToolSets
 from semcache.cache.view.view import View
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput, InvalidPrompt, ModelError, NormalizationError
-from semcache.forks import Lock
+from semcache.lru import Lru
 from semcache.matching.gates import Side, words_and_value
 from semcache.ports import Clock, Normalizer
 from semcache.prompts.given_template import given_template
@@ -225,36 +224,11 @@ MOST_CHARS = 1_000
 """Characters of the longest prompt that is kept: longer ones are rarely asked again."""
 
 
-class QueryCache:
-    """The last prompts without given values, as they were read. Thread-safe.
+KEPT = 2048
+"""Prompts without given values that are kept as they were read, some 2 KB each."""
 
-    How a prompt is read depends on the values that a tenant's view has learned, so that what is
-    kept is good for that version of the view alone. It keeps about 2 KB a prompt.
-    """
-
-    def __init__(self, keep: int = 2048) -> None:
-        self._keep = keep
-        self._lock = Lock()
-        self._read: OrderedDict[tuple[str, ...], tuple[int, Query]] = OrderedDict()
-
-    def get(self, request: PromptRequest, version: int) -> Query | None:
-        """Return the prompt as read with that version of the view; None if it was not."""
-        key = request.tenant, request.text, request.grounding, request.tools.fingerprint
-        known = self._read.get(key)
-        if known is None or known[0] != version or known[1].tools is not request.tools:
-            return None
-        return known[1]
-
-    def put(self, query: Query, version: int) -> None:
-        """Keep a prompt as it was read; the one kept longest makes room."""
-        if len(query.text) > MOST_CHARS:
-            return
-        with self._lock:
-            self._read[query.tenant, query.text, query.grounding, query.catalog] = (version, query)
-            if len(self._read) > self._keep:
-                self._read.popitem(last=False)
-
-
+_ReadKey: TypeAlias = tuple[str, str, str, str]
+"""Tenant, text, grounding, and the fingerprint of the tools."""
 log = logging.getLogger(__name__)
 
 
@@ -291,7 +265,7 @@ class QueryReader:
     def catalog(self, catalog: Catalog | None) -> None:
         self._own = self._sets.made(catalog)
         # Prompts were read with the closed values of the catalog before.
-        self._recent = QueryCache()
+        self._known: Lru[_ReadKey, tuple[int, Query]] = Lru(KEPT)
 
     def _tools(self, tools: Tools | ToolSet | None) -> ToolSet:
         if tools is None:
@@ -329,10 +303,12 @@ class QueryReader:
         """Return the prompt as the tiers see it; `view`: what the tenant has learned, if known."""
         schema = request.schema
         plain = not request.given and self.redact is None  # what is hidden is nowhere kept
+        # How it is read depends on what the view has learned: it is good for that version alone.
         version = view.version if view is not None and plain else None
-        known = None if version is None else self._recent.get(request, version)
-        if known is not None:
-            return known._replace(now=self._clock.now(), schema=schema)
+        key = request.tenant, request.text, request.grounding, request.tools.fingerprint
+        known = None if version is None else self._known.get(key)
+        if known is not None and known[0] == version and known[1].tools is request.tools:
+            return known[1]._replace(now=self._clock.now(), schema=schema)
         query = read_query(
             request,
             learned=None if view is None else view.learned,
@@ -340,8 +316,8 @@ class QueryReader:
             zone=self._zone,
             redact=self.redact,
         )
-        if version is not None:
-            self._recent.put(query, version)
+        if version is not None and len(request.text) <= MOST_CHARS:
+            self._known.put(key, (version, query))
         return query._replace(schema=schema) if schema is not None else query
 
     def plain(self, query: Query) -> Sequence[Mention]:

@@ -5,7 +5,7 @@ A tenant's counts are kept in memory and, now and then, beside its records.
 
 import contextlib
 import logging
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +16,7 @@ from semcache.canonical import dumps, loads
 from semcache.errors import InvalidJson, StoreError
 from semcache.events import EntriesRemoved, Event, LookupFinished, PhaseFinished, TierFailed
 from semcache.forks import Forked, Lock, follow_forks
+from semcache.lru import Lru
 from semcache.ports import Clock, Observer, PlanStore
 
 STATISTICS_NOTE = "statistics"
@@ -255,9 +256,8 @@ class Reports:
         self._counters = counters
         self._health = health
         self._flush = flush
-        self._runs: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._runs: Lru[tuple[str, str], str] = Lru(RUNS)
         """Tenant and run → what its last lookup was counted as."""
-        self._lock = Lock()
 
     def count(self, tenant: str, name: str, *, served: str = "", by: int = 1) -> None:
         """Count `name` `by` times, and one use of the entry `served`."""
@@ -269,11 +269,8 @@ class Reports:
 
         It looks again once it has its turn to plan, and with the schema that a model told.
         """
-        with self._lock:
-            before = self._runs.pop((tenant, run), None)
-            self._runs[tenant, run] = name
-            if len(self._runs) > RUNS:
-                self._runs.popitem(last=False)
+        before = self._runs.pop((tenant, run))
+        self._runs.put((tenant, run), name)
         if before is not None:
             self.count(tenant, before, by=-1)
         self.count(tenant, name, served=served)

@@ -1,7 +1,6 @@
 """Tool sets: what plans may call in one lookup, parsed once and remembered."""
 
 import json
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
@@ -10,7 +9,7 @@ from semcache.canonical import Json, loads
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.tools import catalog_of
 from semcache.errors import InvalidInput, InvalidJson
-from semcache.forks import Lock
+from semcache.lru import Lru
 from semcache.plans.document import SdkModel
 from semcache.prompts.recognizers.closed_values import ClosedValues, Scalar
 
@@ -37,8 +36,7 @@ class ToolSets:
 
     def __init__(self, translations: Mapping[str, Mapping[str, Scalar]]) -> None:
         self._translations = translations
-        self._lock = Lock()
-        self._kept: OrderedDict[str | Catalog, ToolSet] = OrderedDict()
+        self._kept: Lru[str | Catalog, ToolSet] = Lru(REMEMBERED)
 
     def of(self, tools: Tools) -> ToolSet:
         """Return the tool set of `tools`; the same object for those that are equal.
@@ -49,19 +47,14 @@ class ToolSets:
         """
         # The text costs a tenth of parsing; a set in another order is parsed once more.
         key = tools if isinstance(tools, Catalog) else _text(tools)
-        with self._lock:
-            known = self._kept.get(key)
-            if known is not None:
-                self._kept.move_to_end(key)
-                return known
+        known = self._kept.use(key)
+        if known is not None:
+            return known
         catalog = key if isinstance(key, Catalog) else catalog_of(_list(key))
         made = self.made(catalog)
-        with self._lock:
-            # A prompt that was read with one of two equal sets is then known to the other.
-            made = next((one for one in self._kept.values() if one.catalog == catalog), made)
-            self._kept[key] = made
-            if len(self._kept) > REMEMBERED:
-                self._kept.popitem(last=False)
+        # A prompt that was read with one of two equal sets is then known to the other.
+        made = next((one for one in self._kept.values() if one.catalog == catalog), made)
+        self._kept.put(key, made)
         return made
 
     def made(self, catalog: Catalog | None) -> ToolSet:
@@ -78,9 +71,7 @@ class ToolSets:
 
     def known(self, fingerprint: str) -> ToolSet | None:
         """Return the remembered tool set with that fingerprint; None if it is forgotten."""
-        with self._lock:
-            sets = [*self._kept.values()]
-        return next((one for one in sets if one.fingerprint == fingerprint), None)
+        return next((one for one in self._kept.values() if one.fingerprint == fingerprint), None)
 
 
 def _text(tools: object) -> str:

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from semcache import Hit, PlanCache
-from semcache.cache.query import QueryCache
 from semcache.cache.result import Found
 from semcache.cache.view.summaries import DecodedEntries
 from semcache.canonical import JsonObject
@@ -105,7 +104,7 @@ def busy(cache: PlanCache, tenants: int, seed: int) -> list[Traffic]:
 
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semcache.cache.query.QueryCache", partial(QueryCache, SHARED))
+    monkeypatch.setattr("semcache.cache.query.KEPT", SHARED)
     monkeypatch.setattr("semcache.cache.plan_cache.DecodedEntries", partial(DecodedEntries, SHARED))
     monkeypatch.setattr("semcache.cache.evidence.training_labels.REMEMBERED", SHARED)
 

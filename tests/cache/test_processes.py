@@ -151,7 +151,7 @@ def test_a_child_waits_for_no_lock_that_a_thread_of_its_parent_holds(
     lock: Any = {
         "views": filled._views._lock,
         "labels": filled._labels._lock,
-        "decoded": filled._context.entries._lock,
+        "decoded": filled._context.entries._entries._lock,
         "counters": filled._counters._lock,
         "turn": store._handle.db()._turn,
         "opening": store._handle._opening,

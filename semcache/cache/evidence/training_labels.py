@@ -1,15 +1,14 @@
 """Training labels: the risk of plan groups near a prompt, and what plans and feedback say of it."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, TypeAlias
 
 from semcache.cache.evidence.evidence_notes import EvidenceNotes, TenantEvidence
 from semcache.cache.query import Query
 from semcache.cache.view.summaries import EntrySummary
 from semcache.cache.view.view import View
 from semcache.forks import Forked, Lock, follow_forks
+from semcache.lru import Lru
 from semcache.matching.decision import DecisionRule, WeighedGroup
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import Gates, Pair, common, gate_key
@@ -28,13 +27,13 @@ from semcache.prompts.mentions import Mention
 from semcache.prompts.template import slot_name
 from semcache.prompts.unseen.supposition import Supposed
 
-T = TypeVar("T")
-
 _NAME = "name"
 """Key of what the tenant's plans said where a prompt had another name than the entry."""
 
 REMEMBERED = 512
 """Lookups whose neighbors are remembered until their prompts are planned."""
+WEIGHED = 512
+"""Template texts whose groups are kept as they were weighed."""
 
 
 class _Changed(NamedTuple):
@@ -53,7 +52,7 @@ class _Read(NamedTuple):
     """Groups with another member than the one that differs least: those that were asked for."""
 
 
-_Remembered: TypeAlias = OrderedDict[tuple[str, str], tuple[_Read, ...]]
+_Remembered: TypeAlias = Lru[tuple[str, str], tuple[_Read, ...]]
 """Tenant and prompt → its readings: the plain one, and then the one with what was supposed."""
 
 
@@ -69,19 +68,21 @@ class TrainingLabels(Forked):
         self._values = shipped_values()
         self._highest = self._values.bound(max_wrong)
         self._unchanged = self._values.risk(ValueChange())
-        self._scores = ScoreCache()
-        self._asked: _Remembered = OrderedDict()
-        self._answered: _Remembered = OrderedDict()
-        """Those whose prompts were planned since: a hit among them may still be judged."""
-        self._changed: OrderedDict[tuple[str, str], _Changed] = OrderedDict()
+        self._weighings: Lru[_Key, _Weighing] = Lru(WEIGHED)
+        self._begin()
         """Tenant and prompt → the plan that was served or refused with its values."""
         self._lock = Lock()
         follow_forks(self)
 
+    def _begin(self) -> None:
+        self._asked: _Remembered = Lru(REMEMBERED)
+        self._answered: _Remembered = Lru(REMEMBERED)
+        """Those whose prompts were planned since: a hit among them may still be judged."""
+        self._changed: Lru[tuple[str, str], _Changed] = Lru(REMEMBERED)
+
     def forked(self) -> None:
         """Begin anew in a forked child: what is pending is the parent's to write."""
-        self._asked, self._answered = OrderedDict(), OrderedDict()
-        self._changed = OrderedDict()
+        self._begin()
         self._notes.forked()
 
     def risk(self, query: Query, entry: str, group: str, change: ValueChange) -> float:
@@ -97,8 +98,7 @@ class TrainingLabels(Forked):
         values = self._notes.of(query.tenant).evidence.values
         risk = self._values.risk(change, values.of(_NAME))
         if query.known is None:  # else the reading may be wrong, which says nothing of names
-            with self._lock:
-                _remember(self._changed, (query.tenant, query.shown), _Changed(entry, group))
+            self._changed.put((query.tenant, query.shown), _Changed(entry, group))
         return risk
 
     @property
@@ -116,12 +116,32 @@ class TrainingLabels(Forked):
         """
         known = self._notes.of(query.tenant)
         with known.lock:
-            anew = partial(weigh, known, view, query, neighbors, self._gates)
-            weighed = self._scores.of(known, view, query, neighbors, anew)
+            weighed = self._weighed(known, view, query, neighbors)
         key = (query.tenant, query.shown)
         with self._lock:
-            plain = self._asked.get(key, ())[:1] if query.supposed else ()
-            _remember(self._asked, key, (*plain, _Read(weighed, query.supposed)))
+            plain = (self._asked.get(key) or ())[:1] if query.supposed else ()
+            self._asked.put(key, (*plain, _Read(weighed, query.supposed)))
+        return weighed
+
+    def _weighed(
+        self, known: TenantEvidence, view: View, query: Query, neighbors: Sequence[Neighbor]
+    ) -> tuple[WeighedGroup, ...]:
+        """Return the groups, weighed once for prompts alike.
+
+        Alike: among the very same neighbors, of which `Views.neighbors` has others once the view
+        changed, and by the same evidence.
+        """
+        if query.supposed:
+            return weigh(known, view, query, neighbors, self._gates)
+        key = _but_for_values(query, view)
+        kept = self._weighings.get(key)
+        if kept is not None and kept.neighbors is neighbors and kept.version == known.version:
+            rule = _rule(known, view, query)
+            return tuple([one.judged_by(rule) for one in kept.weighed])
+        weighed = weigh(known, view, query, neighbors, self._gates)
+        # Others than those handed out, which hold on to the evidence until their lookup is over.
+        apart = tuple([one.judged_by(None) for one in weighed])
+        self._weighings.put(key, _Weighing(neighbors, known.version, apart))
         return weighed
 
     def another(
@@ -146,10 +166,10 @@ class TrainingLabels(Forked):
         other = next((one for one in found if one.featured.near.group == group), None)
         key = (query.tenant, query.shown)
         with self._lock:
-            if other is not None and key in self._asked:
-                *before, last = self._asked[key]
-                last = last._replace(others=(*last.others, other))
-                self._asked[key] = (*before, last)
+            readings = self._asked.get(key)
+            if other is not None and readings:
+                *before, last = readings
+                self._asked.put(key, (*before, last._replace(others=(*last.others, other))))
         return other
 
     # Learning ------------------------------------------------------------------------------
@@ -169,11 +189,11 @@ class TrainingLabels(Forked):
             StoreUnavailable: the evidence cannot be read or written.
         """
         with self._lock:
-            readings = self._asked.pop((tenant, text), ())
-            changed = self._changed.pop((tenant, text), None)
+            readings = self._asked.pop((tenant, text)) or ()
+            changed = self._changed.pop((tenant, text))
             if changed is None and not any(read.weighed or read.supposed for read in readings):
                 return
-            _remember(self._answered, (tenant, text), readings)
+            self._answered.put((tenant, text), readings)
         news = Evidence()
         if changed is not None:
             news.values.add(_NAME, same=changed.group in groups)
@@ -197,8 +217,8 @@ class TrainingLabels(Forked):
         key = (tenant, text)
         with self._lock:
             unplanned = key in self._asked
-            changed = self._changed.pop(key, None)
-            readings = self._asked.get(key) or self._answered.get(key, ())
+            changed = self._changed.pop(key)
+            readings = self._asked.get(key) or self._answered.get(key) or ()
         weighed = (*readings[-1].weighed, *readings[-1].others) if readings else ()
         served = next((one for one in weighed if one.entry == entry), None)
         news = Evidence()
@@ -236,11 +256,9 @@ class TrainingLabels(Forked):
     def forget(self, tenant: str | None) -> None:
         """Drop what is in memory of the tenant, or of all (None)."""
         self._notes.forget(tenant)
-        self._scores.forget(tenant)
-        with self._lock:
-            for remembered in (self._asked, self._answered, self._changed):
-                for key in [key for key in remembered if tenant in {None, key[0]}]:
-                    del remembered[key]
+        self._weighings.forget(lambda key: tenant in {None, key.tenant})
+        for remembered in (self._asked, self._answered, self._changed):
+            remembered.forget(lambda key: tenant in {None, key[0]})
 
     @property
     def weights(self) -> int:
@@ -264,13 +282,6 @@ class TrainingLabels(Forked):
         self._notes.absorb(tenant, evidence)
 
 
-def _remember(remembered: OrderedDict[tuple[str, str], T], key: tuple[str, str], what: T) -> None:
-    remembered[key] = what
-    remembered.move_to_end(key)
-    if len(remembered) > REMEMBERED:
-        remembered.popitem(last=False)
-
-
 def weigh(
     known: TenantEvidence, view: View, query: Query, neighbors: Sequence[Neighbor], gates: Gates
 ) -> tuple[WeighedGroup, ...]:
@@ -286,14 +297,6 @@ def weigh(
     weighed.sort(key=lambda one: (-one.score, one.entry))
     weighed[0].judge()  # the first is served or learned from; the others may never be asked about
     return tuple(weighed)
-
-
-def weighed_again(
-    known: TenantEvidence, view: View, query: Query, weighed: Sequence[WeighedGroup]
-) -> tuple[WeighedGroup, ...]:
-    """Return groups weighed for a prompt that differs from `query` in nothing but values."""
-    rule = _rule(known, view, query)
-    return tuple([one.judged_by(rule) for one in weighed])
 
 
 def _rule(known: TenantEvidence, view: View, query: Query) -> DecisionRule:
@@ -347,51 +350,6 @@ class _Weighing(NamedTuple):
     version: int
     """Of the evidence."""
     weighed: tuple[WeighedGroup, ...]
-
-
-class ScoreCache:
-    """The last weighings of all tenants. Safe from several threads."""
-
-    def __init__(self, keep: int = 512) -> None:
-        self._keep = keep
-        self._lock = Lock()
-        self._kept: OrderedDict[_Key, _Weighing] = OrderedDict()
-
-    def of(
-        self,
-        known: TenantEvidence,
-        view: View,
-        query: Query,
-        neighbors: Sequence[Neighbor],
-        weigh: Callable[[], tuple[WeighedGroup, ...]],
-    ) -> tuple[WeighedGroup, ...]:
-        """Return what `weigh` would, without asking it if a prompt like `query` was weighed before.
-
-        Before: among the very same neighbors, of which `NeighborCache` has others once the view
-        changed, and by the same evidence.
-        """
-        if query.supposed:
-            return weigh()
-        key = _but_for_values(query, view)
-        with self._lock:
-            kept = self._kept.get(key)
-        if kept is not None and kept.neighbors is neighbors and kept.version == known.version:
-            return weighed_again(known, view, query, kept.weighed)
-        weighed = weigh()
-        # Others than those handed out, which hold on to the evidence until their lookup is over.
-        apart = tuple([one.judged_by(None) for one in weighed])
-        with self._lock:
-            self._kept[key] = _Weighing(neighbors, known.version, apart)
-            self._kept.move_to_end(key)
-            if len(self._kept) > self._keep:
-                self._kept.popitem(last=False)
-        return weighed
-
-    def forget(self, tenant: str | None) -> None:
-        """Drop what is kept of the tenant, or of all (None)."""
-        with self._lock:
-            for key in [key for key in self._kept if tenant in {None, key.tenant}]:
-                del self._kept[key]
 
 
 class _Key(NamedTuple):

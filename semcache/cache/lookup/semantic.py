@@ -41,7 +41,8 @@ def by_meaning(lookup: Lookup) -> Hit | None:
         return None
     with lookup.timed("gates"):
         weighed = lookup.context.labels.weigh(lookup.view, lookup.query, neighbors)
-    hit = _least_risk(lookup, weighed, lookup.query, neighbors) or by_supposing(lookup)
+    hit = _least_risk(lookup, weighed, lookup.query, neighbors)
+    hit = by_supposing(lookup) if hit is None else hit
     if hit is not None:
         return hit
     if weighed:
@@ -83,8 +84,8 @@ def neighbors_of(lookup: Lookup, query: Query) -> Sequence[Neighbor] | None:
     wanted = lookup.context.settings.neighbors * WIDER
     text, view = embedded_text(query.template), lookup.view
     version = view.version  # before the search, which may see what comes with the next one
-    key = query.catalog, query.grounding, text
-    known = lookup.context.views.neighbors.get(key, version)
+    key = version, query.catalog, query.grounding, text
+    known = lookup.context.views.neighbors.get(key)
     if known is not None:
         return known
     try:
@@ -97,7 +98,7 @@ def neighbors_of(lookup: Lookup, query: Query) -> Sequence[Neighbor] | None:
         lookup.context.health.failed(query.tenant, "embedder", error)
         lookup.failure = "embedder_failed"
         return None
-    lookup.context.views.neighbors.put(key, version, found)
+    lookup.context.views.neighbors.put(key, found)
     return found
 
 

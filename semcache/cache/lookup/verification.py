@@ -6,7 +6,6 @@ inline it is served at once, too. Whatever fails is a miss, as without a verifie
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from queue import Empty, Full, Queue
 from typing import Literal, TypeAlias
@@ -16,6 +15,7 @@ from semcache.cache.feedback.promotion import PendingVerification, Promotion
 from semcache.canonical import Json
 from semcache.errors import SemCacheError
 from semcache.forks import Forked, Lock, follow_forks
+from semcache.lru import Lru
 from semcache.ports import Verification, Verifier
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class VerificationQueue(Forked):
         self._thread: threading.Thread | None = None
         self._lock = Lock()
         self._closed = False
-        self._shown: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._shown: Lru[tuple[str, str], bool] = Lru(REMEMBERED)
         follow_forks(self)
 
     def forked(self) -> None:
@@ -83,9 +83,7 @@ class VerificationQueue(Forked):
         with self._lock:
             if self._closed or key in self._shown:
                 return
-            self._shown[key] = None
-            if len(self._shown) > REMEMBERED:
-                self._shown.popitem(last=False)
+            self._shown.put(key, True)
             try:
                 self._queue.put_nowait(pending)
             except Full:

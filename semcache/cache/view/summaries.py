@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,6 +13,7 @@ from semcache.cache.entries.entry import Entry, from_record
 from semcache.canonical import Json, JsonObject
 from semcache.errors import StoreCorrupt
 from semcache.forks import Lock
+from semcache.lru import Lru
 from semcache.matching.gates import PinnedWords, Side
 from semcache.ports import Record
 from semcache.prompts.parameter import Parameter
@@ -209,25 +209,19 @@ class DecodedEntries:
     """
 
     def __init__(self, keep: int = KEPT) -> None:
-        self._keep = keep
-        self._lock = Lock()
-        self._entries: OrderedDict[tuple[str, str], tuple[int, Entry]] = OrderedDict()
+        self._entries: Lru[tuple[str, str], tuple[int, Entry]] = Lru(keep)
 
     def known(self, tenant: str, entry: str, change: int) -> Entry | None:
         """Return the entry with that id as its record of that change holds it; None if unknown."""
-        known = self._entries.get((tenant, entry))
-        if known is None or known[0] != change:
-            return None
-        return known[1]
+        known = self._entries.use((tenant, entry))
+        return None if known is None or known[0] != change else known[1]
 
     def forget(self, tenant: str | None, entry: str | None = None) -> None:
         """Drop an entry of the tenant; None: all of them, of the tenant or of all tenants."""
-        with self._lock:
-            if tenant is not None and entry is not None:
-                self._entries.pop((tenant, entry), None)
-                return
-            for key in [key for key in self._entries if tenant in {None, key[0]}]:
-                del self._entries[key]
+        if tenant is not None and entry is not None:
+            self._entries.pop((tenant, entry))
+        else:
+            self._entries.forget(lambda key: tenant in {None, key[0]})
 
     def entry(self, record: Record) -> Entry:
         """Return the entry of `record`, decoded anew if the record changed.
@@ -239,11 +233,7 @@ class DecodedEntries:
         if known is not None:
             return known
         entry = _lean(from_record(record))
-        with self._lock:
-            self._entries[record.tenant, record.id] = (record.change, entry)
-            self._entries.move_to_end((record.tenant, record.id))
-            if len(self._entries) > self._keep:
-                self._entries.popitem(last=False)
+        self._entries.put((record.tenant, record.id), (record.change, entry))
         return entry
 
 

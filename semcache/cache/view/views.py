@@ -1,7 +1,6 @@
 """The views of all tenants over one store: loaded once, then caught up change by change."""
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -12,6 +11,7 @@ from semcache.cache.view.summaries import DecodedEntries
 from semcache.cache.view.view import View
 from semcache.errors import StoreCorrupt, StoreError
 from semcache.forks import Forked, Lock, follow_forks
+from semcache.lru import Lru
 from semcache.ports import Change, Neighbor, PlanStore, Snapshots, VectorIndex
 
 log = logging.getLogger(__name__)
@@ -24,32 +24,11 @@ WORTHWHILE = 1_000
 """Entries, and changes since the last one, that are worth a snapshot; fewer are read in no time."""
 
 
-SearchKey: TypeAlias = tuple[str, str, str]
-"""Catalog, grounding, and the text that was embedded."""
-
-
-class NeighborCache:
-    """The neighbors of the last texts of all tenants, as long as views stay what they are.
-
-    A template text that hits by meaning comes again with other values, and is near the same
-    entries until one is added or dropped. It keeps about 6 KB a text. Thread-safe.
-    """
-
-    def __init__(self, keep: int = 512) -> None:
-        self._keep = keep
-        self._lock = Lock()
-        self._found: OrderedDict[tuple[int, SearchKey], Sequence[Neighbor]] = OrderedDict()
-
-    def get(self, searched: SearchKey, version: int) -> Sequence[Neighbor] | None:
-        """Return what was found in that version of a view; None if nobody searched."""
-        return self._found.get((version, searched))
-
-    def put(self, searched: SearchKey, version: int, neighbors: Sequence[Neighbor]) -> None:
-        """Keep what was found; what was searched longest ago makes room."""
-        with self._lock:
-            self._found[version, searched] = neighbors
-            if len(self._found) > self._keep:
-                self._found.popitem(last=False)
+SearchKey: TypeAlias = tuple[int, str, str, str]
+"""Version of a view, catalog, grounding, and the text that was embedded."""
+SEARCHED = 512
+"""Searches whose neighbors are kept, some 6 KB each: a template text that hits by meaning comes
+again with other values, and is near the same entries until one is added or dropped."""
 
 
 @dataclass(slots=True)
@@ -100,7 +79,7 @@ class Views(Forked):
         self._snapshots = snapshots
         self._note = note
         self._keep = keep
-        self.neighbors = NeighborCache()
+        self.neighbors: Lru[SearchKey, Sequence[Neighbor]] = Lru(SEARCHED)
         """What was near the texts that were searched for last."""
         self._decoded = DecodedEntries() if decoded is None else decoded
         self._tenants: dict[str, _Tenant] = {}

@@ -57,10 +57,10 @@ def test_however_many_tenants_there_are_what_is_near_the_last_texts_alone_is_kep
 ) -> None:
     with PlanCache.open(embedder=HashEmbedder(), clock=clock, threshold=0.1) as cache:
         nearby = cache._views.neighbors
-        for i in range(nearby._keep + 20):
+        for i in range(nearby.keep + 20):
             cache.store("sales in 2024", plan("sales"), tenant=f"tenant {i}")
             cache.lookup("please show me the sales in 2023 report", tenant=f"tenant {i}")
-        assert len(nearby._found) == nearby._keep
+        assert len(nearby) == nearby.keep
 
 
 PROMPTS = st.sampled_from(
@@ -98,5 +98,5 @@ def test_a_cache_that_remembers_answers_as_one_that_does_not(steps: list[tuple[s
     )
     with remembering, forgetful:
         for step, prompt in steps:
-            forgetful._views.neighbors._keep = 0
+            forgetful._views.neighbors.keep = 0
             assert outcome(remembering, step, prompt) == outcome(forgetful, step, prompt)
