@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from semcache.cache.plan_cache import PlanCache
-from semcache.cache.reports import NOTE, Counters, statistics
+from semcache.cache.reports import STATISTICS_NOTE, Counters, statistics
 from semcache.errors import StoreUnavailable
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock
@@ -79,7 +79,7 @@ def test_no_count_is_lost_between_threads() -> None:
 @pytest.mark.parametrize("note", ["", "no json", "[]", '{"x": "many"}', "7"])
 def test_a_note_that_cannot_be_read_counts_from_nothing(note: str) -> None:
     store = MemoryStore()
-    store.put_note("acme", NOTE, note)
+    store.put_note("acme", STATISTICS_NOTE, note)
     counters = Counters(store, FakeClock())
     counters.add("acme", "y")
     counters.flush()
@@ -97,7 +97,7 @@ def test_forgetting_drops_what_is_pending(tenant: str | None, left: dict[str, in
 
 def test_a_name_in_an_edited_note_that_no_store_can_keep_is_passed_over() -> None:
     store = MemoryStore()
-    store.put_note("acme", NOTE, '{"\\ud800": 3, "stored": 2}')
+    store.put_note("acme", STATISTICS_NOTE, '{"\\ud800": 3, "stored": 2}')
     counters = Counters(store, FakeClock())
     counters.add("acme", "stored")
     counters.flush()
