@@ -1,7 +1,6 @@
 """Who reads prompts and who makes plans, in the order in which they are asked."""
 
 from semcache.errors import PlanningError
-from semcache.planners.arguments.operation_index import Indexes
 from semcache.planners.learned import Learned, LearnedResolver
 from semcache.planners.model.decomposer import Grounded, Hybrid, IntentFirst
 from semcache.planners.model.normalizer import ModelNormalizer
@@ -75,7 +74,6 @@ class FirstTry:
 
 
 def step_planner(
-    settings: Settings,
     model: Model | None,
     *,
     relevant: Relevant,
@@ -87,18 +85,15 @@ def step_planner(
     """Steps by the model where there is one, else by patterns."""
     if model is None:
         # Patterns would say nothing else to a repair.
-        return ModularPlanner(Patterns(domains=settings.domains), resolver, rounds=0)
+        return ModularPlanner(Patterns(), resolver, rounds=0)
     grounded = Grounded(
         model,
         relevant=relevant,
-        domains=settings.domains,
         observer=observer,
         clock=clock,
         redact=redact,
     )
-    plain = IntentFirst(
-        model, domains=settings.domains, observer=observer, clock=clock, redact=redact
-    )
+    plain = IntentFirst(model, observer=observer, clock=clock, redact=redact)
     return ModularPlanner(Hybrid([grounded, plain]), resolver)
 
 
@@ -121,8 +116,8 @@ def planners(
     """
     if model is None:
         return [CatalogPlanner(), steps]
-    patterns = ModularPlanner(Patterns(domains=settings.domains), resolver, rounds=0)
-    one = ModularPlanner(Patterns([SINGLE], domains=settings.domains), resolver, rounds=0)
+    patterns = ModularPlanner(Patterns(), resolver, rounds=0)
+    one = ModularPlanner(Patterns([SINGLE]), resolver, rounds=0)
     by_model: list[Planner] = [
         ModelPlanner(
             model,
@@ -138,9 +133,9 @@ def planners(
     return [FirstTry(CatalogPlanner()), FirstTry(one), *by_model, FirstTry(patterns)]
 
 
-def resolver(learned: Learned, indexes: Indexes) -> Resolver:
+def resolver(learned: Learned) -> Resolver:
     """What is built in, what a model names, what ran well, what rules and words say."""
-    said: list[Resolver] = [RulesResolver(), WordResolver(indexes=indexes)]
+    said: list[Resolver] = [RulesResolver(), WordResolver()]
     asked: list[Resolver] = [
         BuiltinResolver(),
         SuggestedResolver(),

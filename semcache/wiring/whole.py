@@ -11,7 +11,6 @@ from semcache.execution.program import ProgramEngine
 from semcache.execution.routes import RoutesEngine
 from semcache.execution.tasks import TasksEngine
 from semcache.orchestrator.checkpoints import Checkpoints
-from semcache.planners.arguments.operation_index import Indexes
 from semcache.planners.failures import FailureMemory
 from semcache.planners.learned import Learned
 from semcache.planners.model.grounding import Groundings
@@ -88,7 +87,6 @@ def open_semcache(
     report = Reporter(runs, theirs, redact=redact)
     store = open_store(settings)
     learned = Learned(store, clock)
-    indexes = Indexes()
     model = model or open_model(settings)
     embedder = embedder or open_embedder(settings)
     hiding = embedder if redact is None else RedactingEmbedder(embedder, redact)
@@ -98,12 +96,9 @@ def open_semcache(
     remembering = model
     if model is not None and responses is not None:
         remembering = CachedModel(model, responses, redact=redact)
-    relevant = Relevant(
-        hiding, most=settings.model_operations, domains=settings.domains, indexes=indexes
-    )
-    resolvers = resolver(learned, indexes)
+    relevant = Relevant(hiding, most=settings.model_operations, domains=settings.domains)
+    resolvers = resolver(learned)
     steps = step_planner(
-        settings,
         remembering,
         relevant=relevant,
         observer=report,

@@ -28,7 +28,6 @@ STEP = SubIntent(
     goal="list the issues of acme/site",
     kind="api_call",
     verb="list",
-    noun="issues",
     params=(Parameter("identifier", "acme/site", "acme/site"),),
 )
 OTHER = replace(

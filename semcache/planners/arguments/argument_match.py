@@ -13,8 +13,7 @@ from functools import partial
 from semcache.canonical import Json
 from semcache.errors import InvalidParameter
 from semcache.planners.arguments.coercion import coerced
-from semcache.planners.arguments.input_fields import InputField
-from semcache.planners.arguments.mapping import likeness, mapped
+from semcache.planners.arguments.input_fields import InputField, likeness, mapped
 from semcache.planners.arguments.operation_index import IndexedOperation
 from semcache.planners.arguments.proper_names import PROPER
 from semcache.planners.arguments.synonyms import same_meaning, words
@@ -50,8 +49,6 @@ class Placed:
     place: InputField
     param: Parameter
     """Under the name by which the plan knows it, its value as the property takes it."""
-    score: float
-    how: str
     beside: str = ""
     """Words beside the value that name the property; empty if none do."""
 
@@ -126,7 +123,7 @@ class _Placer:
         # What a description mentions beside others is no name of a property.
         sure = [pair for pair in found.pairs if pair.how != "description"]
         for pair in sure:
-            self._put(params[pair.given], pair.place, pair.score, pair.how)
+            self._put(params[pair.given], pair.place)
         self.ambiguous += [(params[i], names) for i, names in found.ambiguous]
         done = {pair.given for pair in sure}
         return [one for i, one in enumerate(params) if i not in done]
@@ -137,27 +134,18 @@ class _Placer:
         except InvalidParameter:
             return None
 
-    def _put(
-        self, param: Parameter, place: InputField, score: float, how: str, beside: str = ""
-    ) -> bool:
+    def _put(self, param: Parameter, place: InputField, beside: str = "") -> bool:
         """Put a value into a place, if it fits; return whether it did."""
         value = self._value(param, place)
         if value is None:
             return False
         name = place.name if is_guess(param.name) else param.name
-        self.done.append(
-            Placed(place, replace(param, name=name, value=value[0]), score, how, beside)
-        )
+        self.done.append(Placed(place, replace(param, name=name, value=value[0]), beside))
         self.free.remove(place)
         return True
 
     def _only(
-        self,
-        param: Parameter,
-        which: Callable[[InputField], bool],
-        score: float,
-        how: str,
-        beside: str = "",
+        self, param: Parameter, which: Callable[[InputField], bool], beside: str = ""
     ) -> bool:
         """Put a value into the one free place of a sort; note it if there are several."""
         found = [one for one in self.free if which(one) and self._value(param, one) is not None]
@@ -166,13 +154,13 @@ class _Placer:
             found = needed
         if len(found) > 1:
             self.ambiguous.append((param, tuple(one.name for one in found)))
-        return len(found) == 1 and self._put(param, found[0], score, how, beside)
+        return len(found) == 1 and self._put(param, found[0], beside)
 
     # The ways in which an unnamed value finds its place -----------------------------------------
 
     def _listed(self, param: Parameter) -> bool:
         """Place a value that the schema of one property lists."""
-        return self._only(param, _lists, 0.95, "listed value")
+        return self._only(param, _lists)
 
     def _named_beside(self, param: Parameter) -> bool:
         """Place a value whose property is named beside it: "page 3", "10 results"."""
@@ -183,7 +171,7 @@ class _Placer:
             fit = [(self._likeness(phrase, one), one) for one in self.free]
             best = max(fit, key=lambda pair: pair[0], default=(0.0, None))
             if best[1] is not None and best[0] >= _AS_NAMED:
-                return self._put(param, best[1], 0.9, f"named by {phrase!r}", phrase)
+                return self._put(param, best[1], phrase)
         return self._counts(param, before, after)
 
     def _likeness(self, phrase: str, place: InputField) -> float:
@@ -200,7 +188,7 @@ class _Placer:
         if not about and not _FIRST.intersection(before[-1:]):
             return False
         beside = " ".join(_FIRST.intersection(before[-1:]))
-        return self._only(param, lambda one: same_meaning(one.name, "limit"), 0.85, "count", beside)
+        return self._only(param, lambda one: same_meaning(one.name, "limit"), beside)
 
     def _identified(self, param: Parameter) -> bool:
         """Place what names one thing of a noun: the 42 of "issue 42", the C17 of "customer C17"."""
@@ -212,10 +200,10 @@ class _Placer:
         nouns = [singular(word) for word in before]
         for size in range(min(4, len(nouns)), 0, -1):
             said = tuple(nouns[-size:])
-            if self._only(param, partial(_identifies, said), 0.85, "identifier", " ".join(said)):
+            if self._only(param, partial(_identifies, said), " ".join(said)):
                 return True
             own = {*said} <= {word for one in self.known.phrasings for word in one.nouns}
-            if own and self._only(param, _is_id, 0.8, "identifier"):
+            if own and self._only(param, _is_id):
                 return True
             if self._is_doubted(param):
                 return False
@@ -239,7 +227,7 @@ class _Placer:
                 return False
             return set(tail) <= fitting or (isinstance(form, str) and _FORMATS.get(form) == kind)
 
-        return bool(kind in OPEN_KINDS) and self._only(param, of_kind, 0.8, f"a {kind}")
+        return bool(kind in OPEN_KINDS) and self._only(param, of_kind)
 
     def _parts(self, param: Parameter) -> bool:
         """Place the two parts of `owner/repository` where an operation takes them apart."""
@@ -251,8 +239,7 @@ class _Placer:
             both = [self._called(name) for name in names]
             if None not in both and len({one.name for one in both if one}) == 2:
                 return all(
-                    one is not None
-                    and self._put(Parameter(one.name, part, part), one, 0.85, "part")
+                    one is not None and self._put(Parameter(one.name, part, part), one)
                     for one, part in zip(both, pieces, strict=True)
                 )
         return False
@@ -267,18 +254,14 @@ class _Placer:
         preposition = before[-1] if before else ""
         if preposition not in {"from", "to"}:
             return False
-        return self._only(
-            param, lambda one: role(name_key(one.name)) == preposition, 0.8, f"after {preposition}"
-        )
+        return self._only(param, lambda one: role(name_key(one.name)) == preposition)
 
     def _located(self, param: Parameter) -> bool:
         """Place a name that stands after "in" or "near" where something is."""
         before, _ = _around(self.goal, param)
         if _DIGITS.sub("", param.name) != PROPER or not _WHERE.intersection(before[-1:]):
             return False
-        return self._only(
-            param, lambda one: not _LOCATIONS.isdisjoint(words(one.name)), 0.8, "where it is"
-        )
+        return self._only(param, lambda one: not _LOCATIONS.isdisjoint(words(one.name)))
 
     def _last(self, param: Parameter) -> bool:
         """Place the one value that is left in the one place that must be filled."""
@@ -297,7 +280,7 @@ class _Placer:
             return False
         if kind == "year":
             return False
-        return self._put(param, needed[0], 0.6, "the one place left")
+        return self._put(param, needed[0])
 
 
 def _identifies(noun: tuple[str, ...], place: InputField) -> bool:

@@ -12,8 +12,7 @@ from semcache.binding.types import choices, types
 from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.operation import Operation
-from semcache.planners.arguments.input_fields import InputField
-from semcache.planners.arguments.mapping import likeness, mapped
+from semcache.planners.arguments.input_fields import InputField, likeness, mapped
 from semcache.planners.arguments.operation_index import known_as
 from semcache.planners.arguments.synonyms import words
 from semcache.planners.rows import ENVELOPES
@@ -52,7 +51,7 @@ def wired(
     before = [asked.before[step] for step in steps if step in asked.before]
     answers = [one for one in before if one.operation == ASK_USER]
     found = mapped([_topic(one) for one in answers], places, about=about)
-    wires = [DataEdge(p.place.name, answers[p.given].intent, score=p.score) for p in found.pairs]
+    wires = [DataEdge(p.place.name, answers[p.given].intent) for p in found.pairs]
     lost = [_topic(answers[i]) for i in (*found.left, *(i for i, _ in found.ambiguous))]
     for one in before:
         if one.operation == ASK_USER or one.operation not in asked.catalog:
@@ -116,7 +115,7 @@ def _from(step: Resolution, result: _Result, free: Sequence[InputField]) -> Iter
         )
         if best[1] is not None and best[0] >= _SURE:
             filled.add(place.name)
-            yield _wire(step, best[1], place, best[0])
+            yield _wire(step, best[1], place)
     needed = [one for one in free if one.required and not one.has_default]
     if not filled and len(needed) == 1 and _may_be(result.schema, outputs, needed[0]):
         yield _whole(step, outputs, needed[0])
@@ -153,9 +152,9 @@ def _compatible(one: _Output, place: InputField) -> bool:
     )
 
 
-def _wire(step: Resolution, one: _Output, place: InputField, score: float) -> DataEdge:
+def _wire(step: Resolution, one: _Output, place: InputField) -> DataEdge:
     one_each = one.each and "array" not in place.types
-    return DataEdge(place.name, step.intent, one.path, each=one_each, item=one.item, score=score)
+    return DataEdge(place.name, step.intent, one.path, each=one_each, item=one.item)
 
 
 def _whole(step: Resolution, outputs: Sequence[_Output], place: InputField) -> DataEdge:
@@ -163,8 +162,8 @@ def _whole(step: Resolution, outputs: Sequence[_Output], place: InputField) -> D
     takes_list = not place.types or not place.types.isdisjoint({"array", "object"})
     listed = [one for one in outputs if one.each and not one.item]
     if takes_list or not listed:
-        return DataEdge(place.name, step.intent, score=0.6)
-    return DataEdge(place.name, step.intent, listed[0].path, each=True, score=0.6)
+        return DataEdge(place.name, step.intent)
+    return DataEdge(place.name, step.intent, listed[0].path, each=True)
 
 
 def _outputs(result: _Result) -> Iterator[_Output]:

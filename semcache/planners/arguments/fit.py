@@ -183,7 +183,7 @@ def _doubt(
             f"{said!r} could be {names}",
             options=options,
             value=said,
-            placed=(*found.placed, Placed(first, param, 0.5, "in doubt")),
+            placed=(*found.placed, Placed(first, param)),
         )
     left = [one for one in found.left if one.name not in optional]
     if left:

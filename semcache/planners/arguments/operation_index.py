@@ -4,11 +4,11 @@ Built once a catalog (by its fingerprint); asking it looks at the words of the t
 """
 
 import re
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log
-from threading import Lock
 
 from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.catalog import Catalog
@@ -27,7 +27,7 @@ from semcache.prompts.parameter import name_key
 from semcache.prompts.tokens import phrase_of, tokens
 from semcache.prompts.words import FUNCTION_WORDS, POLITENESS, singular
 
-MAX_INDEXES = 8
+MAX_INDEXES = 16
 """Catalogs whose index is kept."""
 MAX_SUMMARY = 400
 """Characters of a summary that are read; a longer one is documentation."""
@@ -69,34 +69,12 @@ class OperationIndex:
     known: tuple[IndexedOperation, ...]
     _postings: Mapping[str, tuple[tuple[int, float], ...]]
     """Word → place of each operation that says it, and what that counts by BM25."""
-    _rarity: Mapping[str, float]
-    """Word → the rarer, the more: the logarithm of operations by operations that have it."""
-    _nouns: frozenset[str]
 
     @classmethod
     def of(cls, catalog: Catalog) -> "OperationIndex":
         """Return the index of `catalog`. Cost: some 30 µs an operation."""
         known = tuple(known_as(operation, catalog) for operation in catalog)
-        named = Counter(
-            word
-            for one in known
-            for word in one.told | one.inputs | {one.verb} | frozenset(one.nouns)
-        )
-        count = max(len(known), 1)
-        return cls(
-            known,
-            _postings([Counter(content(_told(one.operation))) for one in known]),
-            {word: log(1 + count / times) for word, times in named.items()},
-            frozenset(word for one in known for word in one.nouns),
-        )
-
-    def rarity(self, word: str) -> float:
-        """Return how much a word tells operations apart; the most for one that none has."""
-        return self._rarity.get(word, log(1 + max(len(self.known), 1)))
-
-    def is_noun(self, word: str) -> bool:
-        """Return whether some operation is about the word."""
-        return word in self._nouns
+        return cls(known, _postings([Counter(content(_told(one.operation))) for one in known]))
 
     def near(self, said: Iterable[str], count: int) -> list[IndexedOperation]:
         """Return at most `count` operations that have words of those said, most telling first."""
@@ -112,26 +90,10 @@ class OperationIndex:
         return scores
 
 
-class Indexes:
-    """Indexes by catalog, the latest kept. Safe from several threads."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, OperationIndex] = OrderedDict()
-        self._lock = Lock()
-
-    def of(self, catalog: Catalog) -> OperationIndex:
-        """Return the index of `catalog`, built at its first use."""
-        with self._lock:
-            found = self._kept.get(catalog.fingerprint)
-            if found is not None:
-                self._kept.move_to_end(catalog.fingerprint)
-                return found
-        made = OperationIndex.of(catalog)
-        with self._lock:
-            self._kept[catalog.fingerprint] = made
-            while len(self._kept) > MAX_INDEXES:
-                self._kept.popitem(last=False)
-        return made
+@lru_cache(maxsize=MAX_INDEXES)
+def index_of(catalog: Catalog) -> OperationIndex:
+    """Return the index of `catalog`, built at its first use. Safe from several threads."""
+    return OperationIndex.of(catalog)
 
 
 def known_as(operation: Operation, catalog: Catalog) -> IndexedOperation:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import snake
-from semcache.planners.steps.intents import ACTIONS, KEYWORDS, Action
+from semcache.planners.steps.intents import ACTIONS, Action
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import ARTICLES, AUXILIARIES, PREPOSITIONS, PRONOUNS, singular
 
@@ -24,13 +24,7 @@ _MORE: dict[str, Action] = {
 }  # fmt: skip
 # "new customers" are customers, whatever a name that begins so does.
 VERBS: Mapping[str, Action] = {
-    word: action
-    for word, action in (
-        {word: action for action, listed in KEYWORDS.items() for word in listed}
-        | dict(ACTIONS)
-        | _MORE
-    ).items()
-    if word != "new"
+    word: action for word, action in {**ACTIONS, **_MORE}.items() if word != "new"
 }
 """Verb of an operation's name, or of a prompt → the action that it names."""
 READING: frozenset[Action] = frozenset(["list", "get", "search"])

@@ -30,13 +30,13 @@ from semcache.prompts.parameter import name_key
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import ARTICLES, singular
 
-COURTESIES = re.compile(
+_COURTESIES = re.compile(
     r"(?:(?:please|kindly|hi|hello|hey)\b[,!]?\s*|(?:can|could|would|will) you\s+"
     r"|i(?:'d| would) like (?:you )?to\s+|i (?:want|need)(?: you)? to\s+|let'?s\s+)+",
     re.IGNORECASE,
 )
-THANKS = re.compile(r"[\s,;.!?]+(?:please|thanks|thank you|for me)\Z", re.IGNORECASE)
-MARKS = " \t\r\n.!?,;"
+_THANKS = re.compile(r"[\s,;.!?]+(?:please|thanks|thank you|for me)\Z", re.IGNORECASE)
+_MARKS = " \t\r\n.!?,;"
 # Ways of asking to be shown something, each by one verb.
 _REQUESTS = re.compile(
     r"(?:what(?:'s| is| are| was| were)|which are|(?:show|give|tell|get|find|fetch|list)"
@@ -98,11 +98,19 @@ class StepAccount:
 
 def trimmed(text: str) -> str:
     """Return a text without courtesies at its beginning and its end, and without its last mark."""
-    begun = COURTESIES.match(text.strip())
-    left = text.strip()[begun.end() if begun else 0 :].rstrip(MARKS)
-    while (thanks := THANKS.search(left)) is not None:
-        left = left[: thanks.start()].rstrip(MARKS)
-    return left
+    start, end = trimmed_span(text, 0, len(text))
+    return text[start:end]
+
+
+def trimmed_span(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where a part of a text begins and ends without courtesies and its last mark."""
+    start = end - len(text[start:end].lstrip())
+    begun = _COURTESIES.match(text, start, end)
+    start = begun.end() if begun else start
+    left = text[start:end].rstrip(_MARKS)
+    while (thanks := _THANKS.search(left)) is not None:
+        left = left[: thanks.start()].rstrip(_MARKS)
+    return start, start + len(left)
 
 
 def accounts(

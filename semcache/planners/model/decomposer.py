@@ -1,6 +1,6 @@
 """Decomposition by a language model: with the operations in sight (grounded), or without."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.operation import Operation
@@ -31,7 +31,6 @@ class ModelDecomposer:
         model: Model,
         *,
         relevant: Relevant | None = None,
-        domains: Mapping[str, Sequence[str]] | None = None,
         attempts: int = 2,
         observer: Observer | None = None,
         clock: Clock | None = None,
@@ -42,7 +41,6 @@ class ModelDecomposer:
         Args:
             model: Who is asked.
             relevant: Tells which operations a grounded model is shown; None: all.
-            domains: Domain → its keywords.
             attempts: Calls at most for one prompt; each after the first is told what was wrong.
             observer: Hears of each call.
             clock: Times the calls; None: the machine's own.
@@ -54,7 +52,6 @@ class ModelDecomposer:
         self._dialog = Dialog(model, "decompose", attempts, observer, clock, redact)
         self._text = load("decompose")
         self._relevant = relevant
-        self._domains = dict(domains or {})
 
     @property
     def name(self) -> str:
@@ -69,7 +66,7 @@ class ModelDecomposer:
             ModelError: the model cannot answer.
         """
         tools = self._tools(request)
-        reading = StepReader(request, self._domains, tools)
+        reading = StepReader(request, tools)
         result = self._dialog.ask(
             self._messages(request, tools),
             read=reading.read,

@@ -11,10 +11,10 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import EmbeddingError, InvalidSettings
 from semcache.planners.arguments.operation_index import (
-    Indexes,
     content,
     domains_of,
     in_domains,
+    index_of,
     wording,
 )
 from semcache.ports import Embedder, Vector
@@ -45,7 +45,6 @@ class Relevant:
         *,
         most: int = 40,
         domains: Mapping[str, Sequence[str]] | None = None,
-        indexes: Indexes | None = None,
     ) -> None:
         """Keep what is asked for.
 
@@ -53,7 +52,6 @@ class Relevant:
             embedder: Compares meanings; None: words decide alone.
             most: Operations at most, at least 1; a catalog that has no more is taken whole.
             domains: Domain → its keywords.
-            indexes: Shared by those who ask for words; None: own ones.
 
         Raises:
             InvalidSettings: `most` is under 1.
@@ -64,7 +62,6 @@ class Relevant:
         """Operations at most."""
         self._embedder = embedder
         self._domains = domains or {}
-        self._indexes = indexes or Indexes()
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -87,7 +84,7 @@ class Relevant:
     def ranked(self, text: str, catalog: Catalog) -> list[Operation]:
         """Return all operations of `catalog`, the likeliest for `text` first, ties by name."""
         operations = tuple(catalog)
-        by_words = self._indexes.of(catalog).scores(content(text))
+        by_words = index_of(catalog).scores(content(text))
         first = sorted(range(len(operations)), key=lambda at: (-by_words.get(at, 0.0), at))
         near = self._by_meaning(text, [operations[at] for at in first[: max(EMBEDDED, self.most)]])
         score = {at: 1 / (FUSION + rank) for rank, at in enumerate(first) if at in by_words}

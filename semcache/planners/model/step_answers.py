@@ -1,13 +1,12 @@
 """Reading the steps that a model told: strictly, and with everything that is wrong at once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidInput, NotActionable
-from semcache.planners.arguments.operation_index import domains_of
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import (
     ACTIONS,
@@ -53,7 +52,6 @@ class StepReader:
     """How an answer to one request is read."""
 
     request: PlanRequest
-    domains: Mapping[str, Sequence[str]]
     tools: tuple[Operation, ...] | None
     """What the model was shown; None: no operations, and so it names none."""
     known: Mapping[str, Parameter] = field(init=False)
@@ -106,7 +104,6 @@ class StepReader:
             goal=goal,
             kind=kind,
             verb=verb,
-            noun=_words(step, "noun"),
             action=_action(verb) if kind == "api_call" else "other",
             transform=transform,
             topic=topic,
@@ -114,8 +111,6 @@ class StepReader:
             depends_on=tuple(_needs(step, where, count, errors)),
             suggested=suggested,
             no_tool=no_tool,
-            domain=next(iter(domains_of(goal, self.domains)), None)
-            or next(iter(domains_of(self.request.prompt, self.domains)), None),
         )
 
     def _kind(self, step: JsonObject, where: str, errors: list[str]) -> IntentKind:

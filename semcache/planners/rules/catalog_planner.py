@@ -114,7 +114,7 @@ def _check_account(
     into = {place.name: place for place in places(chosen.operation.input_schema)}
     by_placeholder = {f"{{{{params.{one.name}}}}}": one for one in params.values()}
     placed = [
-        Placed(into[name], by_placeholder[text], 1.0, "rules")
+        Placed(into[name], by_placeholder[text])
         for name, value in chosen.input.items()
         for text in (value if isinstance(value, list) else [value])
         if isinstance(text, str) and text in by_placeholder and name in into

@@ -12,7 +12,8 @@ MAX_LISTED = 50
 """Values in one list of a prompt, so that reading takes time in proportion to its length."""
 
 _SIZES = frozenset({"number", "money", "percent"})
-_TIMES = frozenset({"year", "date", "month", "quarter", "time"})
+TIMES = frozenset({"year", "date", "month", "quarter", "time"})
+"""Kinds of values and last words of fields that say when something is."""
 _LISTED = frozenset({"closed", "year", "month", "quarter", "code", "identifier", "email"})
 _ADDRESSES = frozenset({"email", "url"})
 # Prepositions that say no more than that a value belongs to the noun.
@@ -79,7 +80,7 @@ def _two_ends(low: Term, high: Term) -> bool:
     # "$100 to 500" leaves the second sign out.
     pair = (low.kind, high.kind)
     alike = low.kind == high.kind or pair in {("money", "number"), ("number", "money")}
-    return alike and low.kind in _SIZES | _TIMES
+    return alike and low.kind in _SIZES | TIMES
 
 
 def _negated(c: Cursor, at: int, hint: str) -> Condition | None:
@@ -109,8 +110,8 @@ def _compared(c: Cursor, at: int, hint: str) -> Condition | None:
 def _goes_with(operator: str, term: Term, *, timely: bool, hint: str) -> bool:
     """Return whether a comparison goes with this term: neither "over 2022" nor "over toys" does."""
     if timely:
-        return term.kind in _TIMES
-    if term.kind in _TIMES:
+        return term.kind in TIMES
+    if term.kind in TIMES:
         return bool(hint)
     held = [value for value in term.closed.values() if isinstance(value, int | float)]
     return term.kind in _SIZES or bool(held) or (operator in {"=", "!="} and not term.closed)
@@ -121,7 +122,7 @@ def _equal(c: Cursor, at: int, hint: str) -> Condition | None:
     if not terms:
         return None
     after = c.sense(to, "postcmp")
-    if after and len(terms) == 1 and terms[0].kind in _SIZES | _TIMES:
+    if after and len(terms) == 1 and terms[0].kind in _SIZES | TIMES:
         return Condition(after, terms, to + 1, hint)
     return Condition("=" if len(terms) == 1 else "in", terms, to, hint, either=either)
 
@@ -189,7 +190,7 @@ def take(c: Cursor, found: Condition | None) -> bool:
 
 def _may_be_excluded(c: Cursor, found: Condition) -> bool:
     """Return whether the condition may belong to what was excluded: "excluding toys in Texas"."""
-    timely = all(term.kind in _TIMES for term in found.terms)
+    timely = all(term.kind in TIMES for term in found.terms)
     return c.negated and not timely and found.operator not in _NEGATIONS
 
 
@@ -272,7 +273,7 @@ def _may_hold(c: Cursor, found: Condition, name: str) -> bool:
         return kinds <= {"date", "given"}
     if found.operator not in {"=", "!=", "in", "not_in"}:
         return kinds <= _SIZES | {"given"} or tail in {"since", "until"}
-    return not kinds & _TIMES or tail in {"since", "until", "time"}
+    return not kinds & TIMES or tail in {"since", "until", "time"}
 
 
 def _fits(c: Cursor, found: Condition, name: str) -> bool:

@@ -6,7 +6,7 @@ that accounts for every word wins; if two different ones do, or none does, the s
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
+from functools import lru_cache
 
 from semcache.canonical import Json, dumps
 from semcache.catalog.catalog import Catalog
@@ -71,12 +71,6 @@ class RuleNormalizer:
     not certain leaves its words unexplained.
     """
 
-    def __init__(self, vocabulary: Vocabulary | None = None) -> None:
-        self._vocabulary = vocabulary
-        """The words to use instead of the catalog's own; None for those."""
-        self._known: dict[Catalog, _Words] = {}
-        self._lock = Lock()
-
     def normalize(
         self, prompt: str, *, catalog: Catalog, params: Sequence[Parameter] = ()
     ) -> PromptSchema:
@@ -98,7 +92,7 @@ class RuleNormalizer:
                 "Shorten it, or use a normalizer with a model"
             )
         mentions = find_mentions(text, given=tuple(params))
-        words = self._words(catalog)
+        words = _words(catalog)
         readings = [
             _reading(frame, text, tokens, mentions, params) for frame in words.knowing(tokens)
         ]
@@ -109,20 +103,10 @@ class RuleNormalizer:
             )
         return _best(readings)
 
-    def _words(self, catalog: Catalog) -> _Words:
-        with self._lock:
-            known = self._known.get(catalog)
-        if known is None:
-            known = _words(catalog, self._vocabulary or Vocabulary.from_catalog(catalog))
-            with self._lock:
-                if len(self._known) >= MAX_CATALOGS:
-                    self._known.pop(next(iter(self._known)))
-                self._known[catalog] = known
-        return known
 
-
-def _words(catalog: Catalog, vocabulary: Vocabulary) -> _Words:
-    known = frames(catalog, vocabulary)
+@lru_cache(maxsize=MAX_CATALOGS)
+def _words(catalog: Catalog) -> _Words:
+    known = frames(catalog, Vocabulary.from_catalog(catalog))
     by_word: dict[str, set[int]] = {}
     for place, frame in enumerate(known):
         for phrase in frame.words:

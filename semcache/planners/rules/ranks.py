@@ -1,8 +1,8 @@
 """The constructs of order and of groups: "top 5", "latest", "sorted by amount", "by state"."""
 
+from semcache.planners.rules.conditions import TIMES
 from semcache.planners.rules.cursor import Cursor, Pending, Subject
 from semcache.planners.rules.draft import Rank
-from semcache.planners.rules.filters import TIMES
 
 
 def top(c: Cursor) -> bool:

@@ -65,7 +65,7 @@ class BuiltinResolver:
         """Return the built-in operation of a step, or what keeps it from one; see `Resolver`."""
         match intent.kind:
             case "user_input":
-                topic: JsonObject = {"topic": intent.topic or intent.noun or intent.goal}
+                topic: JsonObject = {"topic": intent.topic or intent.goal}
                 return _built_in(intent, ASK_USER, topic, wires=())
             case "output":
                 return _built_in(intent, "", {}, wires=())

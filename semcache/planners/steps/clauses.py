@@ -1,39 +1,25 @@
 """Clauses: a prompt with its values masked, so that patterns see its structure and nothing else."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from semcache.catalog.catalog import Catalog
-from semcache.planners.arguments.operation_index import domains_of
-from semcache.planners.arguments.step_account import COURTESIES, MARKS, THANKS
+from semcache.planners.arguments.step_account import trimmed_span
 from semcache.planners.steps.intents import ACTIONS, SubIntent, Transform
 from semcache.ports import PlanRequest
 from semcache.prompts.mentions import find_mentions
-from semcache.prompts.parameter import Parameter, name_key
+from semcache.prompts.parameter import Parameter
 from semcache.prompts.recognizers.closed_values import ClosedValues
 from semcache.prompts.words import (
-    ARTICLES,
-    AUXILIARIES,
-    COMPARISON,
-    DIRECTION,
     NEGATION,
-    ORDER,
-    PREPOSITIONS,
-    PRONOUNS,
-    QUANTIFIERS,
-    QUESTIONS,
-    ROLES,
-    SCOPE,
 )
 
 MASK = "\ufffc"
 """Stands for every character of a value in a masked prompt."""
 
 _WORD = re.compile(rf"[^\W_][\w'-]*|{MASK}+")
-_BEFORE_NOUNS = ARTICLES | PRONOUNS | QUANTIFIERS | SCOPE
-_AFTER_NOUNS = ROLES | PREPOSITIONS | COMPARISON | QUESTIONS | AUXILIARIES | DIRECTION
 _FIRST = re.compile(r"\s*([^\W\d_][\w-]*)")
 
 # What a single clause must not have: more than one thing is asked, or under a condition.
@@ -96,12 +82,9 @@ class Prompt:
     """The values that stand in the text: start, end, parameter."""
     unsaid: tuple[Parameter, ...]
     """The values that the caller gives beside the text."""
-    verbs: frozenset[str]
-    """Verbs that may begin an API call: the common ones and those of the catalog."""
-    domains: Mapping[str, Sequence[str]]
 
     @classmethod
-    def of(cls, request: PlanRequest, domains: Mapping[str, Sequence[str]]) -> "Prompt":
+    def of(cls, request: PlanRequest) -> "Prompt":
         """Return the prompt of a request with its values found."""
         text = request.prompt
         given = tuple(one for one in request.params if one.mention is not None)
@@ -125,8 +108,6 @@ class Prompt:
             "".join(masked),
             tuple(said),
             tuple(one for one in request.params if one.name not in there),
-            frozenset(ACTIONS) | verbs_of(request.catalog),
-            domains,
         )
 
     @property
@@ -136,13 +117,7 @@ class Prompt:
 
     def trimmed(self, clause: Clause) -> Clause:
         """Return `clause` without courtesies at its beginning and marks at its end."""
-        start = clause.start + _spaces(self.masked[clause.start : clause.end])
-        polite = COURTESIES.match(self.masked, start, clause.end)
-        start = polite.end() if polite else start
-        left = self.masked[start : clause.end].rstrip(MARKS)
-        while (thanks := THANKS.search(left)) is not None:
-            left = left[: thanks.start()].rstrip(MARKS)
-        return Clause(start, start + len(left))
+        return Clause(*trimmed_span(self.masked, clause.start, clause.end))
 
     def words(self, clause: Clause) -> str:
         """Return the words of a clause as they stand in the prompt."""
@@ -162,8 +137,6 @@ class Prompt:
         masked = self.masked[clause.start : clause.end]
         first = _FIRST.match(masked)
         verb = first[1].lower() if first else ""
-        first = first if verb in self.verbs else None
-        verb = verb if first else ""
         self.check_plain(clause)
         words = self.words(clause)
         return SubIntent(
@@ -171,12 +144,9 @@ class Prompt:
             goal=words,
             kind="api_call",
             verb=verb,
-            noun=_noun(masked, len(first[0]) if first else 0),
             action=ACTIONS.get(verb, "other"),
             params=(*self.params(clause), *self.unsaid),
             depends_on=needs,
-            domain=next(iter(domains_of(words, self.domains)), None)
-            or next(iter(domains_of(self.text, self.domains)), None),
         )
 
     def transform(self, name: str, clause: Clause, needs: tuple[str, ...]) -> SubIntent | None:
@@ -238,35 +208,6 @@ def _closed(catalog: Catalog) -> ClosedValues:
     return ClosedValues(catalog.closed, synonyms=catalog.synonyms, labels=catalog.labels)
 
 
-@lru_cache(maxsize=16)
-def verbs_of(catalog: Catalog) -> frozenset[str]:
-    """Return the verbs of a catalog: the first word of each name, and words that stand for one."""
-    verbs = {name_key(name).partition("_")[0] for name in catalog.names}
-    verbs |= {name_key(name.rpartition(".")[2]).partition("_")[0] for name in catalog.names}
-    verbs |= {word.lower() for word, meant in catalog.synonyms.items() if meant.lower() in verbs}
-    return frozenset(verbs - {""})
-
-
 def _numbered(name: str, seen: dict[str, int]) -> str:
     seen[name] = seen.get(name, 0) + 1
     return name if seen[name] == 1 else f"{name}{seen[name]}"
-
-
-def _spaces(text: str) -> int:
-    return len(text) - len(text.lstrip())
-
-
-def _noun(masked: str, start: int) -> str:
-    """Return the words after the verb that name what it is done to; empty if there are none."""
-    runs: list[list[str]] = [[]]
-    for found in _WORD.finditer(masked, start):
-        word = found[0].lower()
-        if word in _AFTER_NOUNS:
-            break
-        if MASK in word or word.isdigit() or word in _BEFORE_NOUNS:
-            runs.append([])
-        else:
-            runs[-1].append(word)
-    # "the first issues" are issues, and "order 17" is an order.
-    named = ([word for word in run if word not in ORDER] for run in runs)
-    return " ".join(next((run for run in (*named, *runs) if run), []))

@@ -24,15 +24,7 @@ Status: TypeAlias = Literal[
 """How far an intent is: `active` has no operation yet, `suspended` waits for a person, `archived`
 was replaced by others."""
 
-Relation: TypeAlias = Literal[
-    "is_subgoal_of",
-    "depends_on",
-    "conflicts_with",
-    "enables",
-    "related_to",
-    "triggered_by",
-    "blocks",
-]
+Relation: TypeAlias = Literal["is_subgoal_of", "depends_on"]
 """What an edge says of its source and its target."""
 
 Origin: TypeAlias = Literal["request", "decomposition", "refinement", "repair"]
@@ -200,7 +192,8 @@ class IntentGraph:
 
     def dependencies(self, name: str) -> tuple[str, ...]:
         """Return the ids of the steps that `name` needs, in the order in which they were said."""
-        return self._related(name, "depends_on")
+        found = [e.target for e in self.edges if e.relation == "depends_on" and e.source == name]
+        return tuple(one.id for one in self.nodes if one.id in found)
 
     def dependents(self, name: str) -> tuple[str, ...]:
         """Return the ids of the steps that need `name`."""
@@ -278,15 +271,6 @@ class IntentGraph:
         found = (Way(nodes) for one in serving for nodes in self._ways(one))
         return tuple(islice(found, MAX_WAYS))
 
-    def related(self, source: str, relation: Relation, target: str, why: str = "") -> "IntentGraph":
-        """Return the graph with one more edge.
-
-        Raises:
-            InvalidInput: an end of it is no node.
-        """
-        edge = Edge(self.node(source).id, relation, self.node(target).id, why)
-        return self if edge in self.edges else replace(self, edges=(*self.edges, edge))
-
     def to_json(self) -> JsonObject:
         """Return the graph as JSON."""
         told = _adapter().dump_python(self, mode="json", exclude_defaults=True)
@@ -321,10 +305,6 @@ class IntentGraph:
         from semcache.planners.steps.intent_drawing import text  # noqa: PLC0415 - it draws this class
 
         return text(self)
-
-    def _related(self, name: str, relation: Relation) -> tuple[str, ...]:
-        found = [e.target for e in self.edges if e.relation == relation and e.source == name]
-        return tuple(one.id for one in self.nodes if one.id in found)
 
     def _changed(self, name: str, **changes: object) -> "IntentGraph":
         nodes = tuple(

@@ -51,18 +51,6 @@ ACTIONS: Mapping[str, Action] = {
 }
 """Verb → the action that it names (specs/ccos.md, E1); a verb that is not here is `other`."""
 
-KEYWORDS: Mapping[Action, tuple[str, ...]] = {
-    "list": ("list", "fetch", "get_all", "retrieve"),
-    "get": ("get", "read", "fetch", "retrieve"),
-    "create": ("create", "add", "new", "insert", "post"),
-    "update": ("update", "edit", "modify", "patch", "put"),
-    "delete": ("delete", "remove", "destroy"),
-    "search": ("search", "find", "query", "lookup"),
-    "execute": ("execute", "run", "invoke", "call"),
-    "other": (),
-}
-"""Action → the words by which operations that do it are named (specs/ccos.md, E1)."""
-
 
 def _as_json(parameter: Parameter) -> JsonObject:
     told: JsonObject = {"name": parameter.name, "value": parameter.value}
@@ -101,8 +89,6 @@ class SubIntent:
     kind: IntentKind
     verb: str = ""
     """The verb as it was said, in lower case: `fetch`. Empty if there is none."""
-    noun: str = ""
-    """What it is done to, as it was said: `open issues`. Empty if unknown."""
     action: Action = "other"
     """Of an API call: what `verb` amounts to."""
     transform: Transform | None = None
@@ -119,12 +105,6 @@ class SubIntent:
     """An operation that the decomposition names for it; None: it names none."""
     no_tool: bool = False
     """Whether the decomposition looked at the operations and says that none fits: no guessing."""
-    domain: str | None = None
-    """The domain of the settings that it belongs to; None: any."""
-    confidence: float = 1.0
-    """How sure the decomposition is of this step, in [0, 1]."""
-    why: str = ""
-    """Why it is a step of its own, for people."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ They are humble: a text with one joint more than they understand is left to anot
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -36,20 +36,9 @@ class Pattern:
 class Patterns:
     """Takes goals apart by patterns alone, with no model. Satisfies `Decomposer`."""
 
-    def __init__(
-        self,
-        patterns: Sequence[Pattern] | None = None,
-        *,
-        domains: Mapping[str, Sequence[str]] | None = None,
-    ) -> None:
-        """Keep what is asked for.
-
-        Args:
-            patterns: Tried in this order; None: the ones that ship (`PATTERNS`).
-            domains: Domain → its keywords, by which steps are told apart.
-        """
+    def __init__(self, patterns: Sequence[Pattern] | None = None) -> None:
+        """Keep the patterns, tried in this order; None: the ones that ship (`PATTERNS`)."""
         self._patterns = PATTERNS if patterns is None else tuple(patterns)
-        self._domains = dict(domains or {})
 
     name = "patterns-1"
 
@@ -59,7 +48,7 @@ class Patterns:
             return Deferred("patterns", "the domain has rules for this, which no pattern knows")
         if len(request.prompt) > MAX_CHARS or _RAGGED.search(request.prompt):
             return Deferred("patterns", "the text is too long or too ragged for a sentence")
-        prompt = Prompt.of(request, self._domains)
+        prompt = Prompt.of(request)
         whole = prompt.whole
         unclear: list[str] = []
         for pattern in self._patterns:
@@ -113,7 +102,6 @@ def _asked(prompt: Prompt, match: re.Match[str]) -> Iterator[SubIntent]:
             goal=f"Ask user for {topic}",
             kind="user_input",
             verb="ask",
-            noun=topic,
             topic=topic,
             params=prompt.params(clause),
         )

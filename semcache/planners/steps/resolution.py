@@ -14,7 +14,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.planners.steps.intents import SubIntent
 from semcache.prompts.parameter import Parameter
 
-Source: TypeAlias = Literal["suggested", "learned", "rules", "catalog", "semantic", "builtin"]
+Source: TypeAlias = Literal["suggested", "learned", "rules", "catalog", "builtin"]
 """Which strategy found an operation."""
 
 
@@ -31,7 +31,6 @@ class DataEdge:
     """Whether `path` leads to a list and the property takes one of it: a call for each item."""
     item: str = ""
     """The member of an item that is the value; empty for the item itself."""
-    score: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +47,6 @@ class Resolution:
     """The values that the placeholders of `input` stand for, as the operation takes them."""
     wires: tuple[DataEdge, ...] = ()
     """Properties that take what steps before give, each once."""
-    score: float = 1.0
-    """How sure it is, in [0, 1]."""
     source: Source = "catalog"
     why: str = ""
     """What speaks for it, for people."""

@@ -14,7 +14,12 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidOperation, NormalizationError, PlanningError
 from semcache.planners.arguments.argument_match import is_guess
 from semcache.planners.arguments.fit import Fit, Unfit, breaches, fitted
-from semcache.planners.arguments.operation_index import IndexedOperation, Indexes, content, known_as
+from semcache.planners.arguments.operation_index import (
+    IndexedOperation,
+    content,
+    index_of,
+    known_as,
+)
 from semcache.planners.arguments.step_account import StepAccount, accounts, speaks_of_one
 from semcache.planners.arguments.synonyms import words
 from semcache.planners.rules.catalog_planner import CatalogPlanner
@@ -38,8 +43,6 @@ CANDIDATES = 60
 """Operations that are looked at for one step, those with the likeliest words, of however many."""
 MAX_FRAMES = 300
 """Operations of a catalog that rules read, since each is a frame of its own."""
-SURE = 0.95
-"""How sure a resolution is that accounts for everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +60,6 @@ class CandidateOperation:
 
 class WordResolver:
     """Resolves by the words of names, summaries and inputs. Satisfies `Resolver`."""
-
-    def __init__(self, *, indexes: Indexes | None = None) -> None:
-        """Keep what is asked for; `indexes`: shared by those who ask for words, None: own ones."""
-        self._indexes = indexes or Indexes()
 
     def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the one operation that accounts for the step, or the question; see `Resolver`."""
@@ -96,7 +95,7 @@ class WordResolver:
         for word, meant in asked.catalog.synonyms.items():
             if {singular(one) for one in tokens(word)} <= known:
                 said += content(meant)
-        for one in self._indexes.of(asked.catalog).near(said, CANDIDATES):
+        for one in index_of(asked.catalog).near(said, CANDIDATES):
             builtin = one.operation.name == ASK_USER or one.operation.name.startswith("data.")
             if not builtin:
                 yield one
@@ -151,9 +150,7 @@ def _chosen(
         told = ", ".join(map(repr, names))
         question = f"Which of {told} is meant by {intent.goal!r}?"
         return Referral(intent=intent.id, kind="which", question=question, options=names)
-    return resolution(
-        intent, best[0].fit, score=SURE, source="catalog", why="every word is accounted for"
-    )
+    return resolution(intent, best[0].fit, source="catalog", why="every word is accounted for")
 
 
 def checked(made: Fit | Unfit, asked: ResolutionContext) -> Fit | Unfit:
@@ -192,9 +189,7 @@ def _is_one(before: Resolution) -> bool:
     return before.operation == LIMIT and any(one.value == 1 for one in before.params)
 
 
-def resolution(
-    intent: SubIntent, fit: Fit, *, score: float, source: Source, why: str
-) -> Resolution:
+def resolution(intent: SubIntent, fit: Fit, *, source: Source, why: str) -> Resolution:
     """Return a fit as the resolution of a step."""
     return Resolution(
         intent=intent.id,
@@ -202,7 +197,6 @@ def resolution(
         input=fit.input,
         params=fit.params,
         wires=fit.wires,
-        score=score,
         source=source,
         why=why,
     )
@@ -257,7 +251,7 @@ class SuggestedResolver:
         made = checked(fitted(intent, known, asked), asked)
         if isinstance(made, Fit):
             why = f"suggested by the decomposition as {name!r}"
-            return resolution(intent, made, score=0.95, source="suggested", why=why)
+            return resolution(intent, made, source="suggested", why=why)
         if made.missing or made.options:
             return missing(intent, made)
         return none(intent, f"{names[0]!r} cannot do {intent.goal!r}: {made.why}")
@@ -302,7 +296,6 @@ class RulesResolver:
             operation=str(call["operation"]),
             input=as_object(given),
             params=made.params,
-            score=0.95,
             source="rules",
             why=f"every word is accounted for: {schema.key}",
         )
@@ -323,7 +316,7 @@ class Composite:
     def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the first resolution, else the most useful question; see `Resolver`."""
         if intent.no_tool:
-            return NoTool(intent.id, intent.why or "the decomposition found no operation for it")
+            return NoTool(intent.id, "the decomposition found no operation for it")
         questions: list[Referral] = []
         for resolver in self._resolvers:
             found = resolver.resolve(intent, asked)

@@ -13,7 +13,6 @@ from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.shape import snake
 from semcache.errors import InvalidSettings
-from semcache.planners.arguments.argument_match import is_guess
 from semcache.planners.arguments.effects import excluded_words, says_write
 from semcache.planners.arguments.operation_index import content, known_as
 from semcache.planners.arguments.operation_phrase import VERBS
@@ -30,8 +29,6 @@ Severity = Literal["critical", "error", "warning"]
 Status = Literal["valid", "warnings", "review", "invalid"]
 """What the worst finding makes of a plan: none, a warning, an error, a critical one."""
 
-SURE = 0.8
-"""Score from which an operation that writes is taken without a second look."""
 ROUNDS = 2
 """Repairs of one plan at most."""
 
@@ -186,20 +183,10 @@ def _data_flow(goal: Decomposition, resolved: Mapping[str, Resolved]) -> Iterato
 def _values(
     goal: Decomposition, resolved: Mapping[str, Resolved], held: Sequence[Parameter]
 ) -> Iterator[Concern]:
-    """Yield the values said for a step that its operation is not given, and those nobody said."""
+    """Yield the values of calls that nobody said."""
     for intent, one in _found(goal, resolved):
         if intent.kind in {"user_input", "output"}:
             continue
-        given = [(param.mention or "").casefold() for param in one.params]
-        worded = [text.casefold() for text in one.input.values() if isinstance(text, str)]
-        for param in intent.params:
-            said = (param.mention or "").casefold()
-            if held and is_guess(param.name):
-                continue
-            taken = any(said in text or (text and text in said) for text in given)
-            if said and not taken and not any(said in text for text in worded):
-                what = f"{param.mention!r} was said and {one.operation!r} is not given it"
-                yield Concern("value", "error", intent.id, what)
         for param in one.params:
             if not _was_said(param, goal.goal, held):
                 what = f"{param.name!r} is {param.value!r}, which nobody said"
@@ -334,7 +321,7 @@ def _negation(
 def _effects(
     goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalog
 ) -> Iterator[Concern]:
-    """Yield the operations that write and were not asked for, or are not sure to be meant."""
+    """Yield the operations that write and were not asked for, or not so often."""
     for intent, one in _found(goal, resolved):
         if one.operation not in catalog or catalog.get(one.operation).effect != "write":
             continue
@@ -345,7 +332,4 @@ def _effects(
             what = (
                 f"{one.operation!r} writes once for each of a list, and the step says nothing of it"
             )
-            yield Concern("effect", "error", intent.id, what)
-        elif one.score < SURE:
-            what = f"{one.operation!r} writes, and is only {one.score:.2f} sure to be meant"
             yield Concern("effect", "error", intent.id, what)

@@ -9,7 +9,7 @@ from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidPrompt, NormalizationError
-from semcache.planners.rules.normalizer import MAX_CATALOGS, MAX_TOKENS, RuleNormalizer
+from semcache.planners.rules.normalizer import MAX_TOKENS, RuleNormalizer
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.schema.vocabulary import Vocabulary
@@ -230,15 +230,6 @@ def test_a_value_that_no_operation_takes_leaves_the_schema_partial(
     assert schema.unexplained == ("mood",)
 
 
-def test_synonyms_can_be_given_without_a_catalog_that_declares_them(sales: Catalog) -> None:
-    plain = Vocabulary.from_catalog(sales)
-    told = RuleNormalizer(plain.extended(synonyms={"turnover": "amount"}))
-    assert RuleNormalizer().normalize("sales turnover by state", catalog=sales).partial
-    assert told.normalize("turnover by state", catalog=sales).params == {
-        "amount": {"aggregate": "sum"}
-    }
-
-
 def test_another_catalog_is_read_by_its_own_words(track: Ask) -> None:
     schema = track("show me 5 open tickets with label bug in acme/web-app")
     assert not schema.partial
@@ -296,13 +287,6 @@ def test_a_noun_of_two_operations_that_read_differently_is_ambiguous() -> None:
     pets = catalog_from(list_cats, list_dogs, synonyms={"pet": "cat", "pets": "dog"})
     assert RuleNormalizer().normalize("list pets", catalog=pets).unexplained == ("pets",)
     assert RuleNormalizer().normalize("list cats", catalog=pets).entities == ("cat",)
-
-
-def test_many_catalogs_do_not_pile_up(sales: Catalog) -> None:
-    rules = RuleNormalizer()
-    for i in range(MAX_CATALOGS + 3):
-        rules.normalize("sales", catalog=Catalog([*sales], synonyms={f"word{i}": "sale"}))
-    assert len(rules._known) == MAX_CATALOGS
 
 
 def depot(**fields: JsonObject) -> Catalog:

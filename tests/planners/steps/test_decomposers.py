@@ -49,7 +49,6 @@ def answer(*steps: JsonObject) -> str:
 LIST = step(
     "List the issues",
     action="list",
-    noun="issues",
     params={"repo": {"value": "mandubian/ccos", "words": "mandubian/ccos"}, "per_page": 5},
     tool="list_issues",
 )
@@ -76,14 +75,12 @@ def test_intent_first_takes_apart_what_a_model_says_and_sees_no_operation(
     openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:
     openai_server.says(f"<think>hm</think>\n```json\n{answer(LIST, DROP)}\n```")
-    found = apart(IntentFirst(model, domains=DOMAINS).decompose(request()))
+    found = apart(IntentFirst(model).decompose(request()))
     assert (found.strategy, found.confidence) == ("intent-first", 0.7)
     call, drop = found.intents
-    assert (call.action, call.noun, call.suggested, call.domain) == (
+    assert (call.action, call.suggested) == (
         "list",
-        "issues",
         None,
-        "github",
     )
     assert call.params == (
         Parameter("repo", "mandubian/ccos", "mandubian/ccos"),
@@ -174,7 +171,7 @@ def test_what_is_wrong_with_an_answer_is_told_to_the_model_which_may_mend_it(
     openai_server: OpenAIServer, model: OpenAIModel, said: str, complaint: str
 ) -> None:
     openai_server.says(said, answer(LIST))
-    assert apart(IntentFirst(model).decompose(request())).intents[0].noun == "issues"
+    assert apart(IntentFirst(model).decompose(request())).intents[0].action == "list"
     messages = openai_server.requests[1].body["messages"]
     assert isinstance(messages, list)
     assert complaint in json.dumps(messages[-1]).replace('\\"', '"')
@@ -246,9 +243,9 @@ def test_an_empty_catalog_grounds_nothing_and_an_attempt_is_the_least() -> None:
 
 def test_strategies_name_their_model_and_the_version_of_their_text() -> None:
     model = ScriptedModel(fingerprint="m")
-    assert Grounded(model).name == "grounded/m/decompose-1"
+    assert Grounded(model).name == "grounded/m/decompose-2"
     assert Hybrid([Patterns(), IntentFirst(model)]).name == (
-        "hybrid(patterns-1, intent-first/m/decompose-1)"
+        "hybrid(patterns-1, intent-first/m/decompose-2)"
     )
 
 

@@ -30,7 +30,6 @@ LIST = SubIntent(
     goal="list issues",
     kind="api_call",
     verb="list",
-    noun="issues",
     action="list",
     params=(Parameter("identifier", "a/b", "a/b"), Parameter("nested", {"x": [1, None]})),
     depends_on=("step1",),
@@ -137,14 +136,6 @@ def test_archived_steps_no_longer_count() -> None:
     found = graph(step(1), step(2)).advanced("step1", "archived").advanced("step2", "completed")
     assert [one.id for one in found.steps] == ["step2"]
     assert found.goal.status == "completed"
-
-
-def test_other_relations_can_be_added_once_and_only_between_nodes() -> None:
-    found = graph(step(1), step(2)).related("step1", "conflicts_with", "step2", "both write")
-    assert found.edges[-1] == Edge("step1", "conflicts_with", "step2", "both write")
-    assert found.related("step1", "conflicts_with", "step2", "both write") == found
-    with pytest.raises(InvalidInput, match="no intent has the id 'step7'; known: goal, step1"):
-        found.related("step1", "blocks", "step7")
 
 
 # specs: E-13

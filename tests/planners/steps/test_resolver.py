@@ -283,7 +283,7 @@ def two_steps(output: JsonObject, second: Operation) -> Resolved:
 def test_a_result_goes_to_the_property_that_is_named_for_it_one_call_for_each_item() -> None:
     found = two_steps(CUSTOMERS, operation("list_orders", "customer_id"))
     assert isinstance(found, Resolution)
-    wire = DataEdge("customer_id", "first", ("items",), each=True, item="id", score=0.96)
+    wire = DataEdge("customer_id", "first", ("items",), each=True, item="id")
     assert found.wires == (wire,)
 
 

@@ -29,8 +29,8 @@ def call(name: str, goal: str, *needs: str, params: tuple[Parameter, ...] = ()) 
     return SubIntent(id=name, goal=goal, kind="api_call", depends_on=needs, params=params)
 
 
-def does(name: str, operation: str, *wires: DataEdge, score: float = 1.0) -> Resolution:
-    return Resolution(intent=name, operation=operation, wires=wires, score=score)
+def does(name: str, operation: str, *wires: DataEdge) -> Resolution:
+    return Resolution(intent=name, operation=operation, wires=wires)
 
 
 def verdict(goal: str, steps: Sequence[SubIntent], *found: Resolved) -> Verdict:
@@ -92,12 +92,6 @@ def test_a_value_of_the_caller_that_no_step_takes_keeps_a_plan_from_running() ->
     assert "'as_of' was given, and nothing takes it" in of.told
 
 
-def test_an_operation_that_writes_and_is_not_surely_meant_is_looked_at_again() -> None:
-    found = does("a", "close_issue", score=0.65)
-    of = verdict("close issue", [call("a", "close issue")], found)
-    assert (codes(of), of.status) == ([("effect", "error", "a")], "review")
-
-
 def test_writing_once_for_each_of_a_list_must_be_said() -> None:
     each = does("b", "close_issue", DataEdge("issue", "a", each=True))
     for goal, status in (("close issue", "review"), ("close each of them", "valid")):
@@ -136,8 +130,10 @@ def test_an_answer_that_no_step_uses_is_told() -> None:
 def test_a_value_that_was_said_and_is_given_to_nobody_is_told() -> None:
     said = Parameter("number", 7, "7")
     step = call("a", "list issues 7", params=(said,))
-    of = verdict("list issues 7", [step], does("a", "list_issues"))
-    assert ("value", "error", "a") in codes(of)
+    suggested = replace(does("a", "list_issues"), source="suggested")
+    of = verdict("list issues 7", [step], suggested)
+    assert ("coverage", "error", "") in codes(of)
+    assert "'7' was said, and no step has it" in of.told
     made = Decomposition("list issues 7", (step,), 1.0, "test")
     held = Parameter("page", 7)
     taken = replace(does("a", "list_issues"), params=(held,))

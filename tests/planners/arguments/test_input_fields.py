@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from semcache.canonical import Json, JsonObject
 from semcache.planners.arguments.coercion import fits
-from semcache.planners.arguments.input_fields import MAX_PLACES, places
-from semcache.planners.arguments.mapping import mapped
+from semcache.planners.arguments.input_fields import MAX_PLACES, mapped, places
 
 
 def schema(required: tuple[str, ...] = (), /, **properties: Json) -> JsonObject:
