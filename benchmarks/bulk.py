@@ -25,7 +25,7 @@ from semcache.prompts.template import TemplateText
 from semcache.settings import Settings
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
-from semcache.stores.vectors.matrix import MemoryIndex
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder
 
 STAND_INS = Shape("zqverb", "zqmeasure", "zqentity", "zqgroup", "zqparty")
@@ -142,7 +142,7 @@ def made(prompt: str, plan: dict[str, object]) -> Record:
         store=store,
         embedder=Words(),
         clock=FakeClock(),
-        make_index=lambda _: MemoryIndex(),
+        make_index=lambda _: FaissIndex(),
         observer=None,
         settings=Settings(ttl_s=None),
     ) as cache:

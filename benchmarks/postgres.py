@@ -45,7 +45,7 @@ from semcache import Hit, Parameter, PlanCache, __version__
 from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
 from semcache.stores.postgres.store import PostgresStore
-from semcache.stores.vectors.matrix import MemoryIndex
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import HashEmbedder
 from semcache.upkeep.migrate import migrate
 from semcache.wiring import SystemClock
@@ -144,7 +144,7 @@ def filled(store: MemoryStore, entries: int) -> Iterator[None]:
         store=store,
         embedder=HashEmbedder(DIMENSION),
         clock=SystemClock(),
-        make_index=lambda _: MemoryIndex(),
+        make_index=lambda _: FaissIndex(),
         observer=None,
         settings=Settings(max_entries=None),
     ) as cache:

@@ -113,7 +113,11 @@ class Neighbor(NamedTuple):  # dozens a lookup: a third of the time of a frozen 
 
 
 class VectorIndex(Protocol):
-    """Nearest vectors by cosine, of one tenant and embedder. Exact. Safe from several threads."""
+    """Nearest vectors by cosine, of one tenant and embedder. Safe from several threads.
+
+    Exact where they are few. Of many, a search may miss one in a thousand; similarities are exact
+    whatever it finds.
+    """
 
     def add(self, id: str, vector: Vector) -> None:  # noqa: A002 - the word of the record
         """Keep `vector` under `id`, replacing what was there.

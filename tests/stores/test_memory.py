@@ -1,20 +1,14 @@
 import pickle
 from pathlib import Path
 
-from semcache.ports import Bounds, PlanStore, VectorIndex
+from semcache.ports import Bounds, PlanStore
 from semcache.stores.memory import MemoryStore
-from semcache.stores.vectors.matrix import MemoryIndex
-from semcache.testing import PlanStoreContract, VectorIndexContract, make_record
+from semcache.testing import PlanStoreContract, make_record
 
 
 class TestMemoryStore(PlanStoreContract):
     def make(self, tmp_path: Path) -> PlanStore:
         return MemoryStore()
-
-
-class TestMemoryIndex(VectorIndexContract):
-    def make(self, tmp_path: Path) -> VectorIndex:
-        return MemoryIndex()
 
 
 def test_changes_that_were_forgotten_are_not_made_up() -> None:

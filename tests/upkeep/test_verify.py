@@ -11,13 +11,13 @@ from semcache.canonical import spelled
 from semcache.ports import PlanStore, Record
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
-from semcache.stores.vectors.matrix import MemoryIndex
+from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder
 from semcache.upkeep.verify import Verified, verify
 
 
 def verified(store: PlanStore) -> Verified:
-    return verify(store, embedder=HashEmbedder().fingerprint, make_index=MemoryIndex)
+    return verify(store, embedder=HashEmbedder().fingerprint, make_index=FaissIndex)
 
 
 def test_what_a_cache_wrote_is_right(kept: Path) -> None:

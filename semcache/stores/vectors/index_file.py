@@ -4,20 +4,23 @@
     {"change":…,"dimension":…,"ids":[…],"rows":…}
     rows * dimension little-endian float32
 
-With bounds (`"bounds":{"chosen":…,"width":…}`, see `search_bounds`) there follow, of the same kind,
-dimension * (width - 2) numbers, the directions, and 2 * width - 2 more, mean and steps; then
-rows * width bytes. Blanks behind the JSON let the first number begin at a multiple of 64 bytes.
+With inverted lists (`"lists":{"count":…,"probes":…,"rows":…}`) there follow as many rows more, the
+centers, and for each row a little-endian int32, the number of its list. Blanks behind the JSON let
+the first number begin at a multiple of 64 bytes.
 
 Not FAISS's own format: that one loads silently with a flipped byte, and says nothing of ids.
 """
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import Annotated, NotRequired
+from typing import Annotated, NotRequired, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
@@ -25,17 +28,22 @@ from semcache.canonical import JsonObject, dumps
 from semcache.errors import IndexCorrupt, StoreUnavailable
 from semcache.files import write_aside
 from semcache.ports import Vectors
-from semcache.schemas import STRICT, Count, read
-from semcache.stores.vectors.search_bounds import Choice, SearchBounds
+from semcache.schemas import STRICT, AnyValue, Count, read
+from semcache.stores.vectors.inverted_lists import Centers
 
 _MAGIC = b"semcache-index 1 "
 _FIRST = len(_MAGIC) + 64 + 1  # bytes of the first line
 
 
+PartedRows: TypeAlias = tuple[Centers, NDArray[np.int64]]
+"""How rows are parted, and the number of the list of each."""
+
+
 @with_config(STRICT)
-class _Bounds(TypedDict):
-    chosen: Count
-    width: Annotated[int, Field(gt=2, lt=10_000)]
+class _Lists(TypedDict):
+    count: Annotated[int, Field(gt=0, lt=1_000_000)]
+    probes: Annotated[int, Field(gt=0, lt=1_000_000)]
+    rows: Annotated[int, Field(gt=0)]
 
 
 @with_config(STRICT)
@@ -43,7 +51,9 @@ class _Head(TypedDict):
     change: Count
     dimension: Annotated[int, Field(ge=0, lt=100_000)]
     ids: list[str]
-    bounds: NotRequired[_Bounds]
+    lists: NotRequired[_Lists]
+    bounds: NotRequired[AnyValue]
+    """Of an older version, which kept something else behind the rows: it is passed over."""
 
 
 _HEAD = TypeAdapter(_Head)
@@ -58,8 +68,8 @@ class SavedIndex:
     """Row `i` belongs to `ids[i]`; not writable."""
     change: int
     """Number of the last change of the store that it holds."""
-    leading: SearchBounds | None = None
-    """What bounds the likeness of the rows; None where nobody had worked that out."""
+    lists: PartedRows | None = None
+    """None where all rows are compared."""
 
 
 def write_snapshot(
@@ -68,7 +78,7 @@ def write_snapshot(
     vectors: Vectors,
     *,
     change: int,
-    leading: SearchBounds | None = None,
+    lists: PartedRows | None = None,
 ) -> None:
     """Write aside, sync, and rename to `path`: a crash leaves the old file or the new one.
 
@@ -82,17 +92,16 @@ def write_snapshot(
         "ids": list(ids),
         "rows": len(ids),
     }
-    numbers, codes = [vectors], np.zeros(0, np.uint8)
-    if leading is not None:
-        choice = leading.choice
-        head["bounds"] = {"chosen": choice.rows, "width": len(choice.steps)}
-        numbers += [choice.directions, choice.mean, choice.steps]
-        codes = leading.codes(len(ids))
+    behind: list[NDArray[np.generic]] = []
+    if lists is not None:
+        centers, numbers = lists
+        count = len(centers.centers)
+        head["lists"] = {"count": count, "probes": centers.probes, "rows": centers.rows}
+        behind = [centers.centers.astype("<f4"), numbers.astype("<i4")]
     said = dumps(head).encode()
     body = said + b" " * (-(_FIRST + len(said) + 1) % 64) + b"\n"
-    parts = [memoryview(body)]
-    parts += [memoryview(np.ascontiguousarray(rows, dtype="<f4").data) for rows in numbers]
-    parts.append(memoryview(codes.data))
+    parts = [memoryview(body), memoryview(np.ascontiguousarray(vectors, dtype="<f4").data)]
+    parts += [memoryview(np.ascontiguousarray(numbers).data) for numbers in behind]
     check = hashlib.sha256()
     for part in parts:
         check.update(part)
@@ -104,53 +113,62 @@ def write_snapshot(
         ) from error
 
 
-def read_snapshot(path: Path) -> SavedIndex:
+def read_snapshot(path: Path, room: Callable[[int, int], Vectors]) -> SavedIndex:
     """Return what `write_snapshot` wrote.
+
+    `room`: returns the memory for so many rows of that dimension; they are too many to copy.
 
     Raises:
         IndexCorrupt: missing, cut short, changed by as much as one bit, or of another format.
     """
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            return _snapshot(file, room)
     except OSError as error:
         raise _corrupt(path, f"it cannot be read: {error}") from error
-    start, _, _ = content[:256].partition(b"\n")
-    if not start.startswith(_MAGIC):
-        raise _corrupt(path, f"it begins with {start[:24]!r}, expected {_MAGIC!r}")
-    body = memoryview(content)[len(start) + 1 :]  # the rows are too many to copy on the way
-    if hashlib.sha256(body).hexdigest().encode() != start[len(_MAGIC) :]:
-        raise _corrupt(path, "its checksum is not that of its content")
-    end = content.find(b"\n", len(start) + 1)
-    try:
-        head = read(_HEAD, content[len(start) + 1 : max(end, 0)], what="its head")
-        return _snapshot(head, memoryview(content)[end + 1 :])
     except ValueError as error:
-        raise _corrupt(path, f"its content cannot be read: {error}") from error
+        raise _corrupt(path, str(error)) from error
 
 
-def _snapshot(head: _Head, content: memoryview) -> SavedIndex:
+def _snapshot(file: BufferedReader, room: Callable[[int, int], Vectors]) -> SavedIndex:
+    start, said = file.readline(256), file.readline()
+    if not start.startswith(_MAGIC):
+        raise ValueError(f"it begins with {start[:24]!r}, expected {_MAGIC!r}")
+    head = read(_HEAD, said, what="its head")
     ids, dimension = head["ids"], head["dimension"]
-    size = len(ids) * dimension
-    rows = np.frombuffer(content, "<f4", size).reshape(len(ids), dimension)
-    if not np.isfinite(rows).all():
+    left = os.fstat(file.fileno()).st_size - file.tell()
+    if left < 4 * len(ids) * dimension:  # before room is made for what is not there
+        raise ValueError(f"there are {left} bytes for {len(ids)} rows")
+    vectors = room(len(ids), dimension)
+    if vectors.size:
+        file.readinto(vectors.data.cast("B"))
+    rest = file.read()
+    check = hashlib.sha256(said)
+    check.update(np.ascontiguousarray(vectors).data)
+    check.update(rest)
+    if check.hexdigest().encode() != start[len(_MAGIC) : -1]:
+        raise ValueError("its checksum is not that of its content")
+    if not np.isfinite(vectors).all():
         raise ValueError("a vector is not finite")
-    if len(set(ids)) < len(ids):
-        raise ValueError("an id is there twice")
-    rest, bounds = content[4 * size :], head.get("bounds")
-    if bounds is None and rest:
+    if len(set(ids)) < len(ids) or "" in ids:
+        raise ValueError("an id is there twice, or empty")
+    lists = head.get("lists")
+    if lists is None and rest and "bounds" not in head:
         raise ValueError(f"there are {len(rest)} bytes behind the rows")
-    leading = None if bounds is None else _leading(bounds, rows, rest)
-    return SavedIndex(tuple(ids), rows, head["change"], leading)
+    parted = None if lists is None else _parted(lists, vectors, rest)
+    return SavedIndex(tuple(ids), vectors, head["change"], parted)
 
 
-def _leading(bounds: _Bounds, rows: Vectors, content: memoryview) -> SearchBounds:
-    (count, dimension), width = rows.shape, bounds["width"]
-    some = width - 2
-    numbers = np.frombuffer(content, "<f4", dimension * some + some + width)
-    directions, mean, steps = np.split(numbers, (dimension * some, (dimension + 1) * some))
-    choice = Choice(directions.reshape(dimension, some), mean, steps, bounds["chosen"])
-    codes = np.frombuffer(content, np.uint8, offset=4 * len(numbers))
-    return SearchBounds(choice, codes.reshape(count, width))
+def _parted(lists: _Lists, vectors: Vectors, content: bytes) -> PartedRows:
+    (rows, dimension), count = vectors.shape, lists["count"]
+    if len(content) != 4 * (count * dimension + rows):
+        raise ValueError(f"there are {len(content)} bytes for {count} lists of {rows} rows")
+    centers = np.frombuffer(content, "<f4", count * dimension).reshape(count, dimension)
+    numbers = np.frombuffer(content, "<i4", rows, offset=4 * count * dimension)
+    if not np.isfinite(centers).all() or not ((numbers >= 0) & (numbers < count)).all():
+        raise ValueError("a list is not one of those that there are")
+    kept = Centers(centers.astype(np.float32), min(lists["probes"], count), lists["rows"])
+    return kept, numbers.astype(np.int64)
 
 
 def _corrupt(path: Path, why: str) -> IndexCorrupt:

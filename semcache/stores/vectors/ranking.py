@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from semcache.errors import InvalidVector
-from semcache.ports import Neighbor, Vector
+from semcache.ports import Neighbor, Vector, Vectors
 
 
 def checked_vector(vector: object, dimension: int | None) -> Vector:
@@ -34,10 +33,8 @@ def _name(value: object) -> str:
     return f"of dtype {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
-def ranked(
-    ids: Sequence[str], rows: NDArray[np.float32], vector: Vector, count: int
-) -> list[Neighbor]:
-    """Return the best `count` of the candidates `ids` with vectors `rows`, nearest first.
+def ranked(ids: Sequence[str], rows: Vectors, vector: Vector) -> list[Neighbor]:
+    """Return the candidates `ids` with vectors `rows`, nearest first.
 
     Scores are computed again, row by row in float64: a matrix product rounds a row differently by
     where it stands, so equal vectors would come out unequal and ties would not be ties.
@@ -45,5 +42,4 @@ def ranked(
     scores = (rows * vector.astype(np.float64)).sum(axis=1)
     # Two plain passes: `clip` takes ten times as long for so few.
     behind = (-np.minimum(np.maximum(scores, -1.0), 1.0)).tolist()
-    order = sorted(zip(behind, ids, strict=True))
-    return [Neighbor(known, -far) for far, known in order[:count]]
+    return [Neighbor(known, -far) for far, known in sorted(zip(behind, ids, strict=True))]

@@ -10,7 +10,6 @@ from semcache.plans.program.document import ProgramPlan
 from semcache.ports import Limits
 from semcache.sources.retrieval.graph import MAX_RELATIONSHIPS, Graph
 from semcache.stores.vectors.faiss_index import FaissIndex
-from semcache.stores.vectors.matrix import MemoryIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 
 FACTS = [
@@ -67,7 +66,7 @@ def test_a_program_asks_the_graph(graph: Graph) -> None:
 
 
 def test_facts_are_kept_once_and_an_empty_graph_answers() -> None:
-    graph = Graph(HashEmbedder(), MemoryIndex())
+    graph = Graph(HashEmbedder(), FaissIndex())
     assert graph.retrieve("x") == {"nodes": [], "relationships": []}
     graph.add([("a", "knows", "b"), ("a", "knows", "b")])
     graph.add([("a", "knows", "b")])
@@ -76,7 +75,7 @@ def test_facts_are_kept_once_and_an_empty_graph_answers() -> None:
 
 
 def test_a_thing_that_everything_is_related_to_does_not_bring_everything() -> None:
-    graph = Graph(HashEmbedder(), MemoryIndex())
+    graph = Graph(HashEmbedder(), FaissIndex())
     graph.add(("hub", "has", f"part {i}") for i in range(3 * MAX_RELATIONSHIPS))
     found = graph.retrieve("hub", top_k=2)["relationships"]
     assert isinstance(found, list)
@@ -84,7 +83,7 @@ def test_a_thing_that_everything_is_related_to_does_not_bring_everything() -> No
 
 
 def test_an_index_that_somebody_else_uses_is_refused() -> None:
-    index = MemoryIndex()
+    index = FaissIndex()
     Graph(HashEmbedder(), index).add_nodes([("a", "")])
     with pytest.raises(InvalidInput, match="the index has 1 vectors"):
         Graph(HashEmbedder(), index)

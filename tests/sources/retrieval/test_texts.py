@@ -14,7 +14,6 @@ from semcache.plans.program.document import ProgramPlan
 from semcache.ports import Limits, Vectors
 from semcache.sources.retrieval.texts import Texts, chunks
 from semcache.stores.vectors.faiss_index import FaissIndex
-from semcache.stores.vectors.matrix import MemoryIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 
 MANUAL = {
@@ -58,7 +57,7 @@ def test_a_program_searches_the_texts(manual: Texts) -> None:
 
 
 def test_a_text_can_be_replaced_and_removed() -> None:
-    texts = Texts(HashEmbedder(), MemoryIndex(), chunk_chars=20)
+    texts = Texts(HashEmbedder(), FaissIndex(), chunk_chars=20)
     assert texts.add({"a": "one two three. four five six. seven."}) == 3
     assert texts.add({"a": "eight"}) == 1
     assert [chunk.text for chunk in texts.search("one two three")] == ["eight"]
@@ -72,7 +71,7 @@ def test_an_embedder_that_fails_leaves_the_texts_as_they_were() -> None:
         def embed(self, texts: object) -> Vectors:
             raise EmbeddingError("no weights")
 
-    index = MemoryIndex()
+    index = FaissIndex()
     with pytest.raises(EmbeddingError):
         Texts(Failing(), index).add({"a": "x"})
     assert len(index) == 0
@@ -80,7 +79,7 @@ def test_an_embedder_that_fails_leaves_the_texts_as_they_were() -> None:
 
 @pytest.mark.parametrize("given", [{}, {"query": ""}, {"query": "x", "top_k": 0}, {"q": "x"}])
 def test_a_query_that_makes_no_sense_is_refused(given: JsonObject) -> None:
-    catalog = Catalog([Texts(HashEmbedder(), MemoryIndex()).operation()])
+    catalog = Catalog([Texts(HashEmbedder(), FaissIndex()).operation()])
     with pytest.raises(OperationRefused):
         call(
             catalog.get("vector_search"), given, catalog=catalog, limits=Limits(), timeout_s=5,
@@ -89,12 +88,12 @@ def test_a_query_that_makes_no_sense_is_refused(given: JsonObject) -> None:
 
 
 def test_an_index_that_somebody_else_uses_is_refused() -> None:
-    index = MemoryIndex()
+    index = FaissIndex()
     Texts(HashEmbedder(), index).add({"a": "x"})
     with pytest.raises(InvalidInput, match="the index has 1 vectors"):
         Texts(HashEmbedder(), index)
     with pytest.raises(InvalidInput):
-        Texts(HashEmbedder(), MemoryIndex(), chunk_chars=0)
+        Texts(HashEmbedder(), FaissIndex(), chunk_chars=0)
 
 
 def test_a_long_text_is_cut_where_a_paragraph_a_sentence_or_a_word_ends() -> None:

@@ -6,7 +6,6 @@ import pytest
 from semcache.errors import IndexCorrupt, StoreUnavailable
 from semcache.ports import VectorIndex
 from semcache.stores.vectors.faiss_index import FaissIndex
-from semcache.stores.vectors.matrix import MemoryIndex
 from semcache.testing import VectorIndexContract, unit
 
 
@@ -38,13 +37,6 @@ def test_an_empty_index_is_saved_and_loaded_too(tmp_path: Path) -> None:
         FaissIndex(dimension).save(str(tmp_path / "snapshot"), change=0)
         index, change = FaissIndex.load(str(tmp_path / "snapshot"))
         assert (len(index), change, list(index.search(unit(1, 0, 0), 2))) == (0, 0, [])
-
-
-def test_what_numpy_saved_faiss_loads(tmp_path: Path) -> None:
-    index = MemoryIndex()
-    index.add("a", unit(1, 0))
-    index.save(str(tmp_path / "snapshot"), change=1)
-    assert len(FaissIndex.load(str(tmp_path / "snapshot"))[0]) == 1
 
 
 def test_any_flipped_bit_of_a_snapshot_is_found_out(saved: Path) -> None:
