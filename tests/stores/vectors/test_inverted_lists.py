@@ -86,7 +86,7 @@ def test_most_rows_are_never_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one.id for one in index.search(rows[0], NEAREST)] == expected
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kept=st.integers(2, 900),
