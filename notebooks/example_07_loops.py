@@ -11,8 +11,8 @@ from semcache import SemCache, Settings
 from semcache.catalog.catalog import Catalog
 from semcache.ports import Completion
 from semcache.runs.creation import agent
-from semcache.runs.here import node
 from semcache.runs.reflection import Prompt, Reflection
+from semcache.runs.run_context import node
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 
 TICKETS = [

@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 
 from semcache import SemCache, Settings, catalog_from, operation
 from semcache.ports import Completion, Message
-from semcache.runs.here import OpenRun
 from semcache.runs.recorder import Runs
 from semcache.runs.reflection import Attempt, Prompt, Reflection
+from semcache.runs.run_context import OpenRun
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 
 TOWNS = TypeAdapter(list[str])

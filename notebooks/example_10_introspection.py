@@ -13,7 +13,7 @@ from semcache import SemCache, operation
 from semcache.catalog.catalog import Catalog
 from semcache.errors import NotInRun
 from semcache.runs.creation import revise
-from semcache.runs.spawning import SpawnRequest
+from semcache.runs.spawns import SpawnRequest
 from semcache.runs.tools import TOOLS, Introspection
 from semcache.testing import FakeClock, HashEmbedder
 

@@ -17,7 +17,7 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.cache.result import Found
 from semcache.contexts import WAITS, ErrorCapture
 from semcache.errors import StoreUnavailable
-from semcache.runs.here import LOOP
+from semcache.runs.run_context import LOOP
 from semcache.semcache import SemCache
 
 P = ParamSpec("P")

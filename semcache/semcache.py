@@ -45,9 +45,9 @@ from semcache.ports import (
 from semcache.prompts.redaction import Redact
 from semcache.responses.cache import Responses
 from semcache.runs.creation import workflow
-from semcache.runs.here import Here, Open, OpenRun
 from semcache.runs.recorder import Runs
 from semcache.runs.reflection import Reflection
+from semcache.runs.run_context import Here, Open, OpenRun
 from semcache.runs.tools import Introspection
 from semcache.runs.tree import Node
 from semcache.settings import Settings, directory_of

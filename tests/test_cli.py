@@ -15,8 +15,7 @@ from semcache.__main__ import run as run_semcache
 from semcache.cli import main
 from semcache.commands import SUMMARIES
 from semcache.demo import operations, sales
-from semcache.demo.prompts import CASES, Case
-from semcache.demo.queries import SalesQuery
+from semcache.demo.prompts import CASES, Case, SalesQuery
 from semcache.semcache import SemCache
 from semcache.testing import HashEmbedder
 from tests.listening import listening

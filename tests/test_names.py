@@ -9,12 +9,7 @@ import semcache
 PACKAGE = Path(semcache.__file__).parent
 GLOSSARY = PACKAGE.parent / "docs" / "glossary.md"
 
-OWED_WORDS = frozenset("cut here look quick recent scope spawning whole".split())
-"""Words of module names that are still to give way to words of the glossary; none comes to them."""
-OWED_CLASSES = frozenset(
-    "Answer Candidate Draft Grounded Lookup Pair PlanModel Problem Prompt Removed Statistics "
-    "Stored ToolCall Verdict".split()
-)
+OWED_CLASSES = frozenset("Draft Grounded Pair PlanModel Prompt Verdict".split())
 """Names that two public classes still share."""
 
 
@@ -27,7 +22,7 @@ def test_modules_are_named_by_words_of_the_glossary() -> None:
     names = {part for path in modules() for part in path.relative_to(PACKAGE).parts}
     words = {word for name in names for word in name.removesuffix(".py").split("_")}
     unknown = {word for word in words if word not in known and word.rstrip("0123456789")}
-    assert sorted(unknown - OWED_WORDS) == [], "say in docs/glossary.md what these words mean"
+    assert sorted(unknown) == [], "say in docs/glossary.md what these words mean"
 
 
 def test_no_two_public_classes_share_a_name() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from semcache.canonical import Json, JsonObject, Pointer, pointer_text
-from semcache.catalog.quick import Check, quick_check
+from semcache.catalog.fit import Check, quick_check
 from semcache.errors import InvalidOperation
 
 MAX_WHAT = 200  # characters; a validator quotes the whole value that it dislikes

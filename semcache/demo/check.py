@@ -9,8 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from semcache.cache.result import Found, Hit
 from semcache.canonical import Json, JsonObject
-from semcache.demo.prompts import Case
-from semcache.demo.queries import Shape
+from semcache.demo.prompts import Case, Shape
 from semcache.errors import NormalizationError, PlanningError, SemCacheError
 
 Row: TypeAlias = Mapping[str, Json]

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from semcache.demo.prompts import Case
-from semcache.demo.queries import SalesQuery
+from semcache.demo.prompts import Case, SalesQuery
 from semcache.semcache import SemCache
 
 CASE = Case(

@@ -22,8 +22,8 @@ from semcache.errors import (
 )
 from semcache.execution.budget import Budget, bounded
 from semcache.ports import Limits
-from semcache.runs.here import LOOP
-from semcache.runs.here import node as open_node
+from semcache.runs.run_context import LOOP
+from semcache.runs.run_context import node as open_node
 
 MAX_LATE = 8
 """Calls of one operation that may still run after their timeout, each on a thread that cannot be

@@ -19,8 +19,8 @@ from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Planned
 from semcache.prompts.schema.schema import PromptSchema
-from semcache.runs.here import here
-from semcache.runs.here import node as open_node
+from semcache.runs.run_context import here
+from semcache.runs.run_context import node as open_node
 
 log = logging.getLogger(__name__)
 

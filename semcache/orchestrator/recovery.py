@@ -20,9 +20,9 @@ from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import serves
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Outcome
-from semcache.runs.here import here
 from semcache.runs.redaction import kept, redacted_json
 from semcache.runs.reflection import Attempt, Failed, Reflection, RetryVerdict
+from semcache.runs.run_context import here
 
 
 class RunIntents:

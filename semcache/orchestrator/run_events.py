@@ -8,10 +8,10 @@ from semcache.errors import SemCacheError
 from semcache.events import Event, Phase, PhaseFinished
 from semcache.orchestrator.answer import Job
 from semcache.ports import Clock
-from semcache.runs.here import Here, OpenRun
-from semcache.runs.here import node as open_node
 from semcache.runs.recorder import Runs
 from semcache.runs.redaction import redacted_event
+from semcache.runs.run_context import Here, OpenRun
+from semcache.runs.run_context import node as open_node
 from semcache.runs.tree import Node
 
 

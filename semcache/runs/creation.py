@@ -8,8 +8,8 @@ from semcache.catalog.operation import Effect, Operation
 from semcache.errors import InvalidInput, NotInRun
 from semcache.events import NodeRevised
 from semcache.ports import Clock, Observer
-from semcache.runs.here import Here, OpenRun, here, is_async, node
 from semcache.runs.recorder import Runs
+from semcache.runs.run_context import Here, OpenRun, here, is_async, node
 from semcache.runs.tree import Node
 
 P = ParamSpec("P")

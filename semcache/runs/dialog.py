@@ -13,7 +13,7 @@ from semcache.errors import InvalidJson, InvalidSettings, ModelError
 from semcache.events import ModelCalled
 from semcache.ports import Clock, Completion, Message, Model, Observer, RememberingModel
 from semcache.prompts.redaction import Redact
-from semcache.runs.here import run_id
+from semcache.runs.run_context import run_id
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from semcache.events import (
     NodeOpened,
     NodeRevised,
 )
-from semcache.runs.here import Here, here
+from semcache.runs.run_context import Here, here
 from semcache.runs.tree import MAX_NODES, Prices, Run, Tree
 
 MAX_TREES = 100

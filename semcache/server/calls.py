@@ -1,14 +1,15 @@
 """What the doors serve: plans looked up, stored, judged and removed, prompts answered, runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TypeVar
+from dataclasses import asdict
+from functools import partial
+from typing import Any
 
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject, as_object, plain
 from semcache.errors import InvalidInput, NotAllowed, UnknownTool
-from semcache.runs.arguments import Arguments, read, schema_of
-from semcache.runs.here import Here
+from semcache.runs.arguments import read, schema_of
+from semcache.runs.run_context import Here
 from semcache.runs.tools import TOOLS, Tool
 from semcache.semcache import SemCache
 from semcache.server.arguments import (
@@ -24,11 +25,9 @@ from semcache.server.arguments import (
     StoreArguments,
 )
 from semcache.server.groups import plan_groups
-from semcache.server.recent import RecentLookups
+from semcache.server.lookup_history import RecentLookups
 from semcache.server.tokens import RIGHTS, Right
 from semcache.telemetry.savings import TokenPrices, saved_by_hits
-
-A = TypeVar("A", bound=Arguments)
 
 _SPAWN = "request_spawn_workflow"
 """The one introspection tool that asks for something to be run."""
@@ -50,7 +49,7 @@ class Calls:
         self._cache = cache.cache if isinstance(cache, SemCache) else cache
         self._allow_writes = allow_writes
         self._recent = RecentLookups()
-        self._handlers: Mapping[str, Callable[[Arguments, str], Json]] = {
+        self._handlers: Mapping[str, Callable[[Any, str], Json]] = {
             "ask": self._ask,
             "answer": self._answer,
             "lookup": self._lookup,
@@ -105,6 +104,7 @@ class Calls:
             raise UnknownTool(f"there is no tool {name!r:.100}; known: {known}")
         check_rights(name, _needed(name), rights)
         if name in self.served:
+            # Each handler takes what its call is described by.
             return self._handlers[name](read(CALLS[name].arguments, name, arguments), tenant)
         return self._introspect(name, dict(arguments), tenant)
 
@@ -133,8 +133,7 @@ class Calls:
 
     # Plans ---------------------------------------------------------------------------------------
 
-    def _ask(self, arguments: Arguments, tenant: str) -> Json:
-        given = _as(AskArguments, arguments)
+    def _ask(self, given: AskArguments, tenant: str) -> Json:
         answer = self._operating.run(
             given.prompt,
             tenant=tenant,
@@ -144,42 +143,31 @@ class Calls:
         )
         return {**answer.to_dict(), "id": self._recent.keep(tenant, answer.found)}
 
-    def _answer(self, arguments: Arguments, tenant: str) -> Json:
-        given = _as(AnswerArguments, arguments)
+    def _answer(self, given: AnswerArguments, tenant: str) -> Json:
         answer = self._operating.answer(given.token, given.answers, tenant=tenant)
         return {**answer.to_dict(), "id": self._recent.keep(tenant, answer.found)}
 
-    def _lookup(self, arguments: Arguments, tenant: str) -> Json:
-        given = _as(LookupArguments, arguments)
-        if self._semcache is None or given.tools is not None:
-            found = self._cache.lookup(
-                given.prompt,
-                tenant=tenant,
-                params=given.params,
-                tools=given.tools,
-                threshold=given.threshold,
-                what_if=given.what_if,
-            )
-        else:
-            found = self._semcache.lookup(
-                given.prompt,
-                tenant=tenant,
-                params=given.params,
-                threshold=given.threshold,
-                what_if=given.what_if,
-            )
+    def _lookup(self, given: LookupArguments, tenant: str) -> Json:
+        lookup = partial(self._cache.lookup, tools=given.tools)
+        if self._semcache is not None and given.tools is None:
+            lookup = partial(self._semcache.lookup)
+        found = lookup(
+            given.prompt,
+            tenant=tenant,
+            params=given.params,
+            threshold=given.threshold,
+            what_if=given.what_if,
+        )
         if given.what_if:
             return {**found.to_dict(), "id": None, "explanation": found.explain()}
         return {**found.to_dict(), "id": self._recent.keep(tenant, found)}
 
-    def _explain(self, arguments: Arguments, tenant: str) -> Json:
-        given = _as(PromptArguments, arguments)
+    def _explain(self, given: PromptArguments, tenant: str) -> Json:
         source = self._semcache or self._cache
         found = source.lookup(given.prompt, tenant=tenant, params=given.params, what_if=True)
         return found.explain()
 
-    def _store(self, arguments: Arguments, tenant: str) -> Json:
-        given = _as(StoreArguments, arguments)
+    def _store(self, given: StoreArguments, tenant: str) -> Json:
         stored = self._cache.store(
             given.prompt,
             given.plan,
@@ -200,15 +188,13 @@ class Calls:
                 self._cache.count(f"plan:{name}", tenant=tenant, by=amount)
         return {"stored": bool(stored), **as_object(plain(asdict(stored)))}
 
-    def _feedback(self, arguments: Arguments, tenant: str) -> Json:
-        given = _as(FeedbackArguments, arguments)
+    def _feedback(self, given: FeedbackArguments, tenant: str) -> Json:
         kept = self._recent.get(tenant, given.found)
         judgment = self._cache.feedback(kept.found, right=given.right)
         self._recent.judged(tenant, given.found, right=given.right)
         return {"id": given.found, "right": given.right, **as_object(plain(asdict(judgment)))}
 
-    def _invalidate(self, arguments: Arguments, tenant: str) -> Json:
-        given = _as(InvalidateArguments, arguments)
+    def _invalidate(self, given: InvalidateArguments, tenant: str) -> Json:
         removed = self._cache.invalidate(tenant=tenant, **given.model_dump())
         return {"removed": int(removed), "pending": removed.pending}
 
@@ -298,30 +284,13 @@ def check_rights(name: str, needed: frozenset[Right], rights: frozenset[Right]) 
         )
 
 
-def _as(model: type[A], arguments: Arguments) -> A:
-    if not isinstance(arguments, model):
-        raise InvalidInput(f"{model.__name__} were expected")
-    return arguments
-
-
-@dataclass(frozen=True, slots=True)
-class _Where:
-    """The arguments that say where a caller from outside stands."""
-
-    name: str
-    says: str
-
-
-_WHERE = (
-    _Where("runId", "The run to look at, by its id; left out: your latest"),
-    _Where("standAt", "The node of it to stand at, by its id; left out: the run itself"),
-)
+_WHERE = {
+    "runId": "The run to look at, by its id; left out: your latest",
+    "standAt": "The node of it to stand at, by its id; left out: the run itself",
+}
+"""Arguments that say where a caller from outside stands."""
 
 
 def _with_run(schema: JsonObject) -> JsonObject:
-    properties = schema["properties"]
-    more: JsonObject = {w.name: {"type": "string", "description": w.says} for w in _WHERE}
-    return {
-        **schema,
-        "properties": {**(as_object(properties)), **more},
-    }
+    more: JsonObject = {k: {"type": "string", "description": v} for k, v in _WHERE.items()}
+    return {**schema, "properties": {**as_object(schema["properties"]), **more}}

@@ -16,7 +16,7 @@ from semcache.ports import Clock, Embedder, PlanStore, Record
 from semcache.stores.disk.snapshots import SnapshotDirectory
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.upkeep.check import Check
-from semcache.upkeep.verify import Problem, verify
+from semcache.upkeep.verify import StoreProblem, verify
 
 AHEAD_S = 60.0
 """Seconds that clocks of machines may differ before a time counts as one of the future."""
@@ -130,7 +130,7 @@ class Contents:
     def _index(self, embedder: Embedder) -> Check:
         shelf = self.shelf
 
-        def problems() -> tuple[Problem, ...]:
+        def problems() -> tuple[StoreProblem, ...]:
             done = verify(
                 self.store, embedder=embedder.fingerprint, make_index=FaissIndex, snapshots=shelf
             )

@@ -16,7 +16,7 @@ NEAR = 0.999
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class StoreProblem:
     """Something that is not as it should be."""
 
     tenant: str
@@ -35,7 +35,7 @@ class Verified:
 
     tenants: int
     entries: int
-    problems: tuple[Problem, ...]
+    problems: tuple[StoreProblem, ...]
 
 
 def verify(
@@ -54,7 +54,7 @@ def verify(
         StoreUnavailable: the store cannot be read.
     """
     views = Views(store, make_index=lambda _: make_index(), embedder=embedder, snapshots=snapshots)
-    problems: list[Problem] = []
+    problems: list[StoreProblem] = []
     tenants, entries = store.tenants(), 0
     for tenant in tenants:
         before = store.count(tenant)
@@ -62,16 +62,18 @@ def verify(
         entries += len(records)
         if before != len(records):
             what = f"{before - len(records)} of {before} records are not what was written"
-            problems.append(Problem(tenant, "", what))
-        found = [Problem(tenant, r.id, what) for r in records.values() for what in _record(r)]
+            problems.append(StoreProblem(tenant, "", what))
+        found = [StoreProblem(tenant, r.id, what) for r in records.values() for what in _record(r)]
         broken = {problem.entry for problem in found}
         whole = {known: record for known, record in records.items() if known not in broken}
         view = views.current(tenant)
         found += [
-            Problem(tenant, known, "the index has it, and the store has not")
+            StoreProblem(tenant, known, "the index has it, and the store has not")
             for known in set(view.entries) - set(records)
         ]
-        found += [Problem(tenant, known, what) for known, what in _index(whole, view, embedder)]
+        found += [
+            StoreProblem(tenant, known, what) for known, what in _index(whole, view, embedder)
+        ]
         problems += found
     return Verified(len(tenants), entries, tuple(problems))
 

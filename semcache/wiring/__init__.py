@@ -4,8 +4,8 @@ from semcache.wiring.caches import open_plan_cache, open_responses
 from semcache.wiring.clock import SystemClock
 from semcache.wiring.models import open_embedder
 from semcache.wiring.reporter import Reporter
+from semcache.wiring.semcache import open_semcache
 from semcache.wiring.stores import open_store
-from semcache.wiring.whole import open_semcache
 
 __all__ = [
     "Reporter",

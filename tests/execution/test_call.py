@@ -20,7 +20,7 @@ from semcache.errors import (
 from semcache.execution.budget import bounded
 from semcache.execution.call import MAX_LATE, call
 from semcache.ports import Limits
-from semcache.runs.here import LOOP
+from semcache.runs.run_context import LOOP
 from semcache.sources.functions import catalog_from, operation
 
 WHO = contextvars.ContextVar("WHO", default="nobody")

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from semcache.runs.here import OpenRun
 from semcache.runs.recorder import Runs
+from semcache.runs.run_context import OpenRun
 from semcache.testing import FakeClock
 
 

@@ -10,8 +10,8 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput, NotInRun
 from semcache.events import NodeClosed, NodeRevised
 from semcache.runs.creation import agent, revise, workflow
-from semcache.runs.here import here, node
 from semcache.runs.reflection import Prompt, Reflection
+from semcache.runs.run_context import here, node
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
 
 

@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from semcache.runs.drawing import html, rich_tree, text
-from semcache.runs.here import node
+from semcache.runs.run_context import node
 
 
 def drawn(desk: Any) -> Any:

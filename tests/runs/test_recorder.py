@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from semcache.errors import InvalidSettings
-from semcache.runs.here import node
 from semcache.runs.recorder import Runs
+from semcache.runs.run_context import node
 
 
 def test_the_trees_that_began_longest_ago_make_room(make_desk: Any) -> None:

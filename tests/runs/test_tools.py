@@ -6,7 +6,7 @@ import pytest
 from semcache.canonical import dumps
 from semcache.errors import InvalidInput, NotInRun, UnknownTool
 from semcache.events import SpawnDecided, SpawnRequested
-from semcache.runs.here import here, node
+from semcache.runs.run_context import here, node
 from semcache.runs.tools import TOOLS, Introspection
 from semcache.testing import RecordingObserver
 

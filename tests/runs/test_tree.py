@@ -4,7 +4,7 @@ import pytest
 
 from semcache.errors import InvalidSettings
 from semcache.events import ModelCalled, NodeRevised
-from semcache.runs.here import node
+from semcache.runs.run_context import node
 from semcache.runs.tree import Prices, Tree
 
 

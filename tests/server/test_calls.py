@@ -128,7 +128,7 @@ def test_a_caller_is_shown_and_served_what_his_rights_cover(
 
 
 def test_the_oldest_lookups_are_forgotten(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semcache.server.recent.MAX_KEPT", 2)
+    monkeypatch.setattr("semcache.server.lookup_history.MAX_KEPT", 2)
     first, *others = (call(calls, "lookup", **GIVEN)["id"] for _ in range(3))
     with pytest.raises(UnknownLookup):
         calls.found("acme", first)

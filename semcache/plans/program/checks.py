@@ -6,11 +6,11 @@ from itertools import chain, islice
 from semcache.catalog.catalog import Catalog
 from semcache.plans.finding import Finding, finding
 from semcache.plans.plan import ExecutionPlan
+from semcache.plans.program.analysis import ProgramAnalysis
 from semcache.plans.program.document import GOALS, ProgramPlan, is_program
 from semcache.plans.program.flow import flow, no_goal, too_early, unknown
 from semcache.plans.program.form import misplaced, structure, unbound
 from semcache.plans.program.inputs import inputs
-from semcache.plans.program.look import Look
 
 MAX_INSTRUCTIONS = 10_000  # a program with more is a mistake, and not worth the time of checking it
 MAX_FINDINGS = 1_000  # of one program; looking for near names takes some 0.5 ms for each
@@ -22,9 +22,13 @@ def check_program(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding
         return ()
     if hopeless := _hopeless(plan):
         return hopeless
-    look = Look.at(plan, catalog)
+    analysis = ProgramAnalysis.at(plan, catalog)
     return _first(
-        structure(look), flow(look), unknown(look), too_early(look), inputs(look, look.steps)
+        structure(analysis),
+        flow(analysis),
+        unknown(analysis),
+        too_early(analysis),
+        inputs(analysis, analysis.steps),
     )
 
 
@@ -32,10 +36,10 @@ def check_program_values(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[
     """Return what the values bound to a plan have made wrong, if all was well with its template."""
     if not isinstance(plan, ProgramPlan) or _hopeless(plan):
         return ()
-    look = Look.at(plan, catalog)
+    analysis = ProgramAnalysis.at(plan, catalog)
     touched = {at[1] for at in plan.data if len(at) > 1}
-    bound = [step for step in look.steps if step.index in touched]
-    return _first(misplaced(plan.data), inputs(look, bound))
+    bound = [step for step in analysis.steps if step.index in touched]
+    return _first(misplaced(plan.data), inputs(analysis, bound))
 
 
 def broken_program(
@@ -53,9 +57,9 @@ def broken_program(
     """
     if hopeless := _hopeless(plan):
         return hopeless
-    look = Look.at(plan, catalog, goals=goals, known=known)
-    goalless = () if look.goal else (no_goal(look.steps, goals),)
-    return _first(goalless, structure(look), unbound(look), unknown(look))
+    analysis = ProgramAnalysis.at(plan, catalog, goals=goals, known=known)
+    goalless = () if analysis.goal else (no_goal(analysis.steps, goals),)
+    return _first(goalless, structure(analysis), unbound(analysis), unknown(analysis))
 
 
 def _first(*kinds: Iterable[Finding]) -> tuple[Finding, ...]:

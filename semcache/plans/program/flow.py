@@ -7,22 +7,22 @@ from semcache.canonical import Pointer
 from semcache.plans.finding import Finding, finding
 from semcache.plans.graph import backwards, never_before, reachable
 from semcache.plans.inputs import near
+from semcache.plans.program.analysis import ProgramAnalysis
 from semcache.plans.program.document import Instruction
-from semcache.plans.program.look import Look
 
 
-def flow(look: Look) -> Iterator[Finding]:
+def flow(analysis: ProgramAnalysis) -> Iterator[Finding]:
     """Yield what never gets its turn, what has its turn for ever, and ways past the end."""
-    if not look.goal:
-        yield no_goal(look.steps, look.goals)
-    edges = look.edges()
+    if not analysis.goal:
+        yield no_goal(analysis.steps, analysis.goals)
+    edges = analysis.edges()
     reached = reachable(edges, ["0"])
-    for step in look.steps:
+    for step in analysis.steps:
         if str(step.index) not in reached:
             what = "is unreachable from the first instruction; jump to it or remove it"
             yield finding(step.at, what, "unreachable")
-    yield from _past_the_end(look, edges, reached)
-    yield from _endless(look, edges, reached)
+    yield from _past_the_end(analysis, edges, reached)
+    yield from _endless(analysis, edges, reached)
 
 
 def no_goal(steps: Sequence[Instruction], goals: Sequence[str]) -> Finding:
@@ -33,52 +33,54 @@ def no_goal(steps: Sequence[Instruction], goals: Sequence[str]) -> Finding:
 
 
 def _past_the_end(
-    look: Look, edges: Mapping[str, Sequence[str]], reached: set[str]
+    analysis: ProgramAnalysis, edges: Mapping[str, Sequence[str]], reached: set[str]
 ) -> Iterator[Finding]:
-    last = look.steps[-1]
-    end = str(len(look.steps))
-    if look.goal and str(last.index) in reached and end in edges[str(last.index)]:
-        what = f"is the last instruction and sets no {look.goal!r}; expected the final answer"
+    last = analysis.steps[-1]
+    end = str(len(analysis.steps))
+    if analysis.goal and str(last.index) in reached and end in edges[str(last.index)]:
+        what = f"is the last instruction and sets no {analysis.goal!r}; expected the final answer"
         yield finding(last.at, what, "target")
 
 
 def _endless(
-    look: Look, edges: Mapping[str, Sequence[str]], reached: set[str]
+    analysis: ProgramAnalysis, edges: Mapping[str, Sequence[str]], reached: set[str]
 ) -> Iterator[Finding]:
     # A jump to nowhere has its own finding, so that it counts as an end here.
-    exits = [str(s.index) for s in look.steps if len(edges[str(s.index)]) < max(1, len(s.targets))]
-    saved = reachable(backwards(edges), [*exits, str(len(look.steps))])
-    stuck = [s for s in look.steps if str(s.index) in reached and str(s.index) not in saved]
+    exits = [
+        str(s.index) for s in analysis.steps if len(edges[str(s.index)]) < max(1, len(s.targets))
+    ]
+    saved = reachable(backwards(edges), [*exits, str(len(analysis.steps))])
+    stuck = [s for s in analysis.steps if str(s.index) in reached and str(s.index) not in saved]
     if stuck:
         among = ", ".join(str(s.seq) for s in stuck[:5]) + ("…" if len(stuck) > 5 else "")
         what = f"leads to no end; these only lead to one another: {among}"
         yield finding(stuck[0].at, what, "endless")
 
 
-def unknown(look: Look) -> Iterator[Finding]:
+def unknown(analysis: ProgramAnalysis) -> Iterator[Finding]:
     """Yield the references to variables that nothing sets."""
-    for step in look.steps:
-        for at, variable in look.variables(step):
-            if variable.name not in look.setters:
+    for step in analysis.steps:
+        for at, variable in analysis.variables(step):
+            if variable.name not in analysis.setters:
                 what = f"reads {variable.name!r}, which nothing sets"
-                yield finding(at, what + near(variable.name, look.setters), "reference")
+                yield finding(at, what + near(variable.name, analysis.setters), "reference")
 
 
-def too_early(look: Look) -> Iterator[Finding]:
+def too_early(analysis: ProgramAnalysis) -> Iterator[Finding]:
     """Yield the references to variables that cannot have been set by then."""
-    edges: dict[str, Sequence[str]] = {**look.edges()}
+    edges: dict[str, Sequence[str]] = {**analysis.edges()}
     reached = reachable(edges, ["0"])
     reads: list[tuple[int, Pointer, str]] = []
-    for step in look.steps:
+    for step in analysis.steps:
         if str(step.index) in reached:
-            found = look.variables(step)
-            reads += [(step.index, at, v.name) for at, v in found if v.name in look.setters]
+            found = analysis.variables(step)
+            reads += [(step.index, at, v.name) for at, v in found if v.name in analysis.setters]
     readers: dict[str, set[str]] = {}
     for index, _, name in reads:
         # One walk a variable, from wherever it is set: a walk for each pair may take for ever.
         readers.setdefault(f"={name}", set()).add(str(index))
     for variable in readers:
-        after = (edges[str(setter)] for setter in look.setters[variable[1:]])
+        after = (edges[str(setter)] for setter in analysis.setters[variable[1:]])
         edges[variable] = tuple(dict.fromkeys(chain.from_iterable(after)))
     impossible = set(never_before(edges, readers))
     for index, at, name in reads:

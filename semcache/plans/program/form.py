@@ -8,8 +8,8 @@ from semcache.canonical import Json, Pointer, pointer_text
 from semcache.catalog.catalog import Catalog
 from semcache.plans.finding import Finding, finding
 from semcache.plans.inputs import PLACEHOLDER, kind, near
+from semcache.plans.program.analysis import ProgramAnalysis, texts
 from semcache.plans.program.document import GENERATE, STRUCTURE, TARGETS, Instruction
-from semcache.plans.program.look import Look, texts
 
 _QUERY = ("query", "vector_search")
 _OUTPUT = ("output_var", "output_vars")
@@ -26,14 +26,14 @@ _REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType({
 """Type → the parameters that it must have, each with the names that it may have instead."""
 
 
-def structure(look: Look) -> Iterator[Finding]:
+def structure(analysis: ProgramAnalysis) -> Iterator[Finding]:
     """Yield what is wrong with the form of each instruction and its place among the others."""
-    yield from misplaced(look.plan.data)
-    yield from _numbering(look)
-    for step, given in zip(look.steps, look.plan.steps, strict=True):
+    yield from misplaced(analysis.plan.data)
+    yield from _numbering(analysis)
+    for step, given in zip(analysis.steps, analysis.plan.steps, strict=True):
         yield from _step(step, given)
-        yield from _target(step, look)
-        yield from _operation(step, look.catalog)
+        yield from _target(step, analysis)
+        yield from _operation(step, analysis.catalog)
 
 
 def misplaced(data: Iterable[Pointer]) -> Iterator[Finding]:
@@ -44,14 +44,14 @@ def misplaced(data: Iterable[Pointer]) -> Iterator[Finding]:
             yield finding(at, f"{what}; assign the value to a variable")
 
 
-def _numbering(look: Look) -> Iterator[Finding]:
-    for step, given in zip(look.steps, look.plan.steps, strict=True):
+def _numbering(analysis: ProgramAnalysis) -> Iterator[Finding]:
+    for step, given in zip(analysis.steps, analysis.plan.steps, strict=True):
         if step.seq < 0 and isinstance(given, dict):
             told = kind(given["seq_no"]) if "seq_no" in given else "missing"
             yield finding((*step.at, "seq_no"), f"is {told}; expected a whole number from 0")
-        elif step.seq >= 0 and look.by_seq[step.seq] != step.index:
+        elif step.seq >= 0 and analysis.by_seq[step.seq] != step.index:
             yield finding((*step.at, "seq_no"), f"is {step.seq} a second time; expected its own")
-    numbered = [step for step in look.steps if look.by_seq[step.seq] == step.index]
+    numbered = [step for step in analysis.steps if analysis.by_seq[step.seq] == step.index]
     if numbered and numbered[0].seq > 1:
         first = numbered[0]
         yield finding((*first.at, "seq_no"), f"is {first.seq} for the first; expected 0 or 1")
@@ -125,11 +125,11 @@ _EXPECTED: Mapping[str, tuple[Callable[[Json], bool], str]] = MappingProxyType({
 """Parameter → what it must be, where it is not a value."""
 
 
-def _target(step: Instruction, look: Look) -> Iterator[Finding]:
+def _target(step: Instruction, analysis: ProgramAnalysis) -> Iterator[Finding]:
     for name in step.targets:
         seq = step.parameters.get(name)
-        if _is_seq(seq) and (seq not in look.by_seq or seq == -1):
-            first, last = min(look.by_seq), max(look.by_seq)
+        if _is_seq(seq) and (seq not in analysis.by_seq or seq == -1):
+            first, last = min(analysis.by_seq), max(analysis.by_seq)
             what = f"is {seq}, the `seq_no` of no instruction; they go from {first} to {last}"
             yield finding((*step.inside, name), what, "target")
 
@@ -141,9 +141,9 @@ def _operation(step: Instruction, catalog: Catalog | None) -> Iterator[Finding]:
     yield finding(at, catalog.unknown(step.call), "operation")
 
 
-def unbound(look: Look) -> Iterator[Finding]:
+def unbound(analysis: ProgramAnalysis) -> Iterator[Finding]:
     """Yield the placeholders to which no value was bound."""
-    for step in look.steps:
-        for at, text in texts(step.parameters, step.inside, look.bound):
+    for step in analysis.steps:
+        for at, text in texts(step.parameters, step.inside, analysis.bound):
             if PLACEHOLDER.search(text):
                 yield finding(at, f"is {text[:80]!r}, to which no value was bound")

@@ -6,27 +6,27 @@ from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
 from semcache.plans.finding import Finding
 from semcache.plans.inputs import PLACEHOLDER, breaches
+from semcache.plans.program.analysis import ProgramAnalysis, texts
 from semcache.plans.program.document import GENERATE, RETRIEVALS, Instruction
-from semcache.plans.program.look import Look, texts
 from semcache.plans.program.variables import Bound, variables
 
 DEFAULT_TOP_K = 5
 """How many results `vector_search` asks for if the program does not say, by the document."""
 
 
-def inputs(look: Look, steps: Iterable[Instruction]) -> Iterator[Finding]:
+def inputs(analysis: ProgramAnalysis, steps: Iterable[Instruction]) -> Iterator[Finding]:
     """Yield the literal inputs that break the schema of their operation."""
-    if look.catalog is None:
+    if analysis.catalog is None:
         return
     for step in steps:
-        if step.call != GENERATE and step.call in look.catalog:
+        if step.call != GENERATE and step.call in analysis.catalog:
             places = {name: (*step.inside, *way) for name, way in step.inputs}
             raw = {name: _at(step.parameters, way) for name, way in step.inputs}
-            given = fitted(step.call, raw, look.catalog)
+            given = fitted(step.call, raw, analysis.catalog)
             holder = (*step.inside, "tool_params") if step.type == "calling" else step.inside
-            unknown = [at for name in given for at in _moving(raw, name, places, look.bound)]
+            unknown = [at for name in given for at in _moving(raw, name, places, analysis.bound)]
             yield from breaches(
-                given, holder, unknown=unknown, catalog=look.catalog, operation=step.call
+                given, holder, unknown=unknown, catalog=analysis.catalog, operation=step.call
             )
 
 

@@ -6,9 +6,9 @@ from semcache.canonical import dumps, plain
 from semcache.errors import InvalidJson, SemCacheError
 from semcache.ports import Clock, Message, Model, Observer
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
-from semcache.runs.here import told
 from semcache.runs.redaction import kept
 from semcache.runs.reflection.attempts import Failed, RetryVerdict
+from semcache.runs.run_context import told
 from semcache.runs.texts import load
 
 MAX_SENT = 20_000  # characters of a prompt that a diagnosis is shown

@@ -13,8 +13,6 @@ from semcache.events import Event, Level, ModelCalled, ReflectionFinished, Refle
 from semcache.ports import Clock, Completion, Message, Model, Observer, RememberingModel
 from semcache.prompts.redaction import Redact, checked
 from semcache.runs.faults import HOPELESS, fault_of
-from semcache.runs.here import Open, here, is_async, run_id, told
-from semcache.runs.here import node as open_node
 from semcache.runs.redaction import kept
 from semcache.runs.reflection.attempts import (
     Attempt,
@@ -25,6 +23,8 @@ from semcache.runs.reflection.attempts import (
     stop_after_attempts,
 )
 from semcache.runs.reflection.diagnosis import diagnosed
+from semcache.runs.run_context import Open, here, is_async, run_id, told
+from semcache.runs.run_context import node as open_node
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,11 +34,11 @@ DESCRIPTION = (
 _ANSWERS: Mapping[str, type[BaseModel] | None] = {
     "lookup": schemas.LookupResult,
     "explain": None,
-    "store": schemas.Stored,
-    "feedback": schemas.Judged,
-    "invalidate": schemas.Removed,
-    "ask": schemas.Answer,
-    "answer": schemas.Answer,
+    "store": schemas.StoreResult,
+    "feedback": schemas.FeedbackResult,
+    "invalidate": schemas.InvalidateResult,
+    "ask": schemas.AskResult,
+    "answer": schemas.AskResult,
 }
 """Call → what it answers; None: text. All are posted at `/v1/NAME`."""
 _PROBLEM: dict[int | str, dict[str, Any]] = {
@@ -168,18 +168,18 @@ def _add_looking(app: FastAPI, pools: Pools, tokens: Tokens) -> None:
         asks = "ask" in calls.served
         return schemas.Caller(tenant=holder.tenant, rights=list(rights), operations=asks)
 
-    @get("/v1/stats", response_model=schemas.Statistics)
+    @get("/v1/stats", response_model=schemas.StatisticsResult)
     async def stats(holder: Reader) -> Response:
         """Count entries, hits and misses of the tenant, and what hits saved."""
         work = partial(calls.statistics, holder.tenant)
         return _answered(await pools.run(holder.tenant, "read", work))
 
-    @get("/v1/recent", response_model=list[schemas.Lookup])
+    @get("/v1/recent", response_model=list[schemas.RecentLookup])
     async def recent(holder: Reader, count: Count = 50) -> Response:
         """Return the last lookups of the tenant that this process did, newest first."""
         return _answered(calls.recent(holder.tenant, count))
 
-    @get("/v1/recent/{id}", response_model=schemas.LookupDetails)
+    @get("/v1/recent/{id}", response_model=schemas.RecentLookupDetails)
     async def one(holder: Reader, id: str) -> Response:  # noqa: A002 - the word of a lookup
         """Return one of them: its plan, and why it hit or missed."""
         return _answered(calls.found(holder.tenant, id))

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 
-class Candidate(BaseModel):
+class NearestEntry(BaseModel):
     """An entry that was considered."""
 
     entry: str
@@ -29,12 +29,12 @@ class LookupResult(BaseModel):
     params: dict[str, Any] | None = Field(default=None, description="The prompt's own values")
     plan: Any = Field(default=None, description="The bound plan of a hit")
     reason: str | None = Field(default=None, description="Why a prompt missed")
-    nearest: Candidate | None = None
+    nearest: NearestEntry | None = None
     trace: dict[str, Any] = Field(description="How the lookup went")
     explanation: str | None = Field(default=None, description="Why, for a person; of a what-if")
 
 
-class Stored(BaseModel):
+class StoreResult(BaseModel):
     """What storing a plan did."""
 
     stored: bool
@@ -46,7 +46,7 @@ class Stored(BaseModel):
     pinned: dict[str, str] = Field(description="Parameter → the only value served, and why")
 
 
-class Judged(BaseModel):
+class FeedbackResult(BaseModel):
     """A judgment that was taken."""
 
     id: str
@@ -55,14 +55,14 @@ class Judged(BaseModel):
     pending: str = Field(description="Why it is not done yet; empty if it is")
 
 
-class Removed(BaseModel):
+class InvalidateResult(BaseModel):
     """How many plans were removed."""
 
     removed: int
     pending: str = Field(description="Why it is not done yet; empty if it is")
 
 
-class Answer(BaseModel):
+class AskResult(BaseModel):
     """What a run gave, or what must be asked first."""
 
     id: str
@@ -78,7 +78,7 @@ class Answer(BaseModel):
     needs: dict[str, Any] | None = Field(description="`token` and questions, if it waits")
 
 
-class Statistics(BaseModel):
+class StatisticsResult(BaseModel):
     """Counts of the tenant since its first lookup."""
 
     entries: int
@@ -92,7 +92,7 @@ class Statistics(BaseModel):
     saved: dict[str, float] = Field(description="What hits saved; empty before a plan had a cost")
 
 
-class Lookup(BaseModel):
+class RecentLookup(BaseModel):
     """A lookup of late."""
 
     id: str
@@ -108,7 +108,7 @@ class Lookup(BaseModel):
     right: bool | None
 
 
-class LookupDetails(Lookup):
+class RecentLookupDetails(RecentLookup):
     """A lookup of late, with all that was found."""
 
     found: dict[str, Any]

@@ -288,7 +288,7 @@ def _operation(name: str, tool: "Tool", connection: Connection, overrides: Overr
     )
     known = overrides.applied(operation)
     repeatable = known.effect == "read" or known.idempotency_key is not None
-    return replace(known, call=ToolCall(name, tool.name, connection, repeatable=repeatable))
+    return replace(known, call=McpCall(name, tool.name, connection, repeatable=repeatable))
 
 
 def _schema(document: Mapping[str, object], name: str) -> JsonObject:
@@ -308,7 +308,7 @@ def _schema(document: Mapping[str, object], name: str) -> JsonObject:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class McpCall:
     """The code behind an operation that is a tool of an MCP server."""
 
     name: str

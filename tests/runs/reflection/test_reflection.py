@@ -24,7 +24,6 @@ from semcache.ports import Message
 from semcache.responses.cache import Responses
 from semcache.responses.cached_model import CachedModel
 from semcache.runs.faults import fault_of
-from semcache.runs.here import OpenRun, node
 from semcache.runs.recorder import Runs
 from semcache.runs.reflection import (
     Attempt,
@@ -34,6 +33,7 @@ from semcache.runs.reflection import (
     stop_after_seconds,
     stop_on,
 )
+from semcache.runs.run_context import OpenRun, node
 from semcache.testing import FakeClock, RecordingObserver, ScriptedModel
 
 NUMBERS = TypeAdapter(list[int])

@@ -10,7 +10,7 @@ from semcache.plans.program.variables import Bound, Variable, variables
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ProgramAnalysis:
     """A program, prepared for being looked at."""
 
     plan: ProgramPlan
@@ -32,7 +32,7 @@ class Look:
         *,
         goals: Sequence[str] = GOALS,
         known: Iterable[str] = (),
-    ) -> "Look":
+    ) -> "ProgramAnalysis":
         """Return `plan` prepared; variables in `known` are set before the start."""
         steps = plan.instructions()
         setters: dict[str, list[int]] = {name: [-1] for name in known}

@@ -10,8 +10,8 @@ from typing import Literal, TypeVar
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput
 from semcache.events import SpawnDecided, SpawnRequested
-from semcache.runs.here import MAX_RUNS, Here, OpenRun
 from semcache.runs.redaction import hidden
+from semcache.runs.run_context import MAX_RUNS, Here, OpenRun
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.quick import quick_check
+from semcache.catalog.fit import quick_check
 
 QUERY: JsonObject = {
     "$defs": {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from semcache.runs.here import here, node, run_id
+from semcache.runs.run_context import here, node, run_id
 
 
 def names(run: Any) -> list[tuple[str, str | None]]:
