@@ -28,7 +28,7 @@ from semcache.matching.gates import Gates, held, risk_gates
 from semcache.matching.model import risk
 from semcache.matching.words import content
 from semcache.models.minilm import MiniLMEmbedder
-from semcache.prompts.recognizers import ambiguity
+from semcache.prompts.recognizers import registry
 from semcache.prompts.template import TemplateText
 
 Without = Callable[[contextlib.ExitStack], None]
@@ -44,7 +44,7 @@ def _embedding(stack: contextlib.ExitStack) -> None:
 
 
 def _order_of_dates(stack: contextlib.ExitStack) -> None:
-    stack.enter_context(patch.object(ambiguity, "in_order_of", lambda *_, **__: None))
+    stack.enter_context(patch.object(registry, "in_order_of", lambda *_, **__: None))
 
 
 PARTS: dict[str, Without] = {

@@ -184,8 +184,13 @@ def digest(value: Json) -> str:
     return hashlib.sha256(dumps(value).encode()).hexdigest()
 
 
+_PLAIN = frozenset({str, int, float})
+
+
 def same(left: Json, right: Json) -> bool:
     """Return whether two values are equal as JSON: `1` is `1.0`, but neither `"1"` nor `true`."""
+    if type(left) is type(right) and type(left) in _PLAIN:
+        return left == right
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):

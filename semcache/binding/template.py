@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from semcache.binding.bindings import WHY, Binding, Pin, Why
 from semcache.canonical import Json, JsonObject, Pointer, dumps, pointer_text
@@ -254,15 +254,12 @@ def _frozen(tree: Mapping[str | int, object]) -> Way:
     )
 
 
-def _put(node: Json, way: Way, values: Sequence[Json]) -> Json:
+def _put(node: Any, way: Way, values: Sequence[Json]) -> Any:  # noqa: ANN401 - see below
     # A way leads through containers only, so that `node` is one; its parts fit its type.
-    copy = cast("dict[str | int, Json]", node).copy()
+    copy = node.copy()
     for part, onward in way:
-        if isinstance(onward, int):
-            copy[part] = values[onward]
-        else:
-            copy[part] = _put(copy[part], onward, values)
-    return cast(Json, copy)
+        copy[part] = values[onward] if isinstance(onward, int) else _put(copy[part], onward, values)
+    return copy
 
 
 def shared_words(params: Sequence[Parameter], carriers: Sequence[str]) -> dict[str, str]:

@@ -4,11 +4,11 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from semcache.cache.result import Hit, Miss
+from semcache.cache.result import Candidate, Hit, Miss
 from semcache.cache.tool_sets import Tools, ToolSet, ToolSets
 from semcache.cache.view.view import View
 from semcache.catalog.catalog import Catalog
@@ -26,6 +26,9 @@ from semcache.prompts.template import TemplateText, mask
 from semcache.prompts.tokens import check_prompt
 from semcache.prompts.unseen.supposition import Supposed, Supposition
 from semcache.settings import Settings
+
+if TYPE_CHECKING:
+    from semcache.cache.lookup.context import BoundEntry
 
 
 def check_tenant(tenant: object) -> None:
@@ -109,6 +112,16 @@ class PromptRequest(NamedTuple):  # as `Query`
     """What the plan may call."""
 
 
+class ServedBefore:
+    """What the words of a prompt were served, as long as the view of the tenant stays as it is."""
+
+    __slots__ = ("found",)
+
+    def __init__(self) -> None:
+        self.found: tuple[BoundEntry, Candidate] | None = None
+        """None: nothing yet, or it depends on more than the words and the view."""
+
+
 class Query(NamedTuple):  # made for every lookup: a third of the time of a frozen dataclass
     """One prompt on its way through the tiers."""
 
@@ -137,6 +150,8 @@ class Query(NamedTuple):  # made for every lookup: a third of the time of a froz
     """Those of its mentions that were supposed."""
     known: TemplateText | None = None
     """Its template text without the mentions that were concluded; None if none were."""
+    before: ServedBefore | None = None
+    """What these words were served before; None if they are not kept."""
 
     @property
     def catalog(self) -> str:
@@ -195,6 +210,7 @@ def read_query(
     now: float = 0.0,
     zone: tzinfo = UTC,
     redact: Redact | None = None,
+    before: ServedBefore | None = None,
 ) -> Query:
     """Return the prompt with its mentions found and masked, and what `redact` hides among them."""
     text, given, tools = request.text, request.given, request.tools
@@ -217,6 +233,7 @@ def read_query(
         zone=zone,
         secrets=secrets,
         shown=shown,
+        before=before,
     )
 
 
@@ -309,14 +326,16 @@ class QueryReader:
         known = None if version is None else self._known.get(key)
         if known is not None and known[0] == version and known[1].tools is request.tools:
             return known[1]._replace(now=self._clock.now(), schema=schema)
+        keeps = version is not None and len(request.text) <= MOST_CHARS
         query = read_query(
             request,
             learned=None if view is None else view.learned,
             now=self._clock.now(),
             zone=self._zone,
             redact=self.redact,
+            before=ServedBefore() if keeps else None,
         )
-        if version is not None and len(request.text) <= MOST_CHARS:
+        if version is not None and keeps:
             self._known.put(key, (version, query))
         return query._replace(schema=schema) if schema is not None else query
 

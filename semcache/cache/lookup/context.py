@@ -34,6 +34,8 @@ class BoundEntry(NamedTuple):
     score: float
     risk: float
     """Probability that its values make the plan another one; 0 where its words differ."""
+    new_names: int = 0
+    """Values that are names for which the plan was neither made nor confirmed."""
 
 
 class PhaseTimer:
@@ -132,6 +134,11 @@ class Lookup:
                 candidate = candidate.cleaned(self._clean)
             self.candidates.append(candidate)
 
+    def _told(self) -> tuple[tuple[Tier, str], ...]:
+        if self.query.secrets is None:
+            return tuple(self.tiers)
+        return tuple([(tier, self._clean(said)) for tier, said in self.tiers])
+
     def _clean(self, text: str) -> str:
         """Return `text` as it may be written down."""
         secrets = self.query.secrets
@@ -170,7 +177,7 @@ class Lookup:
             catalog=self.query.catalog,
             key=self._clean(psk(schema)) if schema else "",
             unexplained=tuple(map(self._clean, schema.unexplained)) if schema else (),
-            tiers=tuple([(tier, self._clean(said)) for tier, said in self.tiers]),
+            tiers=self._told(),
             candidates=tuple(self.candidates),
             seconds=self.seconds,
             change=self.change,

@@ -140,9 +140,11 @@ def bind_candidate(
             served = bind_by_slots(entry, query, lookup.view.learned)
     with lookup.timed("check"):
         plan = _checked(lookup, entry, served)
-    says_other = tier == "semantic" and not says_the_same(entry, query)
-    risk = 0.0 if says_other else _value_risk(lookup, entry, query, served, entry_id)
-    return BoundEntry(entry_id, entry, served, plan, score, risk)
+    if tier == "semantic" and not says_the_same(entry, query):
+        return BoundEntry(entry_id, entry, served, plan, score, 0.0)
+    change = value_change(lookup.view, entry_id, entry, query, served.values)
+    risk = _value_risk(lookup, query, entry_id, change)
+    return BoundEntry(entry_id, entry, served, plan, score, risk, new_names=change.names)
 
 
 def _is_vetoed(lookup: Lookup, query: Query, entry_id: str) -> bool:
@@ -150,16 +152,13 @@ def _is_vetoed(lookup: Lookup, query: Query, entry_id: str) -> bool:
     return context.corrections.vetoes(query.tenant, template, entry_id, change=context.views.change)
 
 
-def _value_risk(
-    lookup: Lookup, entry: Entry, query: Query, served: FilledPlan, entry_id: str
-) -> float:
+def _value_risk(lookup: Lookup, query: Query, entry_id: str, change: ValueChange) -> float:
     """Return how probable it is that the values make it another plan.
 
     Raises:
         Refused: more probable than the bound allows, and there are new names.
     """
     seen, labels = lookup.view.entries.known(entry_id), lookup.context.labels
-    change = value_change(lookup.view, entry_id, entry, query, served.values)
     group = "" if seen is None else seen.group(given=bool(query.given))
     risk = labels.risk(query, entry_id, group, change)
     if risk > labels.highest_risk and change.names:

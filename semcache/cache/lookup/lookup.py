@@ -29,6 +29,10 @@ from semcache.prompts.unseen.alignment import align
 
 def by_template(lookup: Lookup) -> Hit | None:
     """Serve an entry with the prompt's template text."""
+    before = _served_before(lookup)
+    if before is not None:
+        lookup.tiers.append(("template", "hit"))
+        return lookup.hit("template", before)
     ids = lookup.view.same_template(lookup.query.template)
     if lookup.query.given:
         also = lookup.view.same_without_given(lookup.query.given_template)
@@ -36,7 +40,34 @@ def by_template(lookup: Lookup) -> Hit | None:
     entries = [(known, entry) for known in ids if (entry := lookup.known(known)) is not None]
     passed = _first(lookup, "template", entries, lookup.query)
     _say(lookup, "template", passed, "refused" if ids else "no entry with this template text")
+    if passed is not None:
+        _keep(lookup, passed)
     return lookup.hit("template", passed) if passed else None
+
+
+def _served_before(lookup: Lookup) -> BoundEntry | None:
+    """Return what the same words were served before, if its entry may be served now."""
+    before = lookup.query.before
+    if before is None or before.found is None:
+        return None
+    passed, candidate = before.found
+    if lookup.known(passed.id) is not passed.entry:
+        return None
+    lookup.consider(candidate)
+    return passed
+
+
+def _keep(lookup: Lookup, passed: BoundEntry) -> None:
+    """Keep what was served, where the words and the view say all of it.
+
+    Not what depends on the day, nor what a tenant's evidence says of names that are new.
+    """
+    query = lookup.query
+    if query.before is None or passed.new_names or len(lookup.candidates) > 1:
+        return
+    dated = any(slot.how == "dated" for slot in passed.entry.reading.slots)
+    if not dated and not any(mention.relative for mention in query.mentions):
+        query.before.found = passed, lookup.candidates[0]
 
 
 def by_schema(lookup: Lookup) -> Hit | None:

@@ -7,7 +7,7 @@ Choices worth knowing:
 - 1800 to 2199 after a temporal word ("in", "since", "between"…) are a year, else a number.
 - The number in "last 30 days" or "2 weeks ago" is `relative`.
 - Words that may be read in several ways keep their spelling as value: "10m" (millions, minutes),
-  "1.250" (a point or groups), "1.10" (a version). A stored plan tells which it is (`ambiguity`).
+  "1.250" (a point or groups), "1.10" (a version). A stored plan tells which it is (`registry`).
 - `$` and dollars are `money`; another currency has a kind of its own (`money_eur`), since plans
   name currencies.
 """
@@ -107,20 +107,20 @@ def _in_digits(lower: str) -> "Iterator[re.Match[str]]":
 
 
 def _number(lower: str, match: "re.Match[str]", last_year_end: int) -> Recognition | None:
-    end = match.end()
-    if match["nth"]:
-        return Recognition(match.start(), end, "ordinal", _scaled(match["digits"], None))
-    if not match["scale"] and end < len(lower) and _continues(lower, end):
+    start, end = match.span()
+    sign, symbol, digits, nth_, scale = match.group("sign", "symbol", "digits", "nth", "scale")
+    if nth_:
+        return Recognition(start, end, "ordinal", _scaled(digits, None))
+    if not scale and end < len(lower) and _continues(lower, end):
         return None
-    value = _scaled(match["digits"], match["scale"])
-    if match["sign"] and not isinstance(value, str):
+    value = _scaled(digits, scale)
+    if sign and not isinstance(value, str):
         value = -value
-    start = match.start()
-    if match["symbol"]:
-        return Recognition(start, end, CURRENCIES[match["symbol"].strip()], value)
+    if symbol:
+        return Recognition(start, end, CURRENCIES[symbol.strip()], value)
     if (amount := _with_unit(lower, start, end, value)) is not None:
         return amount
-    if not match["scale"] and not match["sign"] and _is_year(lower, match, last_year_end):
+    if not scale and not sign and _is_year(lower, start, digits, last_year_end):
         return Recognition(start, end, "year", value)
     return Recognition(start, end, "number", value, _counts_from_now(lower, start, end))
 
@@ -229,8 +229,7 @@ _YEAR_LINK = re.compile(r"\s*(?:,|-|\u2013|/|and|or|to|vs\.?|versus|with|through
 _AND_NUMBER = re.compile(rf"\s+and\s+({_DIGITS})(?!\w)")
 
 
-def _is_year(lower: str, match: "re.Match[str]", last_year_end: int) -> bool:
-    digits, start = match["digits"], match.start()
+def _is_year(lower: str, start: int, digits: str, last_year_end: int) -> bool:
     if _YEAR.fullmatch(digits) is None:
         return False
     if 0 <= last_year_end < start and _YEAR_LINK.fullmatch(lower, last_year_end, start):

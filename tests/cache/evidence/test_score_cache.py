@@ -98,5 +98,5 @@ def test_a_cache_that_remembers_answers_as_one_that_does_not(steps: list[tuple[s
     )
     with remembering, forgetful:
         for step, prompt in steps:
-            forgetful._views.neighbors.keep = 0
+            forgetful._views.neighbors.keep = forgetful._queries._known.keep = 0
             assert outcome(remembering, step, prompt) == outcome(forgetful, step, prompt)
