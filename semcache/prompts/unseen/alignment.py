@@ -84,6 +84,8 @@ def _plain_pieces(text: str, start: int, end: int) -> list[_Piece]:
 
 
 def _folded(token: str) -> str:
+    if token.isascii() and token.isalnum():
+        return token.lower()
     return unicodedata.normalize("NFKC", token).casefold().translate(_SIGNS)
 
 
