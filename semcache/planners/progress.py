@@ -60,8 +60,8 @@ class IntentLog:
     Safe from several threads and processes. Every method may raise `StoreUnavailable`.
     """
 
-    def __init__(self, store: PlanStore, clock: Clock, *, learned: Learned | None = None) -> None:
-        """Keep what is asked for; `learned`: what runs teach, None to learn nothing."""
+    def __init__(self, store: PlanStore, clock: Clock, learned: Learned) -> None:
+        """Keep what is asked for; `learned`: what runs teach."""
         self._kept = NoteStore(store, clock, "intents", ttl_s=KEPT_S)
         self._learned = learned
 
@@ -79,8 +79,6 @@ class IntentLog:
 
     def learn(self, tenant: str, graph: IntentGraph, catalog: Catalog) -> None:
         """Remember which operations did their steps, and which failed at them."""
-        if self._learned is None:
-            return
         for step in graph.steps:
             known = step.intent is not None and step.intent.kind == "api_call" and step.operation
             if step.intent is None or not known or step.status not in {"completed", "failed"}:

@@ -160,6 +160,6 @@ def open_semcache(
         # the steps of a goal.
         waiting=PendingRuns(store if redact is None else MemoryStore(), clock),
         checkpoints=Checkpoints(store if redact is None else MemoryStore(), clock),
-        intents=IntentLog(store if redact is None else MemoryStore(), clock, learned=learned),
+        intents=IntentLog(store if redact is None else MemoryStore(), clock, learned),
         closing=[ours.close] if ours is not None else [],
     )

@@ -12,6 +12,8 @@ from semcache.prompts.redaction import Redact
 from semcache.runs.dialog import Dialog, Rejected
 from semcache.runs.texts import load, shown
 
+ATTEMPTS = 2
+"""Calls at most for one prompt; each after the first is told what was wrong."""
 SURE = 0.7
 """Confidence from which a decomposition is taken without asking a further strategy."""
 
@@ -31,7 +33,6 @@ class ModelDecomposer:
         model: Model,
         *,
         relevant: Relevant | None = None,
-        attempts: int = 2,
         observer: Observer | None = None,
         clock: Clock | None = None,
         redact: Redact | None = None,
@@ -41,15 +42,11 @@ class ModelDecomposer:
         Args:
             model: Who is asked.
             relevant: Tells which operations a grounded model is shown; None: all.
-            attempts: Calls at most for one prompt; each after the first is told what was wrong.
             observer: Hears of each call.
             clock: Times the calls; None: the machine's own.
             redact: Leaves of what is wrong with an answer what may be logged; None: all.
-
-        Raises:
-            InvalidSettings: `attempts` is under 1.
         """
-        self._dialog = Dialog(model, "decompose", attempts, observer, clock, redact)
+        self._dialog = Dialog(model, "decompose", ATTEMPTS, observer, clock, redact)
         self._text = load("decompose")
         self._relevant = relevant
 
@@ -75,7 +72,7 @@ class ModelDecomposer:
         )
         if isinstance(result, Rejected):
             told = "; ".join(result.errors)
-            what = f"no steps after {self._dialog.attempts} attempt(s): {told}"
+            what = f"no steps after {ATTEMPTS} attempt(s): {told}"
             return Deferred(self.strategy, what)
         return Decomposition(request.prompt, result.value, self.confidence, self.strategy)
 
@@ -145,15 +142,9 @@ class Hybrid:
     `Decomposer`.
     """
 
-    def __init__(self, strategies: Sequence[Decomposer], *, sure: float = SURE) -> None:
-        """Keep what is asked for.
-
-        Args:
-            strategies: Asked in this order.
-            sure: Confidence in [0, 1] from which no further one is asked.
-        """
+    def __init__(self, strategies: Sequence[Decomposer]) -> None:
+        """Keep the strategies, asked in this order."""
         self._strategies = tuple(strategies)
-        self._sure = sure
 
     @property
     def name(self) -> str:
@@ -175,11 +166,11 @@ class Hybrid:
             found = strategy.decompose(request)
             if isinstance(found, Deferred):
                 told.append(f"{found.strategy} deferred: {found.why}")
-            elif found.confidence >= self._sure:
+            elif found.confidence >= SURE:
                 return _with_reasons(found, told)
             else:
                 told.append(
-                    f"{found.strategy} is {found.confidence:.2f} sure; {self._sure:.2f} is wanted"
+                    f"{found.strategy} is {found.confidence:.2f} sure; {SURE:.2f} is wanted"
                 )
                 weak.append(found)
         if weak:

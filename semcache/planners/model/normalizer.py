@@ -20,6 +20,8 @@ from semcache.prompts.tokens import check_prompt
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.texts import load, shown
 
+ATTEMPTS = 3
+"""Calls at most for one prompt; each after the first is told what was wrong."""
 MAX_VALUES = 100
 """Values of one closed field that the model is shown; beyond them it would read a database."""
 
@@ -34,7 +36,6 @@ class ModelNormalizer:
         self,
         model: Model,
         *,
-        attempts: int = 3,
         vocabulary: Vocabulary | None = None,
         observer: Observer | None = None,
         clock: Clock | None = None,
@@ -44,16 +45,12 @@ class ModelNormalizer:
 
         Args:
             model: Who is asked.
-            attempts: Calls at most for one prompt; each after the first is told what was wrong.
             vocabulary: Words instead of those that the catalog declares.
             observer: Hears of each call.
             clock: Times the calls; None: the machine's own.
             redact: Leaves of what is wrong with an answer what may be logged; None: all.
-
-        Raises:
-            InvalidSettings: `attempts` is under 1.
         """
-        self._dialog = Dialog(model, "normalize", attempts, observer, clock, redact)
+        self._dialog = Dialog(model, "normalize", ATTEMPTS, observer, clock, redact)
         self._vocabulary = vocabulary
         self._text = load("normalize")
 
@@ -92,7 +89,7 @@ class ModelNormalizer:
         )
         if isinstance(result, Rejected):
             raise NormalizationError(
-                f"no valid schema for {asked[:80]!r} after {self._dialog.attempts} attempt(s): "
+                f"no valid schema for {asked[:80]!r} after {ATTEMPTS} attempt(s): "
                 f"{'; '.join(result.errors)}",
                 answer=result.answer,
             )

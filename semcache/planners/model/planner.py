@@ -24,6 +24,8 @@ from semcache.prompts.schema.schema import STRUCTURE, PromptSchema
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.texts import load, shown
 
+ATTEMPTS = 3
+"""Calls at most for one prompt; each after the first is told what was wrong."""
 WIDENED = 4
 """How many times as many operations are shown once a model says that those it saw cannot do it."""
 REFUSAL = "not_actionable"
@@ -43,7 +45,6 @@ class ModelPlanner:
         self,
         model: Model,
         *,
-        attempts: int = 3,
         plan_format: str = "routes",
         relevant: Relevant | None = None,
         observer: Observer | None = None,
@@ -54,7 +55,6 @@ class ModelPlanner:
 
         Args:
             model: Who is asked.
-            attempts: Calls at most for one prompt; each after the first is told what was wrong.
             plan_format: Format of the plans; its instructions are the text `format_<name>`.
             relevant: Chooses the operations that the model is shown; None: all of them.
             observer: Hears of each call.
@@ -62,9 +62,9 @@ class ModelPlanner:
             redact: Leaves of what is wrong with an answer what may be logged; None: all.
 
         Raises:
-            InvalidSettings: `attempts` is under 1, or the format has no instructions.
+            InvalidSettings: the format has no instructions.
         """
-        self._dialog = Dialog(model, "plan", attempts, observer, clock, redact)
+        self._dialog = Dialog(model, "plan", ATTEMPTS, observer, clock, redact)
         self._plan_format = plan_format
         self._relevant = relevant
         # Models write a program as StackVM's document does: a list, with no object around it.
@@ -123,7 +123,7 @@ class ModelPlanner:
         )
         if isinstance(result, Rejected):
             raise PlanningError(
-                f"no valid plan for {request.prompt[:80]!r} after {self._dialog.attempts} "
+                f"no valid plan for {request.prompt[:80]!r} after {ATTEMPTS} "
                 f"attempt(s): {'; '.join(result.errors)}"
             )
         return Planned(plan=result.value, params=params, planner=self.name)

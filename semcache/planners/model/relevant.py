@@ -1,9 +1,10 @@
 """Which operations of a large catalog a text is about: words and meaning, two rankings in one."""
 
 import logging
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -12,12 +13,12 @@ from semcache.catalog.operation import Operation
 from semcache.errors import EmbeddingError, InvalidSettings
 from semcache.planners.arguments.operation_index import (
     content,
-    domains_of,
-    in_domains,
     index_of,
     wording,
 )
 from semcache.ports import Embedder, Vector
+from semcache.prompts.parameter import name_key
+from semcache.prompts.tokens import phrase_of
 
 log = logging.getLogger(__name__)
 
@@ -94,28 +95,23 @@ class Relevant:
         order = sorted(range(len(operations)), key=lambda at: (-score.get(at, 0.0), at))
         return [operations[at] for at in order]
 
-    def cosines(self, text: str, operations: Sequence[Operation]) -> list[float]:
-        """Return how near `text` is to each operation in meaning, in [-1, 1]; higher is nearer.
+    def _by_meaning(self, text: str, operations: Sequence[Operation]) -> list[int]:
+        """Return places of `operations`, the nearest to `text` first.
 
-        `[]` without an embedder, or where it fails (which is logged). Each operation is embedded
-        once, as long as its fingerprint is the same.
+        `[]` without an embedder, or where it fails (which is logged).
         """
         if self._embedder is None or not operations:
             return []
         try:
             asked = self._embedder.embed([text])[0]
-            rows = self._embedded(self._embedder, operations)
+            near = self._embedded(self._embedder, operations) @ asked
         except EmbeddingError as error:
             log.warning("operations are ranked by their words alone: %s", error)
             return []
-        return [float(cosine) for cosine in rows @ asked]
-
-    def _by_meaning(self, text: str, operations: Sequence[Operation]) -> list[int]:
-        """Return places of `operations`, the nearest to `text` first; `[]` if nothing can tell."""
-        near = self.cosines(text, operations)
         return sorted(range(len(near)), key=lambda at: (-near[at], at))
 
     def _embedded(self, embedder: Embedder, operations: Sequence[Operation]) -> np.ndarray:
+        """Return the vectors of operations, a row each; each is embedded once."""
         with self._lock:
             kept = dict(self._vectors)
         prints = [operation.fingerprint for operation in operations]
@@ -130,3 +126,56 @@ class Relevant:
             while len(self._vectors) > KEPT_VECTORS:
                 self._vectors.popitem(last=False)
         return np.stack([kept[print_] for print_ in prints])
+
+
+# ── domains ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def domains_of(text: str, domains: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the domains that `text` speaks of, in the order of the settings; empty if none.
+
+    A keyword counts as whole words, in the singular or the plural: "pr" is not in "price"
+    (specs/ccos.md, E1, has it as a substring).
+    """
+    words = phrase_of(text)
+    return tuple(
+        name
+        for name, keywords in domains.items()
+        if any(_stands_in(phrase_of(keyword), words) for keyword in (name, *keywords))
+    )
+
+
+def in_domains(
+    operations: Iterable[Operation], wanted: Sequence[str], domains: Mapping[str, Sequence[str]]
+) -> tuple[Operation, ...]:
+    """Return the operations of the `wanted` domains, and those that belong to none.
+
+    All of them if nothing is wanted, or none is left (specs/ccos.md, E2).
+    """
+    known = tuple(operations)
+    if not wanted:
+        return known
+    left = [one for one in known if _belongs(one, wanted, domains)]
+    return tuple(left) or known
+
+
+def _belongs(
+    operation: Operation, wanted: Sequence[str], domains: Mapping[str, Sequence[str]]
+) -> bool:
+    own = domains_of(f"{_spaced(operation.name)} {operation.summary}", domains)
+    return not own or bool(set(own) & set(wanted))
+
+
+def _spaced(name: str) -> str:
+    """Return the words of a name: `mcp.github.listIssues` is "mcp github list issues"."""
+    return re.sub(r"_", " ", name_key(name))
+
+
+def _stands_in(phrase: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    size = len(phrase)
+    starts = range(len(words) - size + 1) if size else ()
+    return any(all(map(_alike, words[i : i + size], phrase)) for i in starts)
+
+
+def _alike(word: str, keyword: str) -> bool:
+    return word in {keyword, f"{keyword}s"}  # "prs" is too short for a plural by the rules

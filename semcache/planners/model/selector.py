@@ -9,6 +9,8 @@ from semcache.prompts.redaction import Redact
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.texts import load, shown
 
+ATTEMPTS = 2
+"""Calls at most for one prompt; each after the first is told what was wrong."""
 MAX_COMMON = 2_000
 """Characters of what all plans share that are shown; what tells them apart is shown whole."""
 
@@ -24,7 +26,6 @@ class ModelSelector:
         self,
         model: Model,
         *,
-        attempts: int = 2,
         observer: Observer | None = None,
         clock: Clock | None = None,
         redact: Redact | None = None,
@@ -33,15 +34,11 @@ class ModelSelector:
 
         Args:
             model: Who is asked.
-            attempts: Calls at most for one prompt.
             observer: Hears of each call.
             clock: Times the calls; None: the machine's own.
             redact: Leaves of what is wrong with an answer what may be logged; None: all.
-
-        Raises:
-            InvalidSettings: `attempts` is under 1.
         """
-        self._dialog = Dialog(model, "select", attempts, observer, clock, redact)
+        self._dialog = Dialog(model, "select", ATTEMPTS, observer, clock, redact)
         self._text = load("select")
 
     def __repr__(self) -> str:

@@ -6,6 +6,9 @@ from semcache.ports import Clock, Message, Model, Observer, Verification
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.texts import load, shown
 
+ATTEMPTS = 2
+"""Calls at most for one candidate."""
+
 
 class ModelVerifier:
     """Asks a model, and believes only a plain yes or no. Satisfies `ports.Verifier`.
@@ -18,7 +21,6 @@ class ModelVerifier:
         self,
         model: Model,
         *,
-        attempts: int = 2,
         observer: Observer | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -26,14 +28,10 @@ class ModelVerifier:
 
         Args:
             model: Who is asked.
-            attempts: Calls at most for one candidate.
             observer: Hears of each call.
             clock: Times the calls; None: the machine's own.
-
-        Raises:
-            InvalidSettings: `attempts` is under 1.
         """
-        self._dialog = Dialog(model, "verify", attempts, observer, clock)
+        self._dialog = Dialog(model, "verify", ATTEMPTS, observer, clock)
         self._text = load("verify")
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,13 +11,13 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded as Grounded_
 from semcache.catalog.grounding import Grounding
 from semcache.catalog.operation import Operation
-from semcache.errors import InvalidSettings, ModelUnavailable, NotActionable
+from semcache.errors import ModelUnavailable, NotActionable
 from semcache.events import ModelCalled
 from semcache.models.openai import OpenAIModel
 from semcache.planners.model.decomposer import Grounded, Hybrid, IntentFirst
 from semcache.planners.model.relevant import Relevant
 from semcache.planners.steps.intents import Decomposer, Decomposition, Deferred
-from semcache.planners.steps.patterns import Patterns
+from semcache.planners.steps.patterns import SINGLE, Patterns
 from semcache.ports import PlanRequest
 from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
@@ -196,10 +197,10 @@ def test_a_model_that_never_says_anything_usable_is_asked_so_often_and_left(
     openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:
     openai_server.answers(lambda _: "I am sorry.")
-    found = IntentFirst(model, attempts=3).decompose(request())
+    found = IntentFirst(model).decompose(request())
     assert isinstance(found, Deferred)
-    assert found.why.startswith("no steps after 3 attempt(s): no JSON object was found")
-    assert len(openai_server.requests) == 3
+    assert found.why.startswith("no steps after 2 attempt(s): no JSON object was found")
+    assert len(openai_server.requests) == 2
 
 
 def test_a_model_may_refuse(openai_server: OpenAIServer, model: OpenAIModel) -> None:
@@ -234,11 +235,9 @@ def test_each_call_is_reported_as_a_decomposition() -> None:
     assert [(call.purpose, call.attempt) for call in calls] == [("decompose", 1), ("decompose", 2)]
 
 
-def test_an_empty_catalog_grounds_nothing_and_an_attempt_is_the_least() -> None:
+def test_an_empty_catalog_grounds_nothing() -> None:
     found = Grounded(ScriptedModel()).decompose(request(catalog=Catalog()))
     assert found == Deferred("grounded", "the catalog is empty: there is no operation to show")
-    with pytest.raises(InvalidSettings, match="attempts is 0"):
-        Grounded(ScriptedModel(), attempts=0)
 
 
 def test_strategies_name_their_model_and_the_version_of_their_text() -> None:
@@ -286,9 +285,11 @@ def test_with_no_strategy_left_a_goal_is_deferred_with_every_reason() -> None:
 
 
 def test_the_surest_of_the_unsure_is_taken_if_none_is_sure() -> None:
-    found = apart(Hybrid([Patterns()], sure=0.8).decompose(request("list issues")))
-    assert found.confidence == 0.7
-    assert found.reasons == ("pattern:simple_api is 0.70 sure; 0.80 is wanted",)
+    found = apart(
+        Hybrid([Patterns([replace(SINGLE, confidence=0.6)])]).decompose(request("list issues"))
+    )
+    assert found.confidence == 0.6
+    assert found.reasons == ("pattern:simple_api is 0.60 sure; 0.70 is wanted",)
 
 
 def test_where_the_domain_has_rules_a_model_is_told_them_and_patterns_leave_the_goal_to_it() -> (

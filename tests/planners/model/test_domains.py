@@ -1,7 +1,7 @@
 """Domains by the keywords of the settings."""
 
 from semcache.catalog.operation import Operation
-from semcache.planners.arguments.operation_index import domains_of, in_domains
+from semcache.planners.model.relevant import domains_of, in_domains
 
 DOMAINS = {"github": ["issue", "pull request", "pr"], "slack": ["channel", "thread"]}
 
