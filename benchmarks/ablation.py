@@ -28,6 +28,7 @@ from semcache.matching.gates import Gates, held, risk_gates
 from semcache.matching.model import risk
 from semcache.matching.words import content
 from semcache.models.minilm import MiniLMEmbedder
+from semcache.models.weights import shipped_weights
 from semcache.prompts.recognizers import registry
 from semcache.prompts.template import TemplateText
 
@@ -132,7 +133,7 @@ def main() -> int:
     parser.add_argument("--mode", choices=("text", "params"), default="text")
     parser.add_argument("--max-wrong", type=float)
     args = parser.parse_args()
-    embedder = Timed(MiniLMEmbedder())
+    embedder = Timed(MiniLMEmbedder(shipped_weights()))
     print(f"{'without':44s} right  wrong / hits")
     for name, without in PARTS.items():
         total = pooled([score.summary() for score in run(args, embedder, without)])[0]

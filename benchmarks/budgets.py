@@ -45,6 +45,7 @@ from tqdm import tqdm
 from semcache import Hit, Parameter, PlanCache, __version__
 from semcache.errors import EmbeddingError
 from semcache.models.minilm import MiniLMEmbedder
+from semcache.models.weights import shipped_weights
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.records import encode
 from semcache.testing import HashEmbedder
@@ -404,7 +405,7 @@ def weighing(
 
 def one_embedding(rng: random.Random) -> float | None:
     """Return the median seconds of one real embedding of a prompt; None if there is no model."""
-    embedder = MiniLMEmbedder(memo=0)
+    embedder = MiniLMEmbedder(shipped_weights(), memo=0)
     prompts = asked(shapes(200, rng), 200, rng)
     try:
         embedder.embed(prompts[:5])

@@ -11,8 +11,9 @@ activation are the fused operators that onnxruntime publishes as `com.microsoft`
 
 `--weights`: FOLDER has `model.safetensors` and `tokenizer.json`, by default the packaged ones. OUT
 becomes a folder with `weights.safetensors`, where each row of a matrix is 8 bits a number and one
-fp32 scale, `tokenizer.json`, a notice and `manifest.json`. They are computed in fp32, and are a
-model of their own: with `--texts` it prints how far vectors are from the packaged ones.
+fp32 scale, `tokenizer.json`, a notice with the data they learned of, and `manifest.json`. They are
+computed in fp32, and are a model of their own: with `--texts` it prints how far vectors are from
+the packaged ones.
 """
 
 import argparse
@@ -123,9 +124,40 @@ def weights() -> Iterator[TensorProto]:
 
 
 NOTICE = """Weights of this folder: {name}, made of all-MiniLM-L6-v2 (sentence-transformers,
-Apache License 2.0, https://www.apache.org/licenses/LICENSE-2.0) and changed: each row of a matrix
-was rounded to 8 bits a number with one scale.
+Apache License 2.0, https://www.apache.org/licenses/LICENSE-2.0) and changed: {trained}each
+row of a matrix was rounded to 8 bits a number with one scale.
 """
+TRAINED = (
+    "they were trained\nfurther by benchmarks/train_embedder.py on the data below (training.json "
+    "tells steps and seed); "
+)
+DATA = {
+    "advising": "jkkummerfeld/text2sql-data, CC BY 4.0",
+    "atis": "jkkummerfeld/text2sql-data, see that repository",
+    "ehrsql2024": "glee4810/ehrsql-2024, CC BY 4.0",
+    "home_assistant": "home-assistant/intents, CC BY 4.0",
+    "mimicsql": "wangpinggl/TREQS, MIT",
+    "nvbench": "Thanksyy/ncNet, MIT",
+    "overnight": "rhythmcao/semantic-parsing-dual (Overnight), see that repository",
+    "overnight_basketball": "the same",
+    "overnight_housing": "the same",
+    "overnight_publications": "the same",
+    "scholar": "jkkummerfeld/text2sql-data, see that repository",
+    "sgd": "google-research-datasets/dstc8-schema-guided-dialogue, CC BY-SA 4.0",
+    "spider_syn": "ygan/Spider-Syn, MIT; questions of Spider, CC BY-SA 4.0",
+    "workbench": "olly-styles/WorkBench, MIT",
+}
+"""Where data that weights were trained on is from, and under which licence."""
+
+
+def notice(name: str, training: Path) -> str:
+    """Return the notice of weights: where they are from, and of what they learned."""
+    if not training.is_file():
+        return NOTICE.format(name=name, trained="")
+    said = json.loads(training.read_text(encoding="utf-8"))
+    learned = [*said["pairs"], *said["streams"]]
+    lines = [f"{each}: {DATA.get(each, 'of their own')}\n" for each in sorted(learned)]
+    return NOTICE.format(name=name, trained=TRAINED) + "\n" + "".join(lines)
 
 
 def rounded(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -150,7 +182,7 @@ def write_weights(source: Path, out: Path, *, name: str) -> None:
     training = source / "training.json"
     if training.is_file():
         shutil.copyfile(training, out / training.name)
-    (out / "NOTICE").write_text(NOTICE.format(name=name), encoding="utf-8")
+    (out / "NOTICE").write_text(notice(name, training), encoding="utf-8")
     digests = {
         file: hashlib.sha256((out / file).read_bytes()).hexdigest()
         for file in (Manifest.WEIGHTS, "tokenizer.json")

@@ -27,6 +27,7 @@ from curves import write_json
 from tqdm import tqdm
 
 from semcache.models.minilm import MiniLMEmbedder
+from semcache.models.weights import shipped_weights
 from semcache.stores.vectors.faiss_index import FaissIndex
 
 NEAREST = 16
@@ -62,7 +63,7 @@ def texts_of(files: Sequence[Path]) -> list[str]:
 
 def vectors_of(texts: Sequence[str]) -> np.ndarray:
     """Return their vectors."""
-    embedder = MiniLMEmbedder(memo=0)
+    embedder = MiniLMEmbedder(shipped_weights(), memo=0)
     starts = tqdm(range(0, len(texts), 1024), desc="embedding", file=sys.stderr)
     return np.concatenate([embedder.embed(texts[i : i + 1024]) for i in starts])
 

@@ -25,6 +25,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import NotActionable
 from semcache.models.minilm import MiniLMEmbedder
+from semcache.models.weights import shipped_weights
 from semcache.planners.model.planner import ModelPlanner
 from semcache.planners.model.relevant import Relevant
 from semcache.ports import PlanRequest
@@ -71,7 +72,7 @@ def operation(name: str, inputs: list[str]) -> Operation:
 def measure(rows: list[tuple[str, str, list[str]]], count: int) -> JsonObject:
     """Return the shares found, by words alone and by both, and what showing them costs."""
     known = catalog(rows, count)
-    embedder = MiniLMEmbedder(memo=0)
+    embedder = MiniLMEmbedder(shipped_weights(), memo=0)
     result: JsonObject = {"operations": len(known), "prompts": len(rows)}
     for name, relevant in (("words", Relevant()), ("words and meaning", Relevant(embedder))):
         places, seconds = [], []

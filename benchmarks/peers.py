@@ -46,6 +46,7 @@ from curves import write_json
 
 from semcache import PlanCache
 from semcache.models.minilm import MiniLMEmbedder
+from semcache.models.weights import shipped_weights
 from semcache.testing import HashEmbedder
 
 DIMENSION = 384
@@ -64,7 +65,9 @@ class Embedder:
     """One embedder for all: knows some vectors beforehand, and adds up the seconds of the rest."""
 
     def __init__(self, *, real: bool) -> None:
-        self._inner = MiniLMEmbedder(memo=0) if real else HashEmbedder(dim=DIMENSION)
+        self._inner = (
+            MiniLMEmbedder(shipped_weights(), memo=0) if real else HashEmbedder(dim=DIMENSION)
+        )
         self.fingerprint = self._inner.fingerprint
         self.known: dict[str, np.ndarray] = {}
         self.seconds = 0.0

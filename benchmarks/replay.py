@@ -15,12 +15,15 @@ Beside semcache run, in one process and with one embedder, the rules of its rela
 `response-0.80/0.95` serves what was stored for the nearest prompt (GPTCache, RedisVL); `orra-0.95`,
 given the parameters, the nearest action text and parameter names, values substituted by equality.
 
+The weights that ship were trained with the public streams: a replay of these shows what a cache
+does on prompts of a kind that its embedder knows. `--embedders` takes weights that never saw them.
 With `--selector-accuracy` a simulated model chooses among the up to five near plans of each miss.
 """
 
 import argparse
 import contextlib
 import copy
+import functools
 import json
 import platform
 import random
@@ -40,6 +43,7 @@ from semcache.errors import InvalidInput, InvalidPrompt, InvalidStream
 from semcache.explore.score import is_right, replayed, wilson_upper
 from semcache.explore.streams import Row, read_stream
 from semcache.models.minilm import MiniLMEmbedder
+from semcache.models.weights import shipped_weights
 from semcache.ports import Embedder
 
 Plan = dict[str, Any]
@@ -425,6 +429,12 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--seeds", type=int, metavar="N", help="replay in N orders, shuffled with seeds 0 to N-1"
     )
+    parser.add_argument(
+        "--embedders",
+        type=Path,
+        metavar="DIR",
+        help="weights of train_embedder.py, of which each stream gets those trained without it",
+    )
     parser.add_argument("--mode", choices=("text", "params", "both"), default="both")
     parser.add_argument(
         "--caches",
@@ -508,17 +518,41 @@ def spread_line(row: dict[str, Any]) -> str:
     return f"{row['stream']:14s} {row['cache']:14s} {mode:7s} " + "  ".join(shares)
 
 
+def weights_without(stream: Path, embedders: Path | None) -> Path | None:
+    """Return the folder of the weights that were trained without a stream.
+
+    `embedders`: a folder of such folders; None: the weights that ship, which were trained with the
+    public streams.
+    """
+    if embedders is None:
+        return shipped_weights()
+    for training in sorted(embedders.glob("*/training.json")):
+        if stream.stem in json.loads(training.read_text(encoding="utf-8"))["left_out"]:
+            return training.parent
+    raise SystemExit(f"{embedders} has no weights that were trained without {stream.stem}")
+
+
+@functools.cache
+def embedder_of(weights: Path | None) -> Timed:
+    """Return an embedder of this process, which remembers what was embedded before."""
+    return Timed(MiniLMEmbedder(weights))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     args = arguments(argv)
-    embedder = Timed(MiniLMEmbedder())
+    embedders = {path: embedder_of(weights_without(path, args.embedders)) for path in args.streams}
     scores: list[Score] = []
     runs: list[list[dict[str, Any]]] = []
     print(head(), flush=True)
     for seed in orders(args):
         if seed is not None:
             print(f"rows shuffled with seed {seed}:")
-        run = [score for path in args.streams for score in replay_all(args, embedder, path, seed)]
+        run = [
+            score
+            for path in args.streams
+            for score in replay_all(args, embedders[path], path, seed)
+        ]
         summaries = [score.summary() for score in run]
         if len(args.streams) > 1:
             print(*[line(s) for s in pooled(summaries)], sep="\n")

@@ -21,12 +21,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from replay import Timed, read
+from replay import embedder_of, read, weights_without
 from scipy.optimize import minimize
 
 from semcache import Hit, Miss, PlanCache
@@ -44,7 +43,6 @@ from semcache.matching.gates import risk_gates
 from semcache.matching.model.features import NAMES
 from semcache.matching.model.risk import Prior, Step
 from semcache.matching.words.content import content
-from semcache.models.minilm import MiniLMEmbedder
 from semcache.ports import Neighbor
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.template import mask
@@ -108,29 +106,13 @@ class Job:
     prior: Prior
     limit: int | None
     weights: Path | None
-    """Of the embedder; None: the packaged ones."""
-
-
-@cache
-def embedder(weights: Path | None) -> Timed:
-    """Return an embedder of this process, which remembers what its jobs embedded before."""
-    return Timed(MiniLMEmbedder(weights))
-
-
-def weights_without(stream: Path, embedders: Path | None) -> Path | None:
-    """Return the folder of the weights that were trained without a stream."""
-    if embedders is None:
-        return None
-    for training in sorted(embedders.glob("*/training.json")):
-        if stream.stem in json.loads(training.read_text(encoding="utf-8"))["left_out"]:
-            return training.parent
-    raise SystemExit(f"{embedders} has no weights that were trained without {stream.stem}")
+    """Of the embedder; None: the plain ones."""
 
 
 def collect(job: Job) -> list[Decision]:
     """Replay a stream with a prior; return a decision a row."""
     plans = PlanCache.open(
-        embedder=embedder(job.weights), ttl_s=None, max_entries=None, max_wrong=0.5
+        embedder=embedder_of(job.weights), ttl_s=None, max_entries=None, max_wrong=0.5
     )
     labels = Recorder(plans._store, job.prior, max_wrong=0.5, gates=risk_gates())
     plans._context = plans._tiers._context = plans._intake._context = replace(
@@ -154,7 +136,8 @@ def collect(job: Job) -> list[Decision]:
             decision.was_right = is_right(found.plan.to_dict(), row.plan)
         for reading in labels.readings:
             describe(decision, plans, row, reading)
-        if isinstance(found, Hit) and found.tier == "semantic":
+        # A value taken by alignment has a risk of its own, and no group is weighed for it.
+        if isinstance(found, Hit) and found.tier == "semantic" and labels.readings:
             decision.score = served_score(found, labels.readings[-1])
         decisions.append(decision)
         if isinstance(found, Miss) and row.plan is not None:

@@ -23,6 +23,7 @@ import pytest
 from semcache import secrecy
 from semcache.canonical import Json, JsonObject
 from semcache.models.minilm import MiniLMEmbedder
+from semcache.models.weights import shipped_weights
 from semcache.testing import FakeClock, RecordingObserver
 
 # huggingface_hub reads it once, when it is first imported: a fixture would come too late.
@@ -73,8 +74,8 @@ def observer() -> RecordingObserver:
 
 @pytest.fixture(scope="session")
 def minilm() -> MiniLMEmbedder:
-    """The real all-MiniLM-L6-v2, loaded once for all tests that need meaning."""
-    return MiniLMEmbedder()
+    """The default embedder with its real weights, loaded once for all tests that need meaning."""
+    return MiniLMEmbedder(shipped_weights())
 
 
 @pytest.fixture(scope="session")

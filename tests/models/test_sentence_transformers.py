@@ -129,7 +129,7 @@ def test_packaged_weights_that_were_changed_are_refused(
 
 def test_missing_weights_name_the_package_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "MINILM_PACKAGE", "no_such_package")
-    with pytest.raises(WeightsUnavailable, match=r"semcache-plans\[demo\]"):
+    with pytest.raises(WeightsUnavailable, match=r"semcache-plans\[minilm\]"):
         SentenceTransformersEmbedder().embed(["a"])
 
 
