@@ -4,21 +4,18 @@ from collections.abc import Callable
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import ModelUnavailable, OperationRefused
-from semcache.execution.routes import RoutesEngine
-from semcache.planners.failures import FailureMemory
 from semcache.plans.codec import decode
-from semcache.ports import Limits, Planned, PlanRequest
+from semcache.ports import Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
 from semcache.semcache import SemCache
 from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
-from semcache.stores.vectors.faiss_index import FaissIndex
-from semcache.testing import FakeClock, HashEmbedder
+from semcache.testing import FakeClock
+from tests.caching import cache_over, semcache_over
 from tests.calling import calling
 
 STORED, ASKED = "sales by state", "please show me the sales by state"
@@ -49,26 +46,8 @@ def opened(planner: Planner, chance: Callable[[], float], **more: float) -> SemC
     schema: JsonObject = {"type": "object", "properties": {"what": {"type": "string"}}}
     catalog = Catalog([Operation("report", "Reports.", schema, effect="read", call=lambda _: 1)])
     settings = Settings(**{"explore": 0.25, **more})  # type: ignore[arg-type]  # floats all
-    cache = PlanCache(
-        store=store,
-        embedder=HashEmbedder(),
-        clock=clock,
-        make_index=lambda _: FaissIndex(),
-        observer=None,
-        settings=settings,
-        catalog=catalog,
-    )
-    return SemCache(
-        cache=cache,
-        catalog=catalog,
-        normalizers=(),
-        planners=[planner],
-        engines={"routes": RoutesEngine()},
-        failures=FailureMemory(store, clock),
-        clock=clock,
-        limits=Limits(),
-        chance=chance,
-    )
+    cache = cache_over(store, settings, catalog=catalog, clock=clock)
+    return semcache_over(store, cache, planner, clock=clock, chance=chance)
 
 
 def test_a_share_of_semantic_hits_is_planned_all_the_same_and_counted() -> None:

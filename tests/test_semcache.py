@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.cache.plan_cache import PlanCache
 from semcache.cache.result import Hit, Miss
 from semcache.canonical import Json, JsonObject, dumps
 from semcache.catalog.catalog import Catalog
@@ -33,7 +32,6 @@ from semcache.errors import (
     StoreUnavailable,
 )
 from semcache.events import LookupFinished, ModelCalled, NodeFinished, PhaseFinished, TierFailed
-from semcache.execution.routes import RoutesEngine
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.models.openai import OpenAIModel
 from semcache.planners.failures import FailureMemory
@@ -46,8 +44,8 @@ from semcache.settings import Settings
 from semcache.sources.functions import catalog_from, operation
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
-from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
+from tests.caching import cache_over, semcache_over
 from tests.calling import calling
 
 if TYPE_CHECKING:
@@ -105,30 +103,22 @@ class Bench:
         self.calls: list[JsonObject] = []
         self.failure: Exception | None = None
         self.store = store or MemoryStore()
-        self.catalog = Catalog([
-            Operation("report", "Reports.", {"type": "object"}, effect=effect, call=self._report)
-        ])  # fmt: skip
-        self.semcache = SemCache(
-            cache=PlanCache(
-                store=self.store,
-                embedder=embedder or HashEmbedder(),
-                clock=self.clock,
-                make_index=lambda _: FaissIndex(),
-                observer=self.observer,
-                settings=settings or Settings(),
-                catalog=self.catalog,
-                normalizer=RuleNormalizer(),
-            ),
-            catalog=self.catalog,
-            normalizers=[RuleNormalizer()],
-            planners=[planner],
-            engines={"routes": RoutesEngine()},
-            failures=FailureMemory(self.store, self.clock),
+        report = Operation(
+            "report", "Reports.", {"type": "object"}, effect=effect, call=self.report
+        )
+        cache = cache_over(
+            self.store,
+            settings,
+            catalog=Catalog([report]),
+            embedder=embedder,
             clock=self.clock,
-            limits=Limits(),
+            observer=self.observer,
+        )
+        self.semcache = semcache_over(
+            self.store, cache, planner, clock=self.clock, normalizers=[RuleNormalizer()]
         )
 
-    def _report(self, given_input: JsonObject) -> Json:
+    def report(self, given_input: JsonObject) -> Json:
         self.calls.append(given_input)
         if self.failure is not None:
             raise self.failure
@@ -311,7 +301,7 @@ def test_a_value_has_the_type_that_the_operation_wants_from_the_first_run_on() -
     bench = Bench(OnePlan(plan(of="{{params.of}}"), "of"))
     years: JsonObject = {"type": "object", "properties": {"of": {"type": "integer"}}}
     bench.semcache.catalog = Catalog([
-        Operation("report", "Reports.", years, effect="read", call=bench._report)
+        Operation("report", "Reports.", years, effect="read", call=bench.report)
     ])  # fmt: skip
     bench.semcache.cache.catalog = bench.semcache.catalog
     for year in ("2024", "2023"):

@@ -10,7 +10,10 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.errors import InvalidInput
 from semcache.events import EntriesRemoved
 from semcache.ports import Record
+from semcache.settings import Settings
+from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
+from tests.caching import cache_over
 from tests.calling import calling
 
 DAY_S = 24 * 3600.0
@@ -68,9 +71,9 @@ def test_a_plan_served_long_ago_makes_room_for_ones_served_now(clock: FakeClock)
 
 
 def test_bytes_are_bounded_for_each_tenant(clock: FakeClock) -> None:
-    with opened(clock) as probe:
-        keep(probe, "sales")
-        size = probe._store.room().bytes
+    store = MemoryStore()
+    keep(cache_over(store, clock=clock), "sales")
+    size = store.room().bytes
     with opened(clock, max_bytes=2 * size) as cache:
         for name in NAMES:
             keep(cache, name)
@@ -133,13 +136,14 @@ def test_a_ttl_begins_anew_with_the_hits_that_are_said_to(
 
 
 def test_a_ttl_that_slides_is_written_now_and_then_and_not_at_each_hit(clock: FakeClock) -> None:
-    with opened(clock, ttl_s=160.0, ttl_slides="exact") as cache:
+    store = MemoryStore()
+    with cache_over(store, Settings(ttl_s=160.0, ttl_slides="exact"), clock=clock) as cache:
         keep(cache, "sales")
-        before = cache._store.last_change()
+        before = store.last_change()
         for _ in range(100):
             clock.advance(1)
             assert cache.lookup("sales in 2019")
-        assert cache._store.last_change() - before <= 10
+        assert store.last_change() - before <= 10
 
 
 def test_a_plan_that_holds_what_yesterday_was_does_not_live_longer_by_being_served(
@@ -156,18 +160,19 @@ def test_a_plan_that_holds_what_yesterday_was_does_not_live_longer_by_being_serv
 def test_an_entry_that_is_removed_while_it_is_extended_does_not_come_back(
     clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(clock, ttl_s=100.0, ttl_slides="exact") as cache:
+    store = MemoryStore()
+    with cache_over(store, Settings(ttl_s=100.0, ttl_slides="exact"), clock=clock) as cache:
         keep(cache, "sales")
         assert cache.lookup("sales in 2024")  # from here on it is in memory
-        get = cache._store.get
+        get = store.get
 
         def get_before_another_removes(tenant: str, known: str) -> Record | None:
             record = get(tenant, known)
-            cache._store.remove(tenant, [known])
+            store.remove(tenant, [known])
             return record
 
         clock.advance(60)
-        monkeypatch.setattr(cache._store, "get", get_before_another_removes)
+        monkeypatch.setattr(store, "get", get_before_another_removes)
         assert cache.lookup("sales in 2024")
         assert cache.entries() == ()
 

@@ -21,7 +21,12 @@ from semcache import Hit, PlanCache
 from semcache.cache.result import Found
 from semcache.cache.view.summaries import DecodedEntries
 from semcache.canonical import JsonObject
+from semcache.settings import Settings
+from semcache.stores.disk.store import DiskStore
+from semcache.stores.memory import MemoryStore
 from semcache.testing import HashEmbedder, RecordingObserver
+from semcache.wiring import SystemClock
+from tests.caching import cache_over
 from tests.calling import calling
 
 TENANTS = 2000
@@ -129,8 +134,9 @@ def test_of_many_tenants_none_sees_anything_of_another(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING)
-    directory = tmp_path if kept == "disk" else None
-    with PlanCache.open(directory, embedder=HashEmbedder(16), max_wrong=max_wrong) as cache:
+    store = DiskStore.open(tmp_path) if kept == "disk" else MemoryStore()
+    told = Settings(directory=tmp_path if kept == "disk" else None, max_wrong=max_wrong)
+    with cache_over(store, told, embedder=HashEmbedder(16), clock=SystemClock()) as cache:
         ran = busy(cache, tenants, seed=5)
         assert [leak for part in ran for leak in part.leaks] == []
         assert sum((part.hits for part in ran), Counter[str]())["template"] > tenants // 4
@@ -143,7 +149,7 @@ def test_of_many_tenants_none_sees_anything_of_another(
             assert {entry.id for entry in entries} <= stored
             assert not strangers(tenant, [entry.to_json() for entry in entries])
             for note in ("evidence", "vetoes", "statistics"):
-                assert not strangers(tenant, cache._store.get_note(name, note) or "")
+                assert not strangers(tenant, store.get_note(name, note) or "")
     assert caplog.records == []
 
 

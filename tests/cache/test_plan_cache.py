@@ -42,10 +42,9 @@ from semcache.events import (
 )
 from semcache.ports import Vectors
 from semcache.prompts.parameter import Parameter
-from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
-from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
+from tests.caching import cache_over
 from tests.calling import calling, given_input
 
 DAY_S = 24 * 3600.0
@@ -413,7 +412,8 @@ def _flip(directory: Path, entry: str, place: int) -> None:
 def test_a_record_that_is_no_entry_of_ours_is_passed_over(
     clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cache, store = _over(MemoryStore(), clock)
+    store = MemoryStore()
+    cache = cache_over(store, clock=clock)
     stored = cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
     record = store.get("default", stored.id)
     assert record is not None
@@ -616,23 +616,6 @@ READING = ("last_change", "changes", "scan", "pages", "get", "find", "get_note")
 WRITING = ("put", "put_note", "update_note", "remove", "clear")
 
 
-def _over(
-    store: MemoryStore,
-    clock: FakeClock,
-    observer: RecordingObserver | None = None,
-    embedder: Any = None,
-) -> tuple[PlanCache, MemoryStore]:
-    cache = PlanCache(
-        store=store,
-        embedder=embedder or HashEmbedder(),
-        clock=clock,
-        make_index=lambda _: FaissIndex(),
-        observer=observer or RecordingObserver(),
-        settings=Settings(),
-    )
-    return cache, store
-
-
 def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
 
@@ -642,7 +625,7 @@ def test_a_store_that_fails_is_a_miss_events_and_one_warning(
     calls: Sequence[str], clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     observer, store = RecordingObserver(), FailingStore(*calls)
-    cache, _ = _over(store, clock, observer)
+    cache = cache_over(store, clock=clock, observer=observer)
     for _ in range(3):
         found = cache.lookup("sales in 2024")
         assert isinstance(found, Miss)
@@ -658,7 +641,7 @@ def test_a_store_that_works_again_is_used_again_and_may_warn_again(
     clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = FailingStore(*READING, *WRITING)
-    cache, _ = _over(store, clock)
+    cache = cache_over(store, clock=clock)
     cache.lookup("sales in 2023")
     store.down = False
     assert cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
@@ -675,9 +658,8 @@ def test_an_embedder_that_fails_leaves_the_exact_tiers_working(
     clock: FakeClock, caplog: pytest.LogCaptureFixture, scripted_embedder: Any
 ) -> None:
     observer = RecordingObserver()
-    cache, _ = _over(
-        MemoryStore(), clock, observer, scripted_embedder(EmbeddingError("no weights"))
-    )
+    broken = scripted_embedder(EmbeddingError("no weights"))
+    cache = cache_over(MemoryStore(), clock=clock, observer=observer, embedder=broken)
     stored = cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
     assert bool(stored)
     assert stored.reason == "not embedded: no weights"
@@ -693,7 +675,7 @@ def test_an_embedder_that_fails_at_lookup_is_a_miss_that_says_so(
     embedder = scripted_embedder(
         (1, 0), EmbeddingError("out of memory"), EmbeddingError("out of memory"), (1, 0)
     )
-    cache, _ = _over(MemoryStore(), clock, None, embedder)
+    cache = cache_over(MemoryStore(), clock=clock, embedder=embedder)
     cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
     for _ in range(2):
         found = cache.lookup("show me sales in 2023")
@@ -721,7 +703,7 @@ def test_vectors_that_cannot_be_compared_are_a_failing_embedder(
     rows: list[Sequence[float]], clock: FakeClock
 ) -> None:
     observer = RecordingObserver()
-    cache, _ = _over(MemoryStore(), clock, observer, WrongVectors(*rows))
+    cache = cache_over(MemoryStore(), clock=clock, observer=observer, embedder=WrongVectors(*rows))
     cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
     found = cache.lookup("show me sales in 2023")
     assert isinstance(found, Miss)
@@ -730,7 +712,8 @@ def test_vectors_that_cannot_be_compared_are_a_failing_embedder(
 
 
 def test_a_vector_that_cannot_be_kept_leaves_the_plan_to_the_exact_tiers(clock: FakeClock) -> None:
-    cache, _ = _over(MemoryStore(), clock, None, WrongVectors((float("nan"), 0)))
+    nothing = WrongVectors((float("nan"), 0))
+    cache = cache_over(MemoryStore(), clock=clock, embedder=nothing)
     assert cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
     assert cache.lookup("sales in 2023")
     assert not cache.lookup("show me sales in 2023")

@@ -20,18 +20,16 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import PlanningError, StoreUnavailable
 from semcache.events import TierFailed
-from semcache.execution.routes import RoutesEngine
-from semcache.planners.failures import FailureMemory
 from semcache.plans.codec import decode
-from semcache.ports import Clock, Limits, Planned, PlanRequest
+from semcache.ports import Clock, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
 from semcache.semcache import SemCache
 from semcache.settings import Settings
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
-from semcache.stores.vectors.faiss_index import FaissIndex
-from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
+from semcache.testing import FakeClock, RecordingObserver
 from semcache.wiring import SystemClock
+from tests.caching import cache_over, semcache_over
 from tests.calling import calling
 
 plan = partial(calling, "report")
@@ -233,25 +231,8 @@ def opened(
     report = Operation(
         "report", "Reports.", {"type": "object"}, effect="read", call=lambda given: given
     )
-    catalog = Catalog([report])
-    return SemCache(
-        cache=PlanCache(
-            store=store,
-            embedder=HashEmbedder(),
-            clock=clock,
-            make_index=lambda _: FaissIndex(),
-            observer=None,
-            settings=settings,
-            catalog=catalog,
-        ),
-        catalog=catalog,
-        normalizers=[],
-        planners=[planner],
-        engines={"routes": RoutesEngine()},
-        failures=FailureMemory(store, clock),
-        clock=clock,
-        limits=Limits(),
-    )
+    cache = cache_over(store, settings, catalog=Catalog([report]), clock=clock)
+    return semcache_over(store, cache, planner, clock=clock)
 
 
 shared: list[Any] = []

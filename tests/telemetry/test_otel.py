@@ -30,9 +30,9 @@ class Watched:
 
     def __init__(self, **more: Any) -> None:
         self._reader = InMemoryMetricReader()
-        self._spans = InMemorySpanExporter()
+        self.exported = InMemorySpanExporter()
         tracers = TracerProvider()
-        tracers.add_span_processor(SimpleSpanProcessor(self._spans))
+        tracers.add_span_processor(SimpleSpanProcessor(self.exported))
         self.observe = OtelObserver(
             meters=MeterProvider(metric_readers=[self._reader]), tracers=tracers, **more
         )
@@ -53,7 +53,7 @@ class Watched:
 
     @property
     def spans(self) -> dict[str, ReadableSpan]:
-        return {span.name: span for span in self._spans.get_finished_spans()}
+        return {span.name: span for span in self.exported.get_finished_spans()}
 
 
 def call(**more: Any) -> ModelCalled:
@@ -121,7 +121,7 @@ def test_a_run_is_a_tree_of_spans_without_a_word_of_the_prompt() -> None:
     watched = Watched()
     run_once(watched)
     spans = watched.spans
-    finished = watched._spans.get_finished_spans()
+    finished = watched.exported.get_finished_spans()
     top = next(span for span in finished if span.name == "semcache.run")
     assert spans.keys() >= {"semcache.run", "semcache.step lookup", "semcache.step plan"}
     lookup = next(
@@ -134,7 +134,7 @@ def test_a_run_is_a_tree_of_spans_without_a_word_of_the_prompt() -> None:
     assert lookup.start_time is not None
     assert top.start_time <= lookup.start_time
     assert watched.metric("operation.seconds", operation="list_invoices") == 1
-    said = repr([span.to_json() for span in watched._spans.get_finished_spans()])
+    said = repr([span.to_json() for span in watched.exported.get_finished_spans()])
     assert "Acme" not in said
     assert "PlanningError" in said
 
@@ -142,7 +142,7 @@ def test_a_run_is_a_tree_of_spans_without_a_word_of_the_prompt() -> None:
 def test_texts_are_in_spans_if_asked_for() -> None:
     watched = Watched(texts=True)
     run_once(watched)
-    said = repr([span.to_json() for span in watched._spans.get_finished_spans()])
+    said = repr([span.to_json() for span in watched.exported.get_finished_spans()])
     assert "many of Acme" in said
 
 
@@ -163,7 +163,7 @@ def test_spans_that_never_end_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
             NodeOpened(tree="t", run="t", id=str(n), parent="", tenant="x", name="n",
                        kind="step", started_s=1.0)
         )  # fmt: skip
-    assert len(watched._spans.get_finished_spans()) == 7
+    assert len(watched.exported.get_finished_spans()) == 7
 
 
 def test_prometheus_reads_the_counters_as_text() -> None:

@@ -12,10 +12,11 @@ from semcache.upkeep.compact import compact
 
 
 def test_what_expired_goes_with_its_room_and_its_snapshots(kept: Path, clock: FakeClock) -> None:
+    with closing(DiskStore.open(kept)) as store:
+        for n in range(200):
+            store.put(make_record(str(n), tenant="gone", body=f'"{"x" * 4000}"'))
     with PlanCache.open(kept, embedder=HashEmbedder(), clock=clock, ttl_s=None) as cache:
         cache.store("visits in 2024", {"year": "2024"}, params={"year": "2024"}, tenant="acme")
-        for n in range(200):
-            cache._store.put(make_record(str(n), tenant="gone", body=f'"{"x" * 4000}"'))
         cache.clear(tenant="gone")
     (kept / "views" / "0.view1234.tmp").touch()
     clock.advance(31 * 24 * 3600)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from semcache import PlanCache
 from semcache.cache.entries.entry import from_record
 from semcache.canonical import spelled
 from semcache.ports import PlanStore, Record
@@ -14,6 +13,7 @@ from semcache.stores.memory import MemoryStore
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder
 from semcache.upkeep.verify import Verified, verify
+from tests.caching import cache_over
 
 
 def verified(store: PlanStore) -> Verified:
@@ -31,12 +31,10 @@ def test_an_empty_store_is_right() -> None:
 
 def test_entries_of_every_kind_are_right(clock: FakeClock) -> None:
     store = MemoryStore()
-    with PlanCache.open(embedder=HashEmbedder(), clock=clock, redact=lambda t: t) as cache:
+    with cache_over(store, clock=clock, redact=lambda t: t) as cache:
         cache.store("tell 5 of 7", {"text": "{{params.n}} of 7", "n": 5}, params={"n": 5})
         cache.store("sales of yesterday", {"day": "2023-11-13"})
         cache.store("report of ORD1", {"id": 17})
-        for record in cache._store.scan("default"):
-            store.put(record)
         assert verified(store).problems == ()
 
 
@@ -78,9 +76,7 @@ def test_a_flipped_byte_is_told_once(kept: Path) -> None:
 
 def test_many_entries_with_one_vector_are_all_found(clock: FakeClock) -> None:
     store = MemoryStore()
-    with PlanCache.open(embedder=HashEmbedder(), clock=clock) as cache:
+    with cache_over(store, clock=clock) as cache:
         for n in range(40):
             cache.store(f"report of ORD{n}", {"id": n}, params={"order": f"ORD{n}"})
-        for record in cache._store.scan("default"):
-            store.put(record)
-    assert verified(store) == Verified(1, 40, ())
+        assert verified(store) == Verified(1, 40, ())

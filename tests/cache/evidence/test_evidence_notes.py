@@ -7,8 +7,11 @@ import pytest
 from semcache import Miss, PlanCache
 from semcache.cache.evidence.evidence_notes import EvidenceNotes
 from semcache.errors import StoreUnavailable
+from semcache.settings import Settings
+from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder
 from tests.cache.learning import evidence, plan, plan_it
+from tests.caching import cache_over
 
 
 def test_evidence_of_one_tenant_never_touches_another(bounded: PlanCache) -> None:
@@ -48,12 +51,14 @@ def test_evidence_of_two_caches_over_one_directory_adds_up(
 
 @pytest.mark.parametrize("note", ["{", '{"format": 99}', "[]", '{"format": 1}'])
 def test_broken_evidence_is_passed_over_with_one_warning(
-    bounded: PlanCache, note: str, caplog: pytest.LogCaptureFixture
+    note: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bounded.store("sales by state", plan("state"))
-    bounded._store.put_note("default", "evidence", note)
+    store = MemoryStore()
+    cache = cache_over(store, Settings(max_wrong=0.05))
+    cache.store("sales by state", plan("state"))
+    store.put_note("default", "evidence", note)
     with caplog.at_level(logging.WARNING):
-        assert isinstance(bounded.lookup("sales by city"), Miss)
+        assert isinstance(cache.lookup("sales by city"), Miss)
     assert ["evidence" in record.message for record in caplog.records] == [True]
 
 
@@ -122,17 +127,18 @@ def test_evidence_of_two_caches_that_write_in_the_background_adds_up(
 
 
 def test_labels_that_could_not_be_written_wait_for_the_next_write(
-    cache: PlanCache, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("semcache.cache.evidence.evidence_notes.EVERY", 2)
-    write, broken = cache._store.update_note, True
+    store, broken = MemoryStore(), True
+    cache, write = cache_over(store), store.update_note
 
     def update(tenant: str, name: str, change: Callable[[str | None], str | None]) -> None:
         if broken and name == "evidence":
             raise StoreUnavailable("the disk is full")
         write(tenant, name, change)
 
-    monkeypatch.setattr(cache._store, "update_note", update)
+    monkeypatch.setattr(store, "update_note", update)
     plan_it(cache, "sales by state", "state")
     for which in ("city", "zone", "week"):
         plan_it(cache, f"sales by {which}", which)

@@ -14,8 +14,8 @@ from semcache.ports import Verification, Verifier
 from semcache.prompts.parameter import Parameter
 from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
-from semcache.stores.vectors.faiss_index import FaissIndex
-from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
+from semcache.testing import HashEmbedder, RecordingObserver, ScriptedModel
+from tests.caching import cache_over
 from tests.calling import calling
 
 STORED, ASKED, AGAIN = (
@@ -48,15 +48,7 @@ class Scripted:
 def opened(verifier: Verifier, verify: Literal["background", "inline"] = "background") -> PlanCache:
     # The test's embedder knows no synonyms: what means the same is not near.
     settings = Settings(threshold=0.99, verify_from=0.3, verify=verify)
-    cache = PlanCache(
-        store=MemoryStore(),
-        embedder=HashEmbedder(),
-        clock=FakeClock(),
-        make_index=lambda _: FaissIndex(),
-        observer=None,
-        settings=settings,
-        verifier=verifier,
-    )
+    cache = cache_over(MemoryStore(), settings, verifier=verifier)
     cache.store(STORED, plan("2024"), params=[Parameter("year", "2024", mention="2024")])
     return cache
 
