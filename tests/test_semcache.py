@@ -34,10 +34,9 @@ from semcache.errors import (
 from semcache.events import LookupFinished, ModelCalled, NodeFinished, PhaseFinished, TierFailed
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.models.openai import OpenAIModel
-from semcache.planners.failures import FailureMemory
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.plans.codec import decode
-from semcache.ports import Limits, Planned, PlanRequest, PlanStore
+from semcache.ports import Planned, PlanRequest, PlanStore
 from semcache.prompts.parameter import Parameter
 from semcache.semcache import SemCache
 from semcache.settings import Settings

@@ -1,7 +1,5 @@
 """A cache that learns: plans for it, what it wrote down, and a verifier that teaches it a word."""
 
-import json
-
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.ports import Verification
@@ -11,13 +9,6 @@ from tests.calling import calling
 def plan(what: str, **values: Json) -> JsonObject:
     """Return a plan that asks for `what`."""
     return calling("shop.query", what=what, **values)
-
-
-def evidence(cache: PlanCache, tenant: str = "default") -> JsonObject:
-    """Return what the cache wrote down of a tenant's evidence."""
-    cache.flush()
-    note = cache._store.get_note(tenant, "evidence")
-    return json.loads(note) if note else {}
 
 
 def plan_it(cache: PlanCache, prompt: str, what: str, tenant: str = "default") -> None:

@@ -435,11 +435,11 @@ class Bank:
     def operations(self) -> tuple[Operation, ...]:
         """Return `pay`, undone by `refund`, and `refund`."""
         return (
-            Operation("pay", "", {}, call=self._pay, compensation="refund"),
+            Operation("pay", "", {}, call=self.pay, compensation="refund"),
             Operation("refund", "", {}, call=self._refund),
         )
 
-    def _pay(self, given: JsonObject) -> JsonObject:
+    def pay(self, given: JsonObject) -> JsonObject:
         self.log.append({"paid": given["to"]})
         return {"id": f"P-{given['to']}"}
 
@@ -486,7 +486,7 @@ def test_a_task_that_runs_beside_the_failing_one_is_waited_for_and_undone() -> N
 
     def slow(given: JsonObject) -> JsonObject:
         assert failed.wait(10)
-        return bank._pay(given)
+        return bank.pay(given)
 
     def refuse(_: JsonObject) -> None:
         raise OperationRefused("no")

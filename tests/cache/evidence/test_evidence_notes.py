@@ -10,7 +10,7 @@ from semcache.errors import StoreUnavailable
 from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder
-from tests.cache.learning import evidence, plan, plan_it
+from tests.cache.learning import plan, plan_it
 from tests.caching import cache_over
 
 
@@ -20,7 +20,7 @@ def test_evidence_of_one_tenant_never_touches_another(bounded: PlanCache) -> Non
     before = bounded.lookup("state sales totals", tenant="good")
     for n in range(30):
         plan_it(bounded, f"sales by state {'x' * n}", str(n), tenant="poisoned")
-    assert evidence(bounded, "good") == {}
+    assert bounded.evidence(tenant="good").labels == 0
     after = bounded.lookup("state sales totals", tenant="good")
     assert after.to_dict()["nearest"] == before.to_dict()["nearest"]
 
@@ -30,9 +30,9 @@ def test_evidence_is_there_after_a_restart(tmp_path: Path, embedder: HashEmbedde
         plan_it(cache, "sales by state", "state")
         plan_it(cache, "sales by state and city", "both")
     with PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as cache:
-        assert evidence(cache)["labels"] == 1
+        assert cache.evidence().labels == 1
         plan_it(cache, "sales by state or city", "either")
-        assert evidence(cache)["labels"] == 2
+        assert cache.evidence().labels == 2
 
 
 def test_evidence_of_two_caches_over_one_directory_adds_up(
@@ -45,8 +45,8 @@ def test_evidence_of_two_caches_over_one_directory_adds_up(
         plan_it(one, "sales by state", "state")
         plan_it(one, "sales by state and city", "both")
         plan_it(other, "sales by state or city", "either")
-        evidence(one)
-        assert evidence(other)["labels"] == 2
+        one.flush()
+        assert other.evidence().labels == 2
 
 
 @pytest.mark.parametrize("note", ["{", '{"format": 99}', "[]", '{"format": 1}'])
@@ -65,9 +65,9 @@ def test_broken_evidence_is_passed_over_with_one_warning(
 def test_clearing_a_tenant_forgets_its_evidence(bounded: PlanCache) -> None:
     plan_it(bounded, "sales by state", "state")
     plan_it(bounded, "sales by state and city", "both")
-    assert evidence(bounded)
+    assert bounded.evidence().labels
     bounded.clear(tenant="default")
-    assert evidence(bounded) == {}
+    assert bounded.evidence().labels == 0
 
 
 def test_evidence_is_kept_without_a_bound_too(tmp_path: Path, embedder: HashEmbedder) -> None:
@@ -75,7 +75,7 @@ def test_evidence_is_kept_without_a_bound_too(tmp_path: Path, embedder: HashEmbe
         plan_it(cache, "sales by state", "state")
         plan_it(cache, "sales by state and city", "both")
     with PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as cache:
-        assert evidence(cache)["labels"] == 1
+        assert cache.evidence().labels == 1
         assert cache.evidence().words.of("city") == (0.0, 0.5)
 
 
@@ -96,7 +96,7 @@ def taught(cache: PlanCache) -> list[object]:
         del found["trace"]["milliseconds"]
         told.append(found)
         plan_it(cache, prompt, prompt.split()[-1])
-    return [*told, evidence(cache)]
+    return [*told, cache.evidence().to_json()]
 
 
 def test_what_is_written_in_the_background_changes_nothing(
@@ -123,7 +123,7 @@ def test_evidence_of_two_caches_that_write_in_the_background_adds_up(
             plan_it((one, other)[n // 3 % 2], f"sales by {which}", which)
         for cache in (one, other):
             cache.flush()
-        assert evidence(one)["labels"] == 8
+        assert one.evidence().labels == 8
 
 
 def test_labels_that_could_not_be_written_wait_for_the_next_write(
@@ -145,7 +145,7 @@ def test_labels_that_could_not_be_written_wait_for_the_next_write(
     cache.flush()
     broken = False
     plan_it(cache, "sales by year", "year")
-    assert evidence(cache)["labels"] == 4
+    assert cache.evidence().labels == 4
 
 
 def test_what_is_on_its_way_when_a_tenant_is_cleared_does_not_come_back(
@@ -155,4 +155,4 @@ def test_what_is_on_its_way_when_a_tenant_is_cleared_does_not_come_back(
     plan_it(cache, "sales by state", "state")
     plan_it(cache, "sales by city", "city")
     cache.clear(tenant="default")
-    assert evidence(cache) == {}
+    assert cache.evidence().labels == 0

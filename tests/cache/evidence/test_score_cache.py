@@ -1,32 +1,18 @@
 """What is remembered of a lookup by meaning must not show but in its time."""
 
-from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache import Hit, PlanCache
-from semcache.ports import Vectors
 from semcache.testing import FakeClock, HashEmbedder
 from tests.cache.learning import plan, plan_it
 
 
-class Counting:
-    """A stand-in that keeps what it was asked to embed."""
-
-    def __init__(self) -> None:
-        self._inner = HashEmbedder()
-        self.fingerprint = self._inner.fingerprint
-        self.texts: list[str] = []
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        self.texts += texts
-        return self._inner.embed(texts)
-
-
 def test_a_paraphrase_asked_again_with_other_values_is_not_embedded_again(clock: FakeClock) -> None:
-    embedder = Counting()
+    embedder = HashEmbedder()
     with PlanCache.open(embedder=embedder, clock=clock, threshold=0.1, max_wrong=0.5) as cache:
         cache.store("sales in 2024", plan("sales", year=2024), params={"year": 2024})
         first = cache.lookup("please show me the sales in 2023 report")
@@ -50,17 +36,6 @@ def test_what_plans_were_made_for_is_looked_for_in_each_prompt_anew(clock: FakeC
             assert isinstance(found, Hit)
             assert found.plan.to_dict() == plan(f"view {year % 7}")
         assert not cache.lookup("please show me the sales in 2025 report")
-
-
-def test_however_many_tenants_there_are_what_is_near_the_last_texts_alone_is_kept(
-    clock: FakeClock,
-) -> None:
-    with PlanCache.open(embedder=HashEmbedder(), clock=clock, threshold=0.1) as cache:
-        nearby = cache._views.neighbors
-        for i in range(nearby.keep + 20):
-            cache.store("sales in 2024", plan("sales"), tenant=f"tenant {i}")
-            cache.lookup("please show me the sales in 2023 report", tenant=f"tenant {i}")
-        assert len(nearby) == nearby.keep
 
 
 PROMPTS = st.sampled_from(
@@ -93,10 +68,11 @@ def outcome(cache: PlanCache, step: str, prompt: str) -> dict[str, Any]:
 @given(STEPS)
 def test_a_cache_that_remembers_answers_as_one_that_does_not(steps: list[tuple[str, str]]) -> None:
     options: dict[str, Any] = {"threshold": 0.1, "max_wrong": 0.3}
-    remembering, forgetful = (
-        PlanCache.open(embedder=HashEmbedder(), clock=FakeClock(), **options) for _ in range(2)
-    )
+    remembering = PlanCache.open(embedder=HashEmbedder(), clock=FakeClock(), **options)
+    with pytest.MonkeyPatch.context() as patch:
+        for kept in ("view.views.SEARCHED", "query.KEPT"):
+            patch.setattr(f"semcache.cache.{kept}", 0)
+        forgetful = PlanCache.open(embedder=HashEmbedder(), clock=FakeClock(), **options)
     with remembering, forgetful:
         for step, prompt in steps:
-            forgetful._views.neighbors.keep = forgetful._queries._known.keep = 0
             assert outcome(remembering, step, prompt) == outcome(forgetful, step, prompt)

@@ -1,25 +1,22 @@
 from semcache import Hit, PlanCache
 from semcache.plans.codec import decode
-from tests.cache.learning import evidence, plan, plan_it
+from tests.cache.learning import plan, plan_it
 
 
 def test_a_planned_miss_labels_its_neighbors(bounded: PlanCache) -> None:
     plan_it(bounded, "sales by state", "state")
     plan_it(bounded, "sales by state and city", "both")
     plan_it(bounded, "overall sales by state", "state")
-    written = evidence(bounded)
-    assert (written["labels"], written["same"]) == (2, 1)
-    words = written["words"]
-    assert isinstance(words, dict)
-    assert isinstance(words["other"], dict)
-    assert words["same"] == {"overall": 1.0}
-    assert words["other"].keys() >= {"and", "city"}
+    learned = bounded.evidence()
+    assert (learned.labels, learned.same) == (2, 1)
+    assert learned.words.same == {"overall": 1.0}
+    assert learned.words.other.keys() >= {"and", "city"}
 
 
 def test_a_prompt_that_was_never_looked_up_labels_nothing(bounded: PlanCache) -> None:
     bounded.store("sales by state", plan("state"))
     bounded.store("sales by state and city", plan("both"))
-    assert evidence(bounded) == {}
+    assert bounded.evidence().labels == 0
 
 
 def test_wrong_feedback_is_evidence(bounded: PlanCache) -> None:
@@ -29,10 +26,9 @@ def test_wrong_feedback_is_evidence(bounded: PlanCache) -> None:
     assert isinstance(found, Hit)
     assert found.tier == "semantic"
     bounded.feedback(found, right=False)
-    record = evidence(bounded)["record"]
-    assert isinstance(record, dict)
-    assert record["same"] == {}
-    assert record["other"]
+    record = bounded.evidence().record
+    assert record.same == {}
+    assert record.other
 
 
 def test_a_hit_that_was_planned_all_the_same_weighs_more_than_a_word_about_it(

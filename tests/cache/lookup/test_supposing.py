@@ -1,4 +1,3 @@
-import json
 from functools import partial
 
 import pytest
@@ -40,14 +39,6 @@ def ask(cache: PlanCache, text: str, **given: str) -> JsonObject | None:
     return None
 
 
-def supposed(cache: PlanCache) -> dict[str, dict[str, float]]:
-    """Return what is written down of suppositions."""
-    cache.flush()
-    note = cache._store.get_note("default", "evidence")
-    counts: dict[str, dict[str, float]] = json.loads(note or "{}")["supposed"]
-    return counts
-
-
 def test_a_name_never_seen_before_is_bound_in_words_that_no_template_has_in_that_order(
     cellar: PlanCache,
 ) -> None:
@@ -69,10 +60,10 @@ def test_a_name_never_seen_before_behind_another_plans_word_is_planned(cellar: P
 
 
 def test_planned_misses_say_what_was_rightly_supposed(cellar: PlanCache) -> None:
-    before = supposed(cellar)
+    before = cellar.evidence().supposed
     assert ask(cellar, "Is there not any red wine from Toro left?", region="Toro") is None
-    after = supposed(cellar)
-    gained = {k for k, n in after["same"].items() if n > before["same"].get(k, 0)}
+    after = cellar.evidence().supposed
+    gained = {k for k, n in after.same.items() if n > before.same.get(k, 0)}
     assert any(key.endswith("region from") for key in gained)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,6 +53,12 @@ TIDES = "high water at the port of Leith on 2024-05-01"
 AGAIN = "when is high water at the port of Leith on 2024-06-02"
 
 
+@pytest.fixture(autouse=True)
+def _no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plan no choice all the same, unless a test wants it."""
+    monkeypatch.setattr(SystemRandom, "random", lambda _: 1.0)
+
+
 class Desk:
     """A SemCache over a few plans, and a model that answers by what it is asked."""
 
@@ -65,7 +72,6 @@ class Desk:
             clock=FakeClock(),
             settings=settings,
         )
-        self.semcache._finder._chance = lambda: 1.0
         cache = self.semcache.cache
         cache.store(TIDES, plan("tide_tables", day="2024-05-01"), params={"day": "2024-05-01"})
         moon = "moon and water at the port of Leith on 2024-05-01"
@@ -171,10 +177,12 @@ def test_a_plan_that_writes_is_not_offered_without_leave(desk: Callable[..., Des
     assert "tide_tables" in here.asked()[0]
 
 
-def test_audits_that_speak_against_it_end_it_for_the_tenant(desk: Callable[..., Desk]) -> None:
+def test_audits_that_speak_against_it_end_it_for_the_tenant(
+    desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SystemRandom, "random", lambda _: 0.0)
     here = desk(max_wrong=0.04)
     cache = here.semcache.cache
-    here.semcache._finder._chance = lambda: 0.0
     here.says({"choice": 1}, SCHEMA, plan("moon_phases", day="2024-06-02"))
     assert here.semcache.run(AGAIN).planned
     assert cache.stats().explored_wrong == 1
@@ -206,7 +214,6 @@ def test_tokens_and_seconds_saved_against_planning_are_told(
     with SemCache.open(
         catalog=catalog, model=model, embedder=HashEmbedder(), clock=FakeClock()
     ) as semcache:
-        semcache._finder._chance = lambda: 1.0
         semcache.run("high water at the port")
         assert semcache.run("tell me when high water at the port is").tier == "selected"
         stats = semcache.cache.stats()

@@ -78,7 +78,7 @@ def write(directory: Path, first: int, told: int) -> None:
         os.write(told, f"{number}\n".encode())
         if number % 3 == 0:
             cache.lookup(prompt(number))
-            cache._views.save()
+            cache.flush()
         if number % 7 == 0:
             cache.invalidate(id=cache.store(prompt(900_000 + number), plan(number)).id)
         number += 1
@@ -157,7 +157,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(COUNT):
             cache.store(prompt(number), plan(number))
         cache.lookup(prompt(0))
-        cache._views.save()
+        cache.flush()
     assert list((directory / VIEWS).glob("*.view"))
     return directory
 
