@@ -17,6 +17,8 @@ from semcache.ports import Planned, Planner, PlanRequest
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema.operators import operator_name
+from semcache.prompts.tokens import tokens
+from semcache.prompts.words import FUNCTION_WORDS
 
 # Kinds of mentions whose words or value a plan must hold as they are; a date may be respelled.
 _LITERAL = frozenset({"number", "money", "percent", "quoted", "code", "identifier", "email", "url"})
@@ -53,7 +55,7 @@ def doubts(
         for name in writes
         if not says_write(prompt, catalog.get(name), catalog)
     ]
-    grave += _turned_round(prompt, data)
+    grave += _turned_round(prompt, data, params)
     grave += _dropped(prompt, body, params, catalog)
     invented = tuple(_invented(prompt, data, plan, catalog, params))
     return Doubts((*grave, *invented), ()) if writes else Doubts(tuple(grave), invented)
@@ -101,13 +103,14 @@ def _writes(name: str, catalog: Catalog) -> bool:
 # What is turned round ──────────────────────────────────────────────────────────────────────────
 
 
-def _turned_round(prompt: str, data: Sequence[Leaf]) -> Iterator[str]:
+def _turned_round(prompt: str, data: Sequence[Leaf], params: Sequence[Parameter]) -> Iterator[str]:
     """Yield the values that the prompt excludes and the plan asks for."""
-    excluded = set(excluded_words(prompt))
+    excluded = {word for word in excluded_words(prompt) if word}
     holders = {leaf.at: leaf for leaf in data}
+    held = {f"{{{{params.{one.name}}}}}": one.mention or one.value for one in params}
     for leaf in data:
-        value = leaf.value
-        if not isinstance(value, str) or value.casefold() not in excluded:
+        value = held.get(leaf.value, leaf.value) if isinstance(leaf.value, str) else None
+        if not isinstance(value, str) or _first_word(value) not in excluded:
             continue
         keys = [str(step).casefold() for step in leaf.at]
         siblings = [
@@ -117,6 +120,11 @@ def _turned_round(prompt: str, data: Sequence[Leaf]) -> Iterator[str]:
         negated = any(one and (one.startswith("not") or one == "!=") for one in operators)
         if not negated and not any(_NEGATED_KEY.search(key) for key in keys):
             yield f"the request excludes {value!r}, and the plan asks for it"
+
+
+def _first_word(value: str) -> str:
+    """Return what of a value stands next to a negation, grammar aside: `acme` of "acme/site"."""
+    return next((word for word in tokens(value.casefold()) if word not in FUNCTION_WORDS), "")
 
 
 # What is dropped or invented ────────────────────────────────────────────────────────────────────

@@ -106,7 +106,6 @@ def verify(
         *_values(goal, resolved, params),
         *_given(goal, resolved, params),
         *_coverage(goal, resolved, catalog),
-        *_negation(goal, resolved, catalog),
         *_effects(goal, resolved, catalog),
     ]
     order = list(_STATUS)
@@ -229,7 +228,8 @@ def _coverage(
         if not any(said in text or (text and text in said) for text in texts):
             what = f"{mention.text!r} was said, and no step has it"
             yield Concern("coverage", "error", "", what)
-    aside = VERBS.keys() | REQUESTS | NEGATION  # `_effects` and `_negation` speak of these
+    # Of verbs `_effects` speaks, of what is turned round `model.verification`.
+    aside = VERBS.keys() | REQUESTS | NEGATION
     said_words = [word for word in content(goal.goal.casefold()) if word not in aside]
     known = {word for text in texts for word in content(text)} | _told(goal, resolved, catalog)
     if _has_counterpart(goal, resolved):  # "unless they are closed" is well said by `open`
@@ -281,41 +281,6 @@ def _told(goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalo
         if {*content(meant)} <= said:
             said |= {*content(word)}
     return said | _JOINTS | _EACH
-
-
-_TURNED = ("!=", "not")
-
-
-def _negation(
-    goal: Decomposition, resolved: Mapping[str, Resolved], catalog: Catalog
-) -> Iterator[Concern]:
-    """Yield that the goal turns something round, and that no operation does so."""
-    known_words = {
-        word
-        for _, one in _found(goal, resolved)
-        if one.operation in catalog
-        for word in tokens(catalog.get(one.operation).summary)
-    }
-    turned = [w for w in tokens(goal.goal) if w in NEGATION and w not in known_words]
-    if not turned:
-        return
-    values = (value for _, one in _found(goal, resolved) for value in one.input.values())
-    params = (param.value for _, one in _found(goal, resolved) for param in one.params)
-    kept = any(value is False for value in (*values, *params)) or any(
-        str(value).casefold().startswith(_TURNED)
-        for _, one in _found(goal, resolved)
-        for value in one.input.values()
-    )
-    # "unless they are closed" may be said as "keep the open ones"; a value that is said where it
-    # is turned round may not.
-    said = goal.goal.casefold().partition(turned[0])[2]
-    straight = any(
-        param.mention and param.mention.casefold() in said
-        for _, one in _found(goal, resolved)
-        for param in one.params
-    )
-    if straight and not kept:
-        yield Concern("coverage", "critical", "", f"{turned[0]!r} was said, and no step heeds it")
 
 
 def _effects(

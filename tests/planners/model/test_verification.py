@@ -13,6 +13,7 @@ from semcache.errors import PlanningError
 from semcache.planners.arguments.effects import says_write
 from semcache.planners.model.verification import doubts
 from semcache.plans.codec import decode
+from semcache.prompts.parameter import Parameter
 from semcache.semcache import SemCache
 from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
@@ -150,6 +151,14 @@ def test_a_plan_that_says_what_its_prompt_says_raises_no_doubt(
 ) -> None:
     found = doubts(prompt, decode(routes("list_issues", **given)), catalog)
     assert (found.grave, found.light) == ((), ())
+
+
+def test_a_value_in_the_place_of_a_parameter_is_turned_round_too(catalog: Catalog) -> None:
+    plan = decode(routes("list_issues", state="{{params.state}}"))
+    for said in ("closed", "acme/site", "in review"):
+        held = [Parameter("state", said, said)]
+        found = doubts(f"issues that are not {said}", plan, catalog, held)
+        assert f"the request excludes {said!r}, and the plan asks for it" in found.grave
 
 
 def test_a_figure_that_nobody_said_is_grave_in_a_plan_that_writes(catalog: Catalog) -> None:
