@@ -24,6 +24,7 @@ import argparse
 import contextlib
 import copy
 import functools
+import itertools
 import json
 import platform
 import random
@@ -274,6 +275,8 @@ class Score:
     tiers: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
     mistakes: list[dict[str, Any]] = field(default_factory=list)
+    outcomes: list[bool | None] = field(default_factory=list)
+    """One a row: whether the hit was right; None for a miss."""
 
     def take(
         self, row: Row, served: Plan | None, tier: str, seconds: float, embedding: float
@@ -283,10 +286,12 @@ class Score:
         self.tiers[tier] = self.tiers.get(tier, 0) + 1
         name = tier if served is not None else "miss"
         self.seconds.setdefault(name, []).append(seconds - embedding)
+        right = None if served is None else is_right(served, row.plan)
+        self.outcomes.append(right)
         if served is None:
             return
         self.hits += 1
-        if not is_right(served, row.plan):
+        if not right:
             self.wrong += 1
             self.mistakes.append(
                 {"id": row.id, "text": row.text, "tier": tier, "served": served, "wanted": row.plan}
@@ -294,7 +299,9 @@ class Score:
 
     def summary(self) -> dict[str, Any]:
         """Return shares and percentiles."""
-        out = {k: v for k, v in asdict(self).items() if k not in {"seconds", "mistakes"}}
+        out = {
+            k: v for k, v in asdict(self).items() if k not in {"seconds", "mistakes", "outcomes"}
+        }
         right = self.hits - self.wrong
         out |= {
             "hit": self.hits / max(1, self.rows),
@@ -303,11 +310,19 @@ class Score:
             "wrong_share": self.wrong / max(1, self.hits),
             "wrong_upper95": wilson_upper(self.wrong, self.hits),
             "ceiling_share": self.ceiling / max(1, self.rows),
+            "over_time": over_time(self.outcomes),
             "milliseconds_without_embedding": {
                 t: percentiles(s) for t, s in sorted(self.seconds.items())
             },
         }
         return out
+
+
+def over_time(outcomes: Sequence[bool | None]) -> list[list[int]]:
+    """Return hits and wrong ones of each tenth of the rows, in order."""
+    ends = [len(outcomes) * tenth // 10 for tenth in range(11)]
+    parts = [outcomes[a:b] for a, b in itertools.pairwise(ends)]
+    return [[sum(o is not None for o in part), sum(o is False for o in part)] for part in parts]
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:

@@ -103,7 +103,14 @@ class PlanCache(Closeable):
             decoded=decoded,
         )
         bound = USUAL_WRONG if settings.max_wrong is None else settings.max_wrong
-        self._labels = TrainingLabels(store, shipped(), max_wrong=bound, gates=risk_gates())
+        self._labels = TrainingLabels(
+            store,
+            shipped(),
+            max_wrong=bound,
+            gates=risk_gates(),
+            embedder=embedder.fingerprint,
+            adapts=not settings.frozen,
+        )
         vetoes = Vetoes(store, frozen=settings.frozen)
         memories = (self._counters, vetoes, self._labels, self._views, decoded)
         self._corrections = Corrections(
@@ -544,7 +551,11 @@ class PlanCache(Closeable):
             StoreUnavailable: the store cannot be read.
         """
         check_tenant(tenant)
-        return statistics(self._counters.read(tenant), self._store.count(tenant))
+        return statistics(
+            self._counters.read(tenant),
+            self._store.count(tenant),
+            self._labels.certificate(tenant),
+        )
 
     def evidence(self, *, tenant: str = "default") -> Evidence:
         """Return a copy of what the tenant's labels said of words, word pairs and hits.

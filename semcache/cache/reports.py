@@ -17,6 +17,7 @@ from semcache.errors import InvalidJson, StoreError
 from semcache.events import EntriesRemoved, Event, LookupFinished, PhaseFinished, TierFailed
 from semcache.forks import Forked, Lock, follow_forks
 from semcache.lru import Lru
+from semcache.matching.model.bound import Certificate
 from semcache.ports import Clock, Observer, PlanStore
 
 STATISTICS_NOTE = "statistics"
@@ -47,6 +48,9 @@ class Statistics:
     spent: Mapping[str, int] = field(default_factory=dict)
     """What plans cost that were made (`plan:`) or chosen among cached ones (`select:`), each by
     `calls`, `prompt_tokens`, `completion_tokens` and `milliseconds`."""
+
+    certificate: Certificate | None = None
+    """What is known now of how many hits by meaning are wrong."""
 
     @property
     def saved_by_selection(self) -> Mapping[str, float]:
@@ -166,7 +170,9 @@ def _added(new: Counter[str], old: str | None) -> str:
     return dumps(dict(_read(old) + new))
 
 
-def statistics(counts: Counter[str], entries: int) -> Statistics:
+def statistics(
+    counts: Counter[str], entries: int, certificate: Certificate | None = None
+) -> Statistics:
     """Return `counts` by their names: `hit:<tier>`, `miss:<reason>`, `stored` and so on."""
     hits = {name[4:]: n for name, n in counts.items() if n and name.startswith("hit:")}
     misses = {name[5:]: n for name, n in counts.items() if n and name.startswith("miss:")}
@@ -182,6 +188,7 @@ def statistics(counts: Counter[str], entries: int) -> Statistics:
         explored_wrong=counts["explored_wrong"],
         verified={n[9:]: c for n, c in counts.items() if n.startswith("verified:")},
         spent={n[6:]: c for n, c in counts.items() if n.startswith("spent:")},
+        certificate=certificate,
     )
 
 

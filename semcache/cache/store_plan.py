@@ -65,7 +65,7 @@ class PlanIntake:
         )
         if self._context.settings.frozen:
             return Stored("", reason=FROZEN)
-        self._label(made.entry, made.query)
+        self._label(made)
         return self._written(made)
 
     def join(
@@ -169,11 +169,18 @@ class PlanIntake:
             self._context.health.failed(tenant, "store", error)
             return None
 
-    def _label(self, entry: Entry, query: Query) -> None:
+    def _label(self, made: _Made) -> None:
         """Let the plan of a prompt that missed say which of its neighbors had the same."""
+        entry, view = made.entry, made.view
         with self._context.health.guarded(entry.tenant):
-            groups = {group_name(entry.plan, given=given) for given in (False, True)}
-            self._context.labels.planned(entry.tenant, entry.prompt, groups, query.mentions)
+            self._context.labels.planned(
+                entry.tenant,
+                entry.prompt,
+                {group_name(entry.plan, given=given) for given in (False, True)},
+                made.query.mentions,
+                plan=entry.plan.plan,
+                contested=view is not None and view.rivals(entry),
+            )
 
     def _told_apart(self, entry: Entry, view: View | None) -> Entry:
         """Hold a plan to its values where they are seen to change what nobody said."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from semcache.explore.replayed_lookup import Fault, Mistake, Outcome, ReplayedLo
 from semcache.explore.report_view import report_html, report_lines
 from semcache.explore.score import Share, plan_text
 from semcache.explore.streams import Row
+from semcache.matching.model.bound import Certificate
 
 if TYPE_CHECKING:
     from semcache.cache.plan_cache import PlanCache
@@ -170,6 +171,13 @@ class Report:
         """Return one score a tenant, the one with most rows first."""
         return tenant_scores(self.lookups)
 
+    def certificates(self) -> dict[str, Certificate]:
+        """Return tenant → what its bound holds by now, as the replay left it; empty if pooled."""
+        if self.cache is None:
+            return {}
+        told = {one.tenant: self.cache.stats(tenant=one.tenant) for one in self.tenants()}
+        return {name: said.certificate for name, said in told.items() if said.certificate}
+
     def mistakes(self, count: int | None = None) -> tuple[Mistake, ...]:
         """Return wrong hits, the surest first: those are the worst; at most `count`.
 
@@ -200,6 +208,7 @@ class Report:
             "curve": [[p.doubt, p.hits, p.wrong] for p in self.curve()],
             "reliability": [[b.hits, b.foretold, b.wrong.to_dict()] for b in self.reliability()],
             "tenants": [plain(score) for score in self.tenants()],
+            "certificates": {name: asdict(said) for name, said in self.certificates().items()},
             "mistakes": [one.to_dict() for one in self.mistakes(mistakes)],
         }
 

@@ -29,7 +29,7 @@ _FAULTS: dict[Fault, str] = {
 def report_lines(report: "Report", *, mistakes: int) -> list[str]:
     """Return the figures, the curves, the tenants and the worst mistakes, at most so many."""
     curves = (*_coverage_lines(report), *_curve_lines(report), *_reliability_lines(report))
-    tables = (*curves, *_tenant_lines(report))
+    tables = (*curves, *_bound_lines(report), *_tenant_lines(report))
     return [*_head(report), *tables, *_mistake_lines(report, mistakes)]
 
 
@@ -81,6 +81,13 @@ def _reliability_lines(report: "Report") -> list[str]:
         return []
     bins = ", ".join(f"{b.foretold:.2%} told {b.wrong.value:.2%} of {b.hits}" for b in told)
     return [f"  risk told and hits that were wrong: {bins}"]
+
+
+def _bound_lines(report: "Report") -> list[str]:
+    told = [*report.certificates().items()]
+    if len(told) == 1:
+        return [f"  bound: {told[0][1]}"]
+    return [f"  bound of {tenant}: {said}" for tenant, said in told[:_TENANTS]]
 
 
 def _tenant_lines(report: "Report") -> list[str]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.canonical import Json, JsonObject
+from semcache.matching.samples import Samples
 from semcache.matching.words.classes import word_class
 from semcache.matching.words.difference import Difference
 from semcache.prompts.unseen.supposition import Supposed
@@ -158,6 +159,8 @@ class Evidence:
     """Plans for words that an entry says with other values, by what they change (`value_risk`)."""
     record: Tally = field(default_factory=Tally)
     """Hits that somebody judged, by score: `same` were right, `other` wrong."""
+    samples: Samples = field(default_factory=Samples)
+    """Prompts as they came, whose best candidate was right or wrong."""
     labels: int = 0
     """Prompts that were labeled."""
     same: int = 0
@@ -172,7 +175,7 @@ class Evidence:
     @property
     def is_news(self) -> bool:
         """Whether any label said anything of prompts or of values."""
-        return bool(self.labels or self.values.same or self.values.other)
+        return bool(self.labels or self.values.same or self.values.other or self.samples.kept)
 
     def learn(self, difference: Difference, group: str, *, same: bool) -> None:
         """Take in that a neighbor with this difference had the same plan, or another."""
@@ -236,6 +239,7 @@ class Evidence:
             (self.record, more.record),
         ):
             mine.merge(its)
+        self.samples.merge(more.samples)
         self.labels += more.labels
         self.same += more.same
         if more.precision is not None and more.pull is not None:
@@ -251,6 +255,7 @@ class Evidence:
         self.leanings.trim(MAX_LEANINGS)
         self.supposed.trim(MAX_WORDS)
         self.doubted.trim(MAX_WORDS)
+        self.samples.trim()
 
     def to_json(self) -> JsonObject:
         """Return the evidence as JSON."""
@@ -264,6 +269,7 @@ class Evidence:
             "doubted": self.doubted.to_json(),
             "values": self.values.to_json(),
             "record": self.record.to_json(),
+            "samples": self.samples.to_json(),
             "labels": self.labels,
             "same": self.same,
             "precision": _listed(self.precision),

@@ -46,6 +46,7 @@ def note_text(evidence: Evidence) -> str:
     for name in _TALLIES:
         tally: Tally = getattr(evidence, name)
         doc[name] = {"same": dict(tally.same), "other": dict(tally.other)}
+    doc["samples"] = evidence.samples.to_json()
     doc["leanings"] = {key: [*both] for key, both in evidence.leanings.sums.items()}
     for name, weights in (("precision", evidence.precision), ("pull", evidence.pull)):
         doc[name] = None if weights is None else weights.tolist()
@@ -66,6 +67,7 @@ def copied(evidence: Evidence, *, in_order: bool = False) -> Evidence:
     sums = evidence.leanings.sums
     return Evidence(
         **tallies,
+        samples=evidence.samples.copy(),
         labels=evidence.labels,
         same=evidence.same,
         precision=evidence.precision,

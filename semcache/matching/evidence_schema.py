@@ -10,6 +10,7 @@ from semcache.canonical import Json
 from semcache.errors import InvalidJson
 from semcache.matching.evidence import Evidence, Leanings, Tally, Weights
 from semcache.matching.model.risk import score_key
+from semcache.matching.samples import Sample, Samples
 from semcache.schemas import MOST, STRICT, Amount, Count, validated
 
 _Key = Annotated[str, Field(max_length=10_000)]
@@ -38,6 +39,15 @@ class _Record(TypedDict):
     other: dict[_Score, _Judged]
 
 
+_Sample = tuple[Annotated[float, Field(ge=-1000, le=1000)], bool]
+
+
+@with_config(STRICT)
+class _Samples(TypedDict):
+    scale: _Key
+    kept: list[Annotated[_Sample, Field(strict=False)]]
+
+
 @with_config(STRICT)
 class EvidenceDoc(TypedDict):
     """Evidence as JSON. What may be missing was not learned from the first."""
@@ -51,6 +61,7 @@ class EvidenceDoc(TypedDict):
     supposed: NotRequired[_Tally]
     doubted: NotRequired[_Tally]
     values: NotRequired[_Tally]
+    samples: NotRequired[_Samples]
     labels: Count
     same: Count
     precision: list[Amount] | None
@@ -85,6 +96,7 @@ def read_evidence(body: Json, *, weights: int) -> Evidence:
         doubted=_tally(doc.get("doubted")),
         values=_tally(doc.get("values")),
         record=_tally(doc["record"]),
+        samples=_samples(doc.get("samples")),
         labels=doc["labels"],
         same=doc["same"],
         precision=_weights(doc["precision"], weights),
@@ -97,6 +109,12 @@ def read_evidence(body: Json, *, weights: int) -> Evidence:
 
 def _tally(doc: "_Tally | _Record | None") -> Tally:
     return Tally() if doc is None else Tally(doc["same"], doc["other"])
+
+
+def _samples(doc: _Samples | None) -> Samples:
+    if doc is None:
+        return Samples()
+    return Samples(doc["scale"], [Sample(round(score, 2), right) for score, right in doc["kept"]])
 
 
 def _weights(values: list[float] | None, count: int) -> Weights | None:

@@ -58,9 +58,9 @@ def learn_judgment(
     _learn_group(news, served, model, same=right, weight=_FIRST if explored else _TOLD)
 
 
-def learn_record(news: Evidence, served: WeighedGroup, *, right: bool) -> None:
+def learn_record(news: Evidence, score: float, *, right: bool) -> None:
     """Take in that a hit of that score was right, or wrong."""
-    news.record.add(score_key(served.score), same=right)
+    news.record.add(score_key(score), same=right)
 
 
 def learn_doubts(news: Evidence, doubts: Iterable[Doubt], *, same: bool) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from semcache.canonical import dumps, loads
 from semcache.matching import evidence as bounds
+from semcache.matching import samples
 from semcache.matching.evidence import Evidence, Shift
 from semcache.matching.evidence_note import copied, note_text, noted
 from semcache.matching.model.risk import score_key
@@ -30,6 +31,8 @@ def news(draw: st.DrawFn) -> Evidence:
         weights = draw(st.lists(st.floats(-9, 9), min_size=3, max_size=3))
         said.shift(Shift(np.abs(np.array(weights)), np.array(weights), drawn))
     said.count(same=draw(st.booleans()))
+    for score, right in draw(st.lists(st.tuples(st.floats(-9, 9), st.booleans()), max_size=3)):
+        said.samples.add(draw(st.sampled_from(["one scale", "another"])), score, right=right)
     return said
 
 
@@ -42,6 +45,7 @@ def small_bounds() -> object:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("MAX_WORDS", "MAX_FAMILIES", "MAX_LEANINGS"):
             patch.setattr(bounds, name, 5)
+        patch.setattr(samples, "STRETCH", 5)
         yield
 
 

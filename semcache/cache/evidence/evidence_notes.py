@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import logging
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,8 +15,15 @@ from semcache.errors import InvalidJson, StoreError
 from semcache.forks import Lock
 from semcache.matching.evidence import Evidence
 from semcache.matching.evidence_note import copied, note_text, noted
+from semcache.matching.model.bound import Certificate, TenantBound, certified_share
 from semcache.matching.model.features import Beliefs
-from semcache.matching.model.risk import Prior, RiskModel, lowest_cutoff, raised
+from semcache.matching.model.risk import (
+    CONFIDENCE,
+    Prior,
+    RiskModel,
+    lowest_cutoff,
+    raised,
+)
 from semcache.ports import PlanStore
 
 log = logging.getLogger(__name__)
@@ -25,6 +33,10 @@ EVERY = 64
 """Labels of a tenant between two writes of its evidence. A crash loses those since the last, and
 those on their way: what was learned is derived, and is learned again."""
 
+
+UNANSWERED = 16
+"""Prompts withheld to sample what is served under the shipped cutoff whose plans are outstanding,
+over which nothing there is served until one comes: who stores no plans gives no samples."""
 
 _VERSIONS = itertools.count()
 
@@ -42,8 +54,11 @@ class TenantEvidence:
     """Digest of the note that was read or written last."""
     model: RiskModel
     beliefs: Beliefs
+    bound: TenantBound
     cutoff: float
     """Lowest score that may be served."""
+    unanswered: int = 0
+    """Prompts withheld since the last sample came."""
     version: int = field(default_factory=_VERSIONS.__next__)
     """Another number whenever the evidence changed, and of no two tenants the same."""
     lock: Lock = field(default_factory=Lock)
@@ -57,11 +72,18 @@ class EvidenceNotes:
     else's. Who only weighs takes `TenantEvidence.lock`, and waits for no store.
     """
 
-    def __init__(self, store: PlanStore, prior: Prior, *, max_wrong: float) -> None:
+    def __init__(
+        self, store: PlanStore, prior: Prior, *, max_wrong: float, embedder: str, adapts: bool
+    ) -> None:
+        """`adapts`: whether a tenant's samples may lower its cutoff; see `TrainingLabels`."""
         self._store = store
         self._prior = prior
         self._max_wrong = max_wrong
-        self._lowest = lowest_cutoff(prior.steps, max_wrong)
+        self._adapts = adapts
+        self.shipped = lowest_cutoff(prior.steps, max_wrong)
+        """Lowest score that may be served to a tenant that nothing is known of."""
+        self.scale = f"{prior.fingerprint()}:{embedder}"
+        """What the scores of samples are of."""
         self._known: dict[str, TenantEvidence] = {}
         self._behind: dict[str, _Behind] = {}
         self._asking = KeyLocks()
@@ -94,6 +116,7 @@ class EvidenceNotes:
     def _first(self, tenant: str) -> TenantEvidence:
         note = self._store.get_note(tenant, NOTE)
         evidence = self._read(note)
+        bound = self._bound(evidence)
         return TenantEvidence(
             evidence,
             pending=Evidence(),
@@ -101,8 +124,43 @@ class EvidenceNotes:
             note=_digest(note),
             model=RiskModel(self._prior, evidence),
             beliefs=Beliefs(evidence),
-            cutoff=raised(self._lowest, self._max_wrong, evidence.record),
+            bound=bound,
+            cutoff=self._cutoff(bound, evidence),
         )
+
+    def _bound(self, evidence: Evidence) -> TenantBound:
+        return TenantBound(self.shipped, self._max_wrong, evidence.samples.of(self.scale))
+
+    def _cutoff(self, bound: TenantBound, evidence: Evidence) -> float:
+        lowest = bound.cutoff if self._adapts else self.shipped
+        return raised(lowest, self._max_wrong, evidence.record)
+
+    def certificate(self, tenant: str) -> Certificate:
+        """Return what is known of the wrong share of what the tenant is served.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        known = self.of(tenant)
+        with known.lock:
+            samples, cutoff = known.evidence.samples.of(self.scale), known.cutoff
+            outcomes = [sample.right for sample in samples if sample.score >= cutoff]
+        return Certificate(
+            max_wrong=self._max_wrong,
+            confidence=CONFIDENCE,
+            share=certified_share(outcomes),
+            samples=len(outcomes),
+            wrong=len(outcomes) - sum(outcomes),
+            loosened=0.0 if math.isinf(cutoff) else self.shipped - cutoff,
+        )
+
+    def withheld(self, tenant: str) -> None:
+        """Take in that a prompt was withheld to sample what is served."""
+        known = self.of(tenant)
+        with known.lock:
+            known.unanswered += 1
+            if known.unanswered == UNANSWERED:
+                self._derive(known)
 
     def flush(self) -> None:
         """Write what is pending.
@@ -153,8 +211,8 @@ class EvidenceNotes:
         with self._asking.enter(tenant):
             self._write(tenant, known)
 
-    def take(self, tenant: str, news: Evidence) -> None:
-        """Add `news` to the tenant's evidence; written now and then, and at once if of a hit.
+    def take(self, tenant: str, news: Evidence, *, at_once: bool = False) -> None:
+        """Add `news` to the tenant's evidence; written now and then, or `at_once`.
 
         What is written now and then is written by a thread of its own: most of that takes time in
         proportion to all that a tenant ever said.
@@ -163,15 +221,18 @@ class EvidenceNotes:
             StoreUnavailable: the evidence cannot be read or written.
         """
         known = self.of(tenant)
-        judged = bool(news.record.same or news.record.other)
         with known.lock:
             known.pending.merge(news)
             known.evidence.merge(news)
-            if not judged and known.pending.labels < EVERY:
+            if news.samples.kept:
+                known.unanswered = 0
+                for sample in news.samples.kept:
+                    known.bound.take(sample)
+            if not at_once and known.pending.labels < EVERY:
                 self._derive(known)
                 return
         with self._asking.enter(tenant):
-            if judged:
+            if at_once:
                 self._write(tenant, known)
             elif known.pending.is_news:  # else another thread has just taken them along
                 self._write_behind(tenant, known)
@@ -194,6 +255,7 @@ class EvidenceNotes:
             known.noted, known.note = copied(evidence), _digest(note)
             evidence.merge(known.pending)  # what came while the store was asked
             known.evidence = evidence
+            known.bound = self._bound(evidence)
             self._derive(known)
 
     def _write_behind(self, tenant: str, known: TenantEvidence) -> None:
@@ -206,6 +268,7 @@ class EvidenceNotes:
             news, known.pending = known.pending, Evidence()
             total = known.noted = noted(known.noted, news)
             known.evidence = copied(total)
+            known.bound = self._bound(total)
             self._derive(known)
         if behind is None or not behind.takes(news, total):
             self._wait(tenant)
@@ -252,7 +315,9 @@ class EvidenceNotes:
     def _derive(self, known: TenantEvidence) -> None:
         known.model = RiskModel(self._prior, known.evidence)
         known.beliefs = Beliefs(known.evidence)
-        known.cutoff = raised(self._lowest, self._max_wrong, known.evidence.record)
+        known.cutoff = self._cutoff(known.bound, known.evidence)
+        if known.unanswered >= UNANSWERED:
+            known.cutoff = max(known.cutoff, self.shipped)
         known.version = next(_VERSIONS)
 
 

@@ -7,12 +7,14 @@ from semcache.cache.evidence.evidence_notes import EvidenceNotes, TenantEvidence
 from semcache.cache.query import Query
 from semcache.cache.view.summaries import EntrySummary
 from semcache.cache.view.view import View
+from semcache.canonical import Json, digest
 from semcache.forks import Forked, Lock, follow_forks
 from semcache.lru import Lru
 from semcache.matching.decision import DecisionRule, WeighedGroup
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import Gates, Pair, common, gate_key
 from semcache.matching.learning import learn_judgment, learn_plan, learn_record
+from semcache.matching.model.bound import Certificate, is_withheld, lowest_sampled
 from semcache.matching.model.features import (
     NEIGHBORS,
     MatchContext,
@@ -43,6 +45,14 @@ class _Changed(NamedTuple):
     group: str
 
 
+class _Nearly(NamedTuple):
+    """A candidate that would have been served with a lower cutoff."""
+
+    score: float
+    plan: str
+    """Digest of what would have been served."""
+
+
 class _Read(NamedTuple):
     """One reading of a prompt, and the groups that were weighed for it."""
 
@@ -62,15 +72,30 @@ class TrainingLabels(Forked):
     A tenant waits for its own evidence alone, and a lookup only for the first reading of it.
     """
 
-    def __init__(self, store: PlanStore, prior: Prior, *, max_wrong: float, gates: Gates) -> None:
-        self._notes = EvidenceNotes(store, prior, max_wrong=max_wrong)
+    def __init__(
+        self,
+        store: PlanStore,
+        prior: Prior,
+        *,
+        max_wrong: float,
+        gates: Gates,
+        embedder: str = "",
+        adapts: bool = True,
+    ) -> None:
+        """Read evidence from `store` as it is needed.
+
+        `embedder`: its fingerprint. `adapts`: whether a tenant's own samples may lower its cutoff;
+        not where no plans are taken, which would go on giving samples.
+        """
+        self._notes = EvidenceNotes(
+            store, prior, max_wrong=max_wrong, embedder=embedder, adapts=adapts
+        )
         self._gates = gates
         self._values = shipped_values()
         self._highest = self._values.bound(max_wrong)
         self._unchanged = self._values.risk(ValueChange())
         self._weighings: Lru[_Key, _Weighing] = Lru(WEIGHED)
         self._begin()
-        """Tenant and prompt → the plan that was served or refused with its values."""
         self._lock = Lock()
         follow_forks(self)
 
@@ -79,6 +104,9 @@ class TrainingLabels(Forked):
         self._answered: _Remembered = Lru(REMEMBERED)
         """Those whose prompts were planned since: a hit among them may still be judged."""
         self._changed: Lru[tuple[str, str], _Changed] = Lru(REMEMBERED)
+        """Tenant and prompt → the plan that was served or refused with its values."""
+        self._nearly: Lru[tuple[str, str], _Nearly] = Lru(REMEMBERED)
+        """Tenant and prompt → what was not served and awaits its plan."""
 
     def forked(self) -> None:
         """Begin anew in a forked child: what is pending is the parent's to write."""
@@ -172,6 +200,37 @@ class TrainingLabels(Forked):
                 self._asked.put(key, (*before, last._replace(others=(*last.others, other))))
         return other
 
+    # Sampling ------------------------------------------------------------------------------
+
+    def is_near(self, score: float) -> bool:
+        """Return whether what a refused candidate of that score turns out to be is of use."""
+        return score >= lowest_sampled(self._notes.shipped)
+
+    def is_withheld(self, query: Query, score: float) -> bool:
+        """Return whether a prompt that would be served at `score` is to be planned all the same.
+
+        So it is with one in a few of those that are served because of the tenant's own samples.
+        """
+        return score < self._notes.shipped and is_withheld(query.shown)
+
+    def not_served(self, query: Query, score: float, plan: Json, *, withheld: bool) -> None:
+        """Take in that `plan` was not served to a prompt; the prompt's own makes it a sample.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        self._nearly.put((query.tenant, query.shown), _Nearly(score, digest(plan)))
+        if withheld:
+            self._notes.withheld(query.tenant)
+
+    def certificate(self, tenant: str) -> Certificate:
+        """Return what is known of the wrong share of what the tenant is served by meaning.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        return self._notes.certificate(tenant)
+
     # Learning ------------------------------------------------------------------------------
 
     def planned(
@@ -180,10 +239,15 @@ class TrainingLabels(Forked):
         text: str,
         groups: Collection[str],
         mentions: Collection[Mention] = (),
+        *,
+        plan: Json = None,
+        contested: bool = False,
     ) -> None:
         """Take in the plan of a prompt that was looked up before: it labels its neighbors.
 
-        `mentions`: what its values turned out to be; they label what was supposed.
+        `mentions`: what its values turned out to be; they label what was supposed. `plan`: the plan
+        itself. `contested`: whether the tenant has another plan for the same words: then nobody can
+        tell from words which it is, and the prompt is no sample of how well that is told.
 
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
@@ -191,12 +255,19 @@ class TrainingLabels(Forked):
         with self._lock:
             readings = self._asked.pop((tenant, text)) or ()
             changed = self._changed.pop((tenant, text))
+            nearly = self._nearly.pop((tenant, text))
             if changed is None and not any(read.weighed or read.supposed for read in readings):
                 return
             self._answered.put((tenant, text), readings)
         news = Evidence()
         if changed is not None:
             news.values.add(_NAME, same=changed.group in groups)
+        if nearly is not None and not contested:
+            is_same = nearly.plan == digest(plan)
+            news.samples.add(self._notes.scale, nearly.score, right=is_same)
+            if nearly.score >= self._notes.shipped:
+                # Judged hits had raised the cutoff over it: this is how it comes down again.
+                learn_record(news, nearly.score, right=is_same)
         spans = {(m.start, m.end, slot_name(m.kind)) for m in mentions}
         right = [read for read in readings if news.read_right(read.supposed, spans)]
         last = right[-1] if right else _Read((), ())
@@ -229,7 +300,9 @@ class TrainingLabels(Forked):
                 self._notes.take(tenant, news)
         if served is None:
             return
-        learn_record(news, served, right=right)
+        learn_record(news, served.score, right=right)
+        if _is_sample(served, right=right, explored=explored):
+            news.samples.add(self._notes.scale, served.score, right=right)
         if unplanned:  # else its plan has labeled the pair already
             known = self._notes.of(tenant)
             with known.lock:
@@ -241,7 +314,7 @@ class TrainingLabels(Forked):
                     right=right,
                     explored=explored,
                 )
-        self._notes.take(tenant, news)
+        self._notes.take(tenant, news, at_once=True)
 
     # Keeping -------------------------------------------------------------------------------
 
@@ -257,7 +330,7 @@ class TrainingLabels(Forked):
         """Drop what is in memory of the tenant, or of all (None)."""
         self._notes.forget(tenant)
         self._weighings.forget(lambda key: tenant in {None, key.tenant})
-        for remembered in (self._asked, self._answered, self._changed):
+        for remembered in (self._asked, self._answered, self._changed, self._nearly):
             remembered.forget(lambda key: tenant in {None, key[0]})
 
     @property
@@ -280,6 +353,18 @@ class TrainingLabels(Forked):
             StoreUnavailable: the evidence cannot be read or written.
         """
         self._notes.absorb(tenant, evidence)
+
+
+def _is_sample(served: WeighedGroup, *, right: bool, explored: bool) -> bool:
+    """Return whether a judged hit stands for others.
+
+    Of what somebody says only the bad counts: who looks at hits looks at the wrong ones. That the
+    same words have another plan says nothing of how well words are told apart.
+    """
+    if not served.verdict.passed or (right and not explored):
+        return False
+    how = served.featured.difference
+    return right or bool(how.words or how.alike or how.moved or how.switched)
 
 
 def weigh(

@@ -10,6 +10,7 @@ from semcache.cache.lookup.bind_entry import FilledPlan
 from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit, Miss, Reason, Trace
 from semcache.cache.view.view import View
+from semcache.canonical import JsonObject
 from semcache.errors import StoreCorrupt
 from semcache.events import Phase, Tier
 from semcache.plans.plan import ExecutionPlan
@@ -72,12 +73,15 @@ class Lookup:
     """Number of the last change that the view knows of."""
     above: float | None = None
     """Cosine that must be exceeded, whatever the risk is; None: risk alone decides."""
-    renews: bool = True
-    """Whether a hit may let its entry live longer, as `settings.ttl_slides` says."""
+    what_if: bool = False
+    """Whether it is only to be seen what would be found: nothing is learned and no entry lives
+    longer, as `settings.ttl_slides` says."""
     candidates: list[Candidate] = field(default_factory=list)
     tiers: list[tuple[Tier, str]] = field(default_factory=list)
     seconds: dict[Phase, float] = field(default_factory=dict)
     failure: Reason | None = None
+    nearly: tuple[float, JsonObject] | None = None
+    """Score and plan of the candidate that came nearest to being served."""
 
     def timed(self, phase: Phase) -> PhaseTimer:
         """Add the seconds inside to `phase`."""
@@ -146,7 +150,7 @@ class Lookup:
 
     def hit(self, tier: Tier, passed: BoundEntry, risk: float | None = None) -> Hit:
         """Return the hit that serves what passed; `risk`: what that of its words is."""
-        if self.renews:
+        if not self.what_if:
             renew(self.context, tier, passed.id, passed.entry)
         return Hit(
             plan=passed.plan,

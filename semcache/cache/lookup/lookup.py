@@ -198,9 +198,10 @@ class Tiers:
             view = context.views.current(tenant)
             change = view.change
             query = context.queries.read(request, view)
-            lookup = Lookup(context, view, query, change, above=above, renews=not what_if)
+            lookup = Lookup(context, view, query, change, above=above, what_if=what_if)
             found = find(lookup)
-            if self._verification is not None and isinstance(found, Miss) and not what_if:
+            verifies = not what_if and lookup.failure != "explored"
+            if self._verification is not None and isinstance(found, Miss) and verifies:
                 found = self._verified(self._verification, lookup, found, threshold)
         except StoreError as error:
             context.health.failed(tenant, "store", error)

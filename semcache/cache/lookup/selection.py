@@ -59,7 +59,7 @@ class Selection:
             query = self._context.queries.read(request, view)
             if not len(view.index):
                 return ()
-            lookup = Lookup(self._context, view, query, view.change, renews=False)
+            lookup = Lookup(self._context, view, query, view.change, what_if=True)
             found: dict[str, Option] = {}
             for option in self._bindable(lookup):
                 found.setdefault(digest(option.hit.plan.to_dict()), option)

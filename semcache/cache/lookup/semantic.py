@@ -1,5 +1,7 @@
 """The semantic tier: entries near in meaning, and of those the one with the least risk."""
 
+import contextlib
+import math
 from collections.abc import Iterator, Sequence
 
 from semcache.cache.entries.entry import Entry
@@ -45,7 +47,12 @@ def by_meaning(lookup: Lookup) -> Hit | None:
     hit = by_supposing(lookup) if hit is None else hit
     if hit is not None:
         return hit
-    if weighed:
+    withheld = lookup.failure == "explored"
+    if lookup.nearly is not None and not lookup.what_if:
+        lookup.context.labels.not_served(lookup.query, *lookup.nearly, withheld=withheld)
+    if withheld:
+        lookup.tiers.append(("semantic", "withheld, to see whether it had been right"))
+    elif weighed:
         lookup.tiers.append(("semantic", "every candidate is too risky"))
     else:
         _explain(lookup, neighbors)
@@ -63,7 +70,7 @@ def _nothing_near(lookup: Lookup) -> str:
 def by_supposing(lookup: Lookup) -> Hit | None:
     """Ask once more, with words that nobody used before read as values where habits say so."""
     hidden = lookup.query.secrets is not None and lookup.query.secrets.spans
-    if lookup.query.given or hidden or lookup.late():
+    if lookup.query.given or hidden or lookup.failure or lookup.late():
         return None
     with lookup.timed("gates"):
         reading = suppose(lookup.query.text, lookup.query.mentions, lookup.view.habits())
@@ -139,6 +146,9 @@ def _first_that_may(
                 break
             passed = _member(lookup, one, entry, query)
             if isinstance(passed, BoundEntry):
+                if lookup.context.labels.is_withheld(query, one.score):
+                    lookup.failure, lookup.nearly = "explored", (one.score, passed.plan.to_dict())
+                    return None
                 lookup.query = query
                 lookup.tiers.append(("semantic", "hit by supposing" if query.supposed else "hit"))
                 return lookup.hit("semantic", passed, probability_wrong(one.score))
@@ -167,7 +177,25 @@ def _member(lookup: Lookup, one: WeighedGroup, entry: Entry, query: Query) -> Bo
         pair = Pair(query.side(), entry.side, one.featured.nearest)
         verdicts = (*verdicts, threshold(lookup.above)(pair))
     score = one.featured.near.score
+    if verdicts[-1].gate == "risk" and not verdicts[-1].passed:
+        _note_refused(lookup, one, entry, query)
     return evaluate(lookup, "semantic", entry, query, verdicts, score=score, entry_id=one.entry)
+
+
+def _note_refused(lookup: Lookup, one: WeighedGroup, entry: Entry, query: Query) -> None:
+    """Keep what a lower cutoff would have served: its prompt's plan will tell if that was right."""
+    best = -math.inf if lookup.nearly is None else lookup.nearly[0]
+    hidden = query.secrets is not None and query.secrets.spans
+    if hidden or one.score <= best or not lookup.context.labels.is_near(one.score):
+        return
+    pair = Pair(query.side(), entry.side, one.featured.nearest)
+    if lookup.above is not None and not threshold(lookup.above)(pair).passed:
+        return
+    with contextlib.suppress(Refused):
+        passed = bind_candidate(
+            lookup, "semantic", entry, query, score=one.score, entry_id=one.entry
+        )
+        lookup.nearly = one.score, passed.plan.to_dict()
 
 
 def _explain(lookup: Lookup, neighbors: Sequence[Neighbor]) -> None:

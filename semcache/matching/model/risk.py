@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from semcache.canonical import digest
 from semcache.matching.evidence import Evidence, Shift, Tally, Weights
 from semcache.matching.model.features import NAMES
 
@@ -73,6 +74,10 @@ class Prior:
             "precision": _listed(self.precision),
             "steps": [[*step] for step in self.steps],
         }
+
+    def fingerprint(self) -> str:
+        """Return a hash of the prior: scores of another mean something else."""
+        return digest(self.to_json())[:16]
 
     @classmethod
     def from_json(cls, doc: Mapping[str, Any]) -> "Prior":

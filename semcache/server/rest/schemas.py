@@ -90,6 +90,9 @@ class StatisticsResult(BaseModel):
     feedback_wrong: int
     hit_rate: float
     saved: dict[str, float] = Field(description="What hits saved; empty before a plan had a cost")
+    certificate: dict[str, float | None] = Field(
+        description="`max_wrong`, and the `share` of wrong hits that `samples` leave possible"
+    )
 
 
 class RecentLookup(BaseModel):
