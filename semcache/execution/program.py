@@ -4,7 +4,7 @@ import contextvars
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import MappingProxyType
-from typing import Self
+from typing import Self, Unpack
 
 from semcache.canonical import Json, as_object, plain
 from semcache.catalog.catalog import Catalog
@@ -12,17 +12,14 @@ from semcache.catalog.operation import Operation
 from semcache.errors import (
     ExecutionError,
     InvalidInput,
-    InvalidJson,
     InvalidPlan,
     SemCacheError,
     StepLimitExceeded,
 )
-from semcache.events import NodeFinished
-from semcache.execution.budget import Budget, bounded
 from semcache.execution.call import call
 from semcache.execution.instructions import HANDLERS, Done
 from semcache.execution.model_calls import Asker
-from semcache.execution.result import to_text
+from semcache.execution.plan_run import PlanRun, RunArguments, to_text
 from semcache.execution.state import Sink, State
 from semcache.execution.variables import Reader
 from semcache.plans.checks import refuse
@@ -36,7 +33,7 @@ AHEAD = 16
 """Instructions after a call that are looked through for calls to start with it."""
 
 
-class ProgramRun:
+class ProgramRun(PlanRun):
     """One execution of one program."""
 
     def __init__(
@@ -44,31 +41,21 @@ class ProgramRun:
         plan: ProgramPlan,
         *,
         goal: str,
-        catalog: Catalog,
-        limits: Limits,
-        clock: Clock,
-        observer: Observer,
-        run: str,
         asker: Asker,
         workers: int,
         sink: Sink | None,
         state: State | None,
+        **given: Unpack[RunArguments],
     ) -> None:
+        super().__init__(**given)
         self.steps = plan.instructions()
         self.by_seq = {step.seq: step.index for step in reversed(self.steps)}
         self.fingerprint = plan.fingerprint if sink is not None or state is not None else ""
         self.goal = goal
-        self.catalog = catalog
-        self.limits = limits
-        self.clock = clock
-        self.observer = observer
-        self.run = run
         self.asker = asker
         self.workers = workers
         self.sink = sink
-        self.reader = Reader(plan.bound, limit=limits.max_output_bytes)
-        self.budget = Budget(limits, clock)
-        self.nodes: list[NodeResult] = []
+        self.reader = Reader(plan.bound, limit=self.limits.max_output_bytes)
         self.variables: Mapping[str, Json] = MappingProxyType({})
         self.made = 0
         self.last: int | None = None
@@ -137,7 +124,8 @@ class ProgramRun:
         try:
             done = self.done(step)
         except SemCacheError as error:
-            self.report(step, self.clock.monotonic() - begun, type(error).__name__)
+            seconds = self.clock.monotonic() - begun
+            self.ended(step, self.made + 1, seconds, type(error).__name__)
             self.checkpoint(f"{type(error).__name__}: {error}")
             raise
         seconds = done.seconds if done.seconds is not None else self.clock.monotonic() - begun
@@ -146,7 +134,7 @@ class ProgramRun:
         self.index = step.index + 1 if done.jump is None else self.by_seq[done.jump]
         self.variables = MappingProxyType({**self.variables, **done.sets})
         self.nodes.append(NodeResult(str(step.seq), step.call, seconds, done.given, done.output))
-        self.report(step, seconds, "")
+        self.ended(step, self.made, seconds)
         self.checkpoint("")
 
     def done(self, step: Instruction) -> Done:
@@ -158,18 +146,9 @@ class ProgramRun:
                 return future.result()
         return HANDLERS[step.type](self, step)
 
-    def report(self, step: Instruction, seconds: float, error: str) -> None:
-        """Tell that an instruction ended; `error`: the class of its error, empty if none."""
-        self.observer(
-            NodeFinished(
-                run=self.run,
-                node=str(step.seq),
-                operation=step.call,
-                step=self.made + (1 if error else 0),
-                seconds=seconds,
-                error=error,
-            )
-        )
+    def ended(self, step: Instruction, made: int, seconds: float, error: str = "") -> None:
+        """Tell that an instruction ended."""
+        self.report(str(step.seq), step.call, step=made, seconds=seconds, error=error)
 
     def checkpoint(self, error: str) -> None:
         """Tell where the run stands; after an error that is where it stood."""
@@ -269,11 +248,7 @@ class ProgramRun:
             OutputTooLarge, ExecutionError: it is over the bounds, or no JSON.
         """
         node = str(step.seq)
-        try:
-            what = f"what instruction {node} sets"
-            return bounded(value, self.limits, what=what, node=node, budget=self.budget)
-        except InvalidJson as error:
-            raise ExecutionError(str(error), node=node) from error
+        return self.own(value, what=f"what instruction {node} sets", node=node)
 
 
 class ProgramEngine:

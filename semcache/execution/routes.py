@@ -1,20 +1,19 @@
 """The engine of the routes format: one node after the other, from the start to an end."""
 
+from typing import Unpack
+
 from semcache.canonical import Json, JsonObject, Pointer, as_object
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
-    ExecutionError,
     ExpressionError,
-    InvalidJson,
     InvalidPlan,
     OutputTooLarge,
     SemCacheError,
     StepLimitExceeded,
 )
-from semcache.events import NodeFinished
-from semcache.execution.budget import Budget, bounded
+from semcache.execution.budget import Budget
 from semcache.execution.call import call
-from semcache.execution.result import to_text
+from semcache.execution.plan_run import PlanRun, RunArguments, to_text
 from semcache.plans.checks import refuse
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.references.expressions import evaluate, reads
@@ -135,28 +134,13 @@ class RoutesEngine:
         return execution.outcome()
 
 
-class _Run:
+class _Run(PlanRun):
     """One execution of one plan."""
 
-    def __init__(
-        self,
-        plan: RoutePlan,
-        *,
-        catalog: Catalog,
-        limits: Limits,
-        clock: Clock,
-        observer: Observer,
-        run: str,
-    ) -> None:
+    def __init__(self, plan: RoutePlan, **given: Unpack[RunArguments]) -> None:
+        super().__init__(**given)
         self.plan = plan
-        self.catalog = catalog
-        self.limits = limits
-        self.clock = clock
-        self.observer = observer
-        self.run = run
-        self.budget = Budget(limits, clock)
-        self.scope = Scope(plan.data, budget=self.budget, limit=limits.max_output_bytes)
-        self.nodes: list[NodeResult] = []
+        self.scope = Scope(plan.data, budget=self.budget, limit=self.limits.max_output_bytes)
 
     def outcome(self) -> Outcome:
         name = START
@@ -183,9 +167,9 @@ class _Run:
             given, result = self.performed(name, node, operation)
             following = self.following(name, node, result)
         except SemCacheError as error:
-            self.report(name, operation, started, type(error).__name__)
+            self.ended(name, operation, started, type(error).__name__)
             raise
-        seconds = self.report(name, operation, started)
+        seconds = self.ended(name, operation, started)
         self.nodes.append(NodeResult(name, operation, seconds, given, result))
         return following
 
@@ -207,11 +191,7 @@ class _Run:
 
     def variables(self, name: str, node: JsonObject) -> Json:
         values = self.scope.resolved(node.get("vars") or {}, (name, "vars"))
-        try:
-            what = f"the `vars` of {name!r}"
-            return bounded(values, self.limits, what=what, node=name, budget=self.budget)
-        except InvalidJson as error:
-            raise ExecutionError(str(error), node=name) from error
+        return self.own(values, what=f"the `vars` of {name!r}", node=name)
 
     def following(self, name: str, node: JsonObject, result: Json) -> str:
         """Keep the result of a node and return where it leads."""
@@ -222,17 +202,8 @@ class _Run:
                 return branch.node
         return route.otherwise
 
-    def report(self, name: str, operation: str, started: float, error: str = "") -> float:
+    def ended(self, name: str, operation: str, started: float, error: str = "") -> float:
         """Report the end of a node; return how many seconds it took."""
         seconds = self.clock.monotonic() - started
-        self.observer(
-            NodeFinished(
-                run=self.run,
-                node=name,
-                operation=operation,
-                step=len(self.nodes) + 1,
-                seconds=seconds,
-                error=error,
-            )
-        )
+        self.report(name, operation, step=len(self.nodes) + 1, seconds=seconds, error=error)
         return seconds

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Unpack
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
@@ -20,10 +21,9 @@ from semcache.errors import (
     SemCacheError,
     StepLimitExceeded,
 )
-from semcache.events import NodeFinished
 from semcache.execution.budget import Budget, bounded
 from semcache.execution.call import call
-from semcache.execution.result import to_text
+from semcache.execution.plan_run import PlanRun, RunArguments, to_text
 from semcache.execution.retry import Retry, idempotency_key, undo
 from semcache.execution.task_scope import Schedule, TaskScope
 from semcache.plans.checks import refuse
@@ -122,35 +122,19 @@ class _Delayed:
     job: _Job
 
 
-class _Run:
+class _Run(PlanRun):
     """One execution of one plan; everything but the calls happens on the caller's thread."""
 
-    def __init__(
-        self,
-        plan: TaskPlan,
-        *,
-        catalog: Catalog,
-        limits: Limits,
-        clock: Clock,
-        observer: Observer,
-        run: str,
-        retry: Retry,
-    ) -> None:
+    def __init__(self, plan: TaskPlan, retry: Retry, **given: Unpack[RunArguments]) -> None:
+        super().__init__(**given)
         self.plan = plan
-        self.catalog = catalog
-        self.limits = limits
-        self.clock = clock
-        self.observer = observer
-        self.run = run
         self.retry = retry
         # Keys must differ between runs: the same order may well be placed again tomorrow.
-        self.identity = run or uuid.uuid4().hex
-        self.budget = Budget(limits, clock)
+        self.identity = self.run or uuid.uuid4().hex
         self.tasks = {task.id: task for task in plan.tasks}
         self.needed = plan.reads()
         self.schedule = Schedule(self.needed)
         self.scope = TaskScope(plan.data)
-        self.nodes: list[NodeResult] = []
         self.steps = 0
         self.running: dict[Future[Json], _Job] = {}
         self.delayed: list[_Delayed] = []
@@ -183,7 +167,7 @@ class _Run:
         what = f"the input of {CONSTANTS!r}"
         kept = bounded(values, self.limits, what=what, node=CONSTANTS)
         self.scope.results[CONSTANTS] = kept
-        seconds = self.report(CONSTANTS, "", started)
+        seconds = self.ended(CONSTANTS, "", started)
         self.nodes.append(NodeResult(CONSTANTS, "", seconds, None, kept))
 
     def answer(self) -> Json:
@@ -282,10 +266,10 @@ class _Run:
         try:
             output = future.result()
         except SemCacheError as error:
-            self.report(task.id, task.service, job.started, type(error).__name__)
+            self.ended(task.id, task.service, job.started, type(error).__name__)
             self.delay(job, error)
             return
-        seconds = self.report(task.id, task.service, job.started)
+        seconds = self.ended(task.id, task.service, job.started)
         self.scope.results[task.id] = output
         self.nodes.append(NodeResult(task.id, task.service, seconds, job.given, output))
         self.schedule.finish(task.id)
@@ -299,20 +283,11 @@ class _Run:
         log.info("task %r is tried again in %g s: %s", job.task.id, wait_s, what)
         self.delayed.append(_Delayed(self.clock.monotonic() + wait_s, job))
 
-    def report(self, node: str, operation: str, started: float, error: str = "") -> float:
+    def ended(self, node: str, operation: str, started: float, error: str = "") -> float:
         """Report the end of an attempt; return how many seconds it took."""
         seconds = self.clock.monotonic() - started
         self.steps += 1
-        self.observer(
-            NodeFinished(
-                run=self.run,
-                node=node,
-                operation=operation,
-                step=self.steps,
-                seconds=seconds,
-                error=error,
-            )
-        )
+        self.report(node, operation, step=self.steps, seconds=seconds, error=error)
         return seconds
 
     # Undoing ----------------------------------------------------------------------------------
@@ -351,9 +326,9 @@ class _Run:
         try:
             self.called(name, given, f"{node}/undo", limits, self.limits.call_timeout_s)
         except SemCacheError as error:
-            self.report(node, name, started, type(error).__name__)
+            self.ended(node, name, started, type(error).__name__)
             raise
-        self.report(node, name, started)
+        self.ended(node, name, started)
 
 
 def _ended(work: Callable[[], Json]) -> Future[Json]:

@@ -3,7 +3,7 @@
 import pytest
 
 from semcache.canonical import Json
-from semcache.execution.result import to_text
+from semcache.execution.plan_run import to_text
 
 
 @pytest.mark.parametrize(
