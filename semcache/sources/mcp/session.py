@@ -83,7 +83,8 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
         self._stderr = _Stderr()
-        # A daemon, so that a server that does not stop does not keep the process from ending.
+        # A daemon that is waited for within bounds, so that a server that does not stop keeps neither
+        # `close` nor the process from ending; anyio's blocking portal waits for its thread for ever.
         self._thread = threading.Thread(target=self._run, name=f"semcache-mcp-{name}", daemon=True)
 
     @classmethod
