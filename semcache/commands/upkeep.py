@@ -2,11 +2,14 @@
 
 import argparse
 import os
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semcache.cache.warm_up import WarmUp
 from semcache.canonical import Json, plain
 from semcache.commands.opening import cache_of, encryption_key, existing_cache_of
 from semcache.commands.options import add_command, add_common, add_database, add_directory
@@ -20,8 +23,8 @@ from semcache.upkeep.check import sound
 from semcache.upkeep.compact import compact
 from semcache.upkeep.doctor import examine, examine_database
 from semcache.upkeep.migrate import migrate
-from semcache.upkeep.verify import verify
-from semcache.upkeep.warm import warm
+from semcache.upkeep.verify import Verified, verify
+from semcache.upkeep.warm import Warmed, warm
 from semcache.wiring import SystemClock, open_embedder, open_store
 
 if TYPE_CHECKING:
@@ -70,23 +73,15 @@ def _add_place(options: argparse.ArgumentParser) -> None:
 def _doctor(options: argparse.Namespace) -> int:
     settings = Settings.load(environ=os.environ, database=options.database)
     embedder = None if options.no_embedder else open_embedder(settings)
+    examined = partial(examine, options.directory)
     if settings.database:
-        checks = examine_database(
-            settings.database,
-            schema=settings.database_schema,
-            clock=SystemClock(),
-            embedder=embedder,
-            encryption_key=settings.encryption_key,
-            repair=options.repair,
-        )
-    else:
-        checks = examine(
-            options.directory,
-            clock=SystemClock(),
-            embedder=embedder,
-            encryption_key=settings.encryption_key,
-            repair=options.repair,
-        )
+        examined = partial(examine_database, settings.database, schema=settings.database_schema)
+    checks = examined(
+        clock=SystemClock(),
+        embedder=embedder,
+        encryption_key=settings.encryption_key,
+        repair=options.repair,
+    )
     if options.json:
         listed: list[Json] = [check.to_dict() for check in checks]
         print_json({"sound": sound(checks), "checks": listed})
@@ -108,13 +103,23 @@ def _verify(options: argparse.Namespace) -> int:
             make_index=FaissIndex,
             snapshots=shelf,
         )
+    summary = f"{done.entries} entries, {done.tenants} tenants, {len(done.problems)} problems"
+    return _tell(options, done, done.problems, summary)
+
+
+def _tell(
+    options: argparse.Namespace,
+    done: Verified | Warmed | WarmUp,
+    bad: Iterable[object],
+    summary: str,
+) -> int:
+    """Print what was `bad`, line by line, and a summary, or all as JSON; return the status."""
+    lines = [*map(str, bad)]
     if options.json:
         print_json(plain(asdict(done)))
     else:
-        for problem in done.problems:
-            print(problem)
-        print(f"{done.entries} entries, {done.tenants} tenants, {len(done.problems)} problems")
-    return WRONG if done.problems else 0
+        print("\n".join([*lines, summary]))
+    return WRONG if lines else 0
 
 
 def _compact(options: argparse.Namespace) -> int:
@@ -174,26 +179,16 @@ def _settings(place: str, key: str, *, there: bool) -> Settings:
 
 def _warm(options: argparse.Namespace) -> int:
     with cache_of(options) as cache:
-        told = progress(options.file.name)
-        done = warm(cache, options.file, tenant=options.tenant, progress=told)
-    if options.json:
-        print_json(plain(asdict(done)))
-    else:
-        for line in done.bad:
-            print(f"{options.file}:{line.number}: {line.why}")
-        print(
-            f"{done.stored} stored, {done.without_plan} without a plan, {len(done.bad)} bad lines"
+        done = warm(
+            cache, options.file, tenant=options.tenant, progress=progress(options.file.name)
         )
-    return WRONG if done.bad else 0
+    bad = (f"{options.file}:{line.number}: {line.why}" for line in done.bad)
+    told = f"{done.stored} stored, {done.without_plan} without a plan, {len(done.bad)} bad lines"
+    return _tell(options, done, bad, told)
 
 
 def _warm_up(options: argparse.Namespace) -> int:
     with existing_cache_of(options) as cache:
         done = cache.warm_up(tenants=None if options.tenant is None else [options.tenant])
-    if options.json:
-        print_json(plain(asdict(done)))
-    else:
-        for failure in done.failures:
-            print(failure)
-        print(f"{done.entries} entries of {done.tenants} tenants in {done.seconds:.2f} s")
-    return WRONG if done.failures else 0
+    summary = f"{done.entries} entries of {done.tenants} tenants in {done.seconds:.2f} s"
+    return _tell(options, done, done.failures, summary)

@@ -1,9 +1,13 @@
 """The REST door: an ASGI application for those who hold a token, with an OpenAPI document."""
 
+import re
+from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
+from hashlib import sha256
 from http import HTTPStatus
+from importlib.resources import files
 from typing import Annotated, Any
 
 import anyio
@@ -20,7 +24,6 @@ from semcache.server.calls import Calls, check_rights
 from semcache.server.pools import Pools
 from semcache.server.rest import schemas
 from semcache.server.rest.limits import LimitsMiddleware
-from semcache.server.rest.page import page_response
 from semcache.server.rest.problems import MEDIA_TYPE, Problem, tell_problems
 from semcache.server.rest.readiness import Readiness
 from semcache.server.tokens import Holder, Right, Tokens
@@ -112,7 +115,8 @@ def _add_open(app: FastAPI, readiness: Readiness) -> None:
 
     @app.get("/", include_in_schema=False)
     async def look() -> HTMLResponse:
-        return page_response()
+        text, policy = _page()
+        return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
     @app.get("/health", tags=["server"])
     async def health() -> schemas.Health:
@@ -124,6 +128,27 @@ def _add_open(app: FastAPI, readiness: Readiness) -> None:
         """Tell whether the store answers and the embedder is loaded; 503 if not."""
         said = await anyio.to_thread.run_sync(readiness.to_dict)
         return JSONResponse(said, 200 if said["ready"] else 503)
+
+
+@cache
+def _page() -> tuple[str, str]:
+    """Return the page, and its content security policy.
+
+    The policy names script and style by their hashes, so that nothing which a prompt or plan might
+    smuggle into the page would run, and lets the page talk to the server it came from alone.
+    """
+    text = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+    policy = (
+        f"default-src 'none'; script-src {_hashes(text, 'script')}; "
+        f"style-src {_hashes(text, 'style')}; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return text, policy
+
+
+def _hashes(text: str, tag: str) -> str:
+    inner = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+    return " ".join(f"'sha256-{b64encode(sha256(i.encode()).digest()).decode()}'" for i in inner)
 
 
 def _add_calls(app: FastAPI, pools: Pools, tokens: Tokens) -> None:
