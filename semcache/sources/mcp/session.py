@@ -83,8 +83,8 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
         self._stderr = _Stderr()
-        # A daemon that is waited for within bounds, so that a server that does not stop keeps neither
-        # `close` nor the process from ending; anyio's blocking portal waits for its thread for ever.
+        # A daemon that is waited for within bounds: a server that does not stop must keep neither
+        # `close` nor the process from ending. anyio's blocking portal waits without end.
         self._thread = threading.Thread(target=self._run, name=f"semcache-mcp-{name}", daemon=True)
 
     @classmethod
