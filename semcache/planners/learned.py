@@ -15,7 +15,7 @@ from semcache.errors import StoreError
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import Resolution, ResolutionContext, Resolved, Resolver
 from semcache.planners.steps.resolver import none
-from semcache.ports import Clock, PlanStore
+from semcache.ports import PlanStore
 from semcache.prompts.parameter import type_key
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import singular
@@ -40,8 +40,6 @@ class Standing:
     """Of the operation when it ran."""
     score: float
     """Grows by 1 with each run that went well, at most to 4; halved by each that did not."""
-    ran_s: float
-    """Epoch seconds of the last run."""
 
 
 _NOTE = TypeAdapter(dict[str, Standing])
@@ -62,9 +60,8 @@ class Learned:
     Every method may raise `StoreUnavailable`.
     """
 
-    def __init__(self, store: PlanStore, clock: Clock) -> None:
+    def __init__(self, store: PlanStore) -> None:
         self._store = store
-        self._clock = clock
 
     def standing(self, tenant: str, intent: SubIntent, catalog: Catalog) -> Standing | None:
         """Return how the operation that did `intent` best stands; None if none is to be trusted.
@@ -92,7 +89,7 @@ class Learned:
             score = before.score if before is not None and same else 0.0
             score = min(score + 1, MOST) if well else score / 2
             if well or same:
-                known[key] = Standing(operation, fingerprint, score, self._clock.now())
+                known[key] = Standing(operation, fingerprint, score)
             elif before is not None:
                 known[key] = before
             return _NOTE.dump_json(dict(list(known.items())[-MAX_KEPT:])).decode()

@@ -86,7 +86,7 @@ def open_semcache(
     theirs = Reporter(observer, redact=redact)
     report = Reporter(runs, theirs, redact=redact)
     store = open_store(settings)
-    learned = Learned(store, clock)
+    learned = Learned(store)
     model = model or open_model(settings)
     embedder = embedder or open_embedder(settings)
     hiding = embedder if redact is None else RedactingEmbedder(embedder, redact)

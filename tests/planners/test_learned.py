@@ -45,7 +45,7 @@ def store() -> MemoryStore:
 
 @pytest.fixture
 def learned(store: MemoryStore) -> Learned:
-    return Learned(store, FakeClock())
+    return Learned(store)
 
 
 def trusted(learned: Learned, catalog: Catalog = CATALOG, tenant: str = "a") -> str | None:
@@ -131,7 +131,7 @@ def test_a_store_that_is_gone_costs_what_was_learned_and_nothing_else() -> None:
         def get_note(self, tenant: str, name: str) -> str | None:
             raise StoreUnavailable("gone")
 
-    resolver = LearnedResolver(Learned(Gone(), FakeClock()), WordResolver())
+    resolver = LearnedResolver(Learned(Gone()), WordResolver())
     asked = ResolutionContext(prompt="", catalog=CATALOG)
     assert isinstance(resolver.resolve(STEP, asked), Referral)
 

@@ -180,6 +180,8 @@ def test_what_a_step_was_to_give_is_asked_for_where_it_does_not(
     [
         'Send a letter from mira@example.org with subject "Hello"',
         'Send a letter about mira@example.org with subject "Hello"',
+        'Send a letter. to mira@example.org with subject "Hello"',
+        "List the notes of parcel 17. of parcel",
         "List heavy parcels",
         "List new parcels",
         "List the parcels without notes",

@@ -316,8 +316,10 @@ class _Reader:
 
     def _of_a_value(self, at: int) -> bool:
         """Return whether a word names the property of a value that stands near: "page 3"."""
-        near = [one.value for one in self.units[max(at - 1, 0) : at + 5] if one.value is not None]
         word = self.units[at].singular
+        if not word[:1].isalnum() and word != "_":  # names are compared without their signs
+            return False
+        near = [one.value for one in self.units[max(at - 1, 0) : at + 5] if one.value is not None]
         for one in near:
             named = {*words(one.place.name)}
             beside = {*words(one.beside)}

@@ -27,9 +27,6 @@ was replaced by others."""
 Relation: TypeAlias = Literal["is_subgoal_of", "depends_on"]
 """What an edge says of its source and its target."""
 
-Origin: TypeAlias = Literal["request", "decomposition", "refinement", "repair"]
-"""Where an intent comes from: a person, or a step of the planner."""
-
 
 @dataclass(frozen=True, slots=True)
 class Edge:
@@ -55,9 +52,6 @@ class IntentNode:
     status: Status = "active"
     note: str = ""
     """Why it has its status: what failed, which question it waits for."""
-    priority: int = 0
-    """0 for the goal; steps count from 1 in the order in which they were said."""
-    origin: Origin = "decomposition"
     strategy: str = ""
     """What took the goal apart: `pattern:sequential_actions`; empty for the goal."""
     operation: str = ""
@@ -134,14 +128,13 @@ class IntentGraph:
         ids = [GOAL, *(one.id for one in intents)]
         if twice := sorted({name for name in ids if ids.count(name) > 1}):
             raise InvalidInput(f"two intents have the id {twice[0]!r}; expected one each")
-        root = IntentNode(id=GOAL, name="Goal", goal=decomposition.goal, origin="request")
+        root = IntentNode(id=GOAL, name="Goal", goal=decomposition.goal)
         steps = (
             IntentNode(
                 id=one.id,
                 name=f"Step {i}",
                 goal=one.goal,
                 intent=one,
-                priority=i,
                 strategy=decomposition.strategy,
             )
             for i, one in enumerate(intents, 1)
