@@ -9,7 +9,7 @@ import semcache
 PACKAGE = Path(semcache.__file__).parent
 GLOSSARY = PACKAGE.parent / "docs" / "glossary.md"
 
-OWED_CLASSES = frozenset("Draft Grounded Pair PlanModel Prompt Verdict".split())
+OWED_CLASSES = frozenset("Draft Grounded PlanModel Prompt Verdict".split())
 """Names that two public classes still share."""
 
 

@@ -32,7 +32,7 @@ def words_and_value(slot: Slot) -> tuple[str, str]:
     return " ".join(slot.mention_text.casefold().split()), str(slot.value).casefold()
 
 
-class Side(NamedTuple):  # as `Pair`
+class Side(NamedTuple):  # as `CandidatePair`
     """What one side of a pair brings."""
 
     template: TemplateText
@@ -49,7 +49,7 @@ class Side(NamedTuple):  # as `Pair`
     """Of an entry: what it was made for that a prompt must say too."""
 
 
-class Pair(NamedTuple):  # made for every candidate: half the time of a frozen dataclass
+class CandidatePair(NamedTuple):  # made for every candidate: half the time of a frozen dataclass
     """A prompt and a candidate for it."""
 
     query: Side
@@ -68,7 +68,7 @@ class Verdict:
     """Why not; empty if it passed."""
 
 
-Gate: TypeAlias = Callable[[Pair], Verdict]
+Gate: TypeAlias = Callable[[CandidatePair], Verdict]
 """Asks one thing of a pair. Pure."""
 
 
@@ -81,7 +81,7 @@ class Gates:
     def __add__(self, other: Gate) -> "Gates":
         return Gates((*self.gates, other))
 
-    def __call__(self, pair: Pair) -> tuple[Verdict, ...]:
+    def __call__(self, pair: CandidatePair) -> tuple[Verdict, ...]:
         """Return the verdicts up to and with the first refusal."""
         verdicts: list[Verdict] = []
         for gate in self.gates:
@@ -90,7 +90,7 @@ class Gates:
                 break
         return tuple(verdicts)
 
-    def admit(self, pair: Pair) -> bool:
+    def admit(self, pair: CandidatePair) -> bool:
         """Return whether all gates pass."""
         for gate in self.gates:  # noqa: SIM110 - `all` of a generator takes half as long again
             if not gate(pair).passed:
@@ -102,7 +102,7 @@ def threshold(above: float) -> Gate:
     """Return a gate that wants a cosine strictly over `above`, in [-1, 1]."""
     passed = Verdict("threshold", passed=True)
 
-    def gate(pair: Pair) -> Verdict:
+    def gate(pair: CandidatePair) -> Verdict:
         if pair.score > above:
             return passed
         return Verdict("threshold", passed=False, reason=f"{pair.score:.4f} <= {above:g}")
@@ -119,14 +119,14 @@ _SAME_SIGNS = Verdict("signs", passed=True)
 _SAME_HELD = Verdict("pinned", passed=True)
 
 
-def catalog(pair: Pair) -> Verdict:
+def catalog(pair: CandidatePair) -> Verdict:
     """Pass if both sides see the same catalog (orra: services hash)."""
     if pair.query.catalog == pair.candidate.catalog:
         return _SAME_CATALOG
     return Verdict("catalog", passed=False, reason="the operations changed since it was stored")
 
 
-def grounding(pair: Pair) -> Verdict:
+def grounding(pair: CandidatePair) -> Verdict:
     """Pass if both sides have the same grounding."""
     mine, its = pair.query.grounding, pair.candidate.grounding
     if mine == its:
@@ -134,7 +134,7 @@ def grounding(pair: Pair) -> Verdict:
     return Verdict("grounding", passed=False, reason=f"{mine!r} is not {its!r}")
 
 
-def parameters(pair: Pair) -> Verdict:
+def parameters(pair: CandidatePair) -> Verdict:
     """Pass if the caller gives no parameters, or exactly those that the candidate depends on."""
     given, wanted = pair.query.names, pair.candidate.names
     if not given or given == wanted:
@@ -154,7 +154,7 @@ def _sets(extra: frozenset[str], missing: frozenset[str]) -> str:
     return "; ".join(parts)
 
 
-def slots(pair: Pair) -> Verdict:
+def slots(pair: CandidatePair) -> Verdict:
     """Pass if both templates have the same slot types, each as often.
 
     Where the caller gives the values, those are no matter; what else was found is. A value whose
@@ -174,7 +174,7 @@ def _other_slots(mine: tuple[str, ...], its: tuple[str, ...]) -> Verdict:
     return Verdict("slots", passed=False, reason=f"{_list(mine)} against {_list(its)}")
 
 
-def same_signs(pair: Pair) -> Verdict:
+def same_signs(pair: CandidatePair) -> Verdict:
     """Pass if both sides have the same signs, in the same order before the same words."""
     mine, its = signs(pair.query.template.text), signs(pair.candidate.template.text)
     if mine == its:
@@ -190,7 +190,7 @@ def compare_signs(mine: tuple[str, ...], its: tuple[str, ...]) -> Verdict:
     return Verdict("signs", passed=False, reason=reason)
 
 
-def held(pair: Pair) -> Verdict:
+def held(pair: CandidatePair) -> Verdict:
     """Pass if the prompt says what the candidate's plan holds on to.
 
     Binding would refuse it too; here it does not crowd out those that can be bound, nor count
@@ -204,7 +204,7 @@ def held(pair: Pair) -> Verdict:
     return _SAME_HELD
 
 
-def _own_agree(pair: Pair) -> bool:
+def _own_agree(pair: CandidatePair) -> bool:
     mine, its = pair.query.template, pair.candidate.template
     kinds, others = _own_kinds(mine), _own_kinds(its)
     if kinds == others:
@@ -227,7 +227,7 @@ def _unplaced(there: TemplateText, here: TemplateText) -> Counter[str]:
     return Counter(s.kind for s in there.slots if s.name and name_key(s.name) not in known)
 
 
-def common(pair: Pair) -> Pair:
+def common(pair: CandidatePair) -> CandidatePair:
     """Return `pair` without the slots of given values whose words only one side knows."""
     query, candidate = pair.query, pair.candidate
     if not query.names:
@@ -236,7 +236,7 @@ def common(pair: Pair) -> Pair:
     its = {name_key(slot.name) for slot in candidate.template.slots if slot.name}
     if mine == its:
         return pair
-    return Pair(
+    return CandidatePair(
         query._replace(template=_dropped(query.template, mine - its)),
         candidate._replace(template=_dropped(candidate.template, its - mine)),
         pair.score,

@@ -3,8 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.matching.gates import (
+    CandidatePair,
     Gates,
-    Pair,
     PinnedWords,
     Side,
     Verdict,
@@ -29,8 +29,10 @@ def side(text: str = "sales in 2024", *names: str, catalog: str = "", grounding:
     return Side(template, frozenset(names), catalog, grounding)
 
 
-def pair(query: Side | None = None, candidate: Side | None = None, score: float = 1.0) -> Pair:
-    return Pair(query or side(), candidate or side(), score)
+def pair(
+    query: Side | None = None, candidate: Side | None = None, score: float = 1.0
+) -> CandidatePair:
+    return CandidatePair(query or side(), candidate or side(), score)
 
 
 # specs: D-3
@@ -133,7 +135,7 @@ def test_exact_gates_ask_nothing_about_words_or_scores() -> None:
 
 
 def test_a_gate_is_added_with_plus() -> None:
-    def monday(_: Pair) -> Verdict:
+    def monday(_: CandidatePair) -> Verdict:
         return Verdict("monday", passed=False, reason="closed")
 
     gates = exact_gates() + monday
@@ -152,7 +154,7 @@ SIDES = st.builds(
 @settings(max_examples=60)
 @given(SIDES, SIDES)
 def test_gates_admit_a_pair_if_no_verdict_refuses(query: Side, candidate: Side) -> None:
-    asked = Pair(query, candidate, 1.0)
+    asked = CandidatePair(query, candidate, 1.0)
     for gates in (risk_gates(), risk_gates() + threshold(1.0), exact_gates()):
         assert gates.admit(asked) == all(verdict.passed for verdict in gates(asked))
 

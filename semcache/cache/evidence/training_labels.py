@@ -12,7 +12,7 @@ from semcache.forks import Forked, Lock, follow_forks
 from semcache.lru import Lru
 from semcache.matching.decision import DecisionRule, WeighedGroup
 from semcache.matching.evidence import Evidence
-from semcache.matching.gates import Gates, Pair, common, gate_key
+from semcache.matching.gates import CandidatePair, Gates, common, gate_key
 from semcache.matching.learning import learn_judgment, learn_plan, learn_record
 from semcache.matching.model.bound import Certificate, is_withheld, lowest_sampled
 from semcache.matching.model.features import (
@@ -409,7 +409,7 @@ def _comparable(
         seen = view.entries.known(neighbor.id)
         if seen is None:
             continue
-        pair = Pair(side, seen.facing(given=given), neighbor.similarity)
+        pair = CandidatePair(side, seen.facing(given=given), neighbor.similarity)
         looks = None if given else gate_key(pair.candidate)
         admitted = known.get(looks)  # most candidates are alike in what the gates look at
         if admitted is None:
@@ -423,7 +423,7 @@ def _comparable(
     return found
 
 
-def _near(seen: EntrySummary, neighbor: Neighbor, pair: Pair, *, given: bool) -> NearEntry:
+def _near(seen: EntrySummary, neighbor: Neighbor, pair: CandidatePair, *, given: bool) -> NearEntry:
     template = common(pair).candidate.template if given else pair.candidate.template
     words, group = content(template.text), seen.group(given=given)
     text = template.text

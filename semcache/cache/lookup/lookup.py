@@ -19,7 +19,7 @@ from semcache.cache.query import PromptRequest, Query, check_switch
 from semcache.cache.result import Found, Hit, Miss, Trace
 from semcache.errors import InvalidSettings, StoreError
 from semcache.events import Tier
-from semcache.matching.gates import Pair, compare_signs, exact_gates
+from semcache.matching.gates import CandidatePair, compare_signs, exact_gates
 from semcache.matching.words.content import is_telling, unexplained_signs
 from semcache.prompts.mentions import Mention
 from semcache.prompts.schema.key import identity, psk
@@ -99,7 +99,7 @@ def _first(
 ) -> BoundEntry | None:
     side = query.exact_side()
     for entry_id, entry in entries:
-        verdicts = _GATES(Pair(side, entry.side, 1.0))
+        verdicts = _GATES(CandidatePair(side, entry.side, 1.0))
         if tier == "schema" and query.schema is not None:
             mine = unexplained_signs(query.template.text, query.schema.parameters())
             its = unexplained_signs(entry.template.text, entry.plan.params)
@@ -155,7 +155,7 @@ def _served(lookup: Lookup, entry_id: str, query: Query) -> BoundEntry | None:
     entry = lookup.known(entry_id)
     if entry is None:
         return None
-    verdicts = _GATES(Pair(query.exact_side(), entry.side, 1.0))
+    verdicts = _GATES(CandidatePair(query.exact_side(), entry.side, 1.0))
     passed = evaluate(lookup, "semantic", entry, query, verdicts, score=1.0, entry_id=entry_id)
     return passed if isinstance(passed, BoundEntry) else None
 

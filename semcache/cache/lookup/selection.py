@@ -14,7 +14,7 @@ from semcache.cache.query import PromptRequest
 from semcache.cache.result import Hit, Miss
 from semcache.canonical import digest
 from semcache.errors import StoreError
-from semcache.matching.gates import Pair, risk_gates
+from semcache.matching.gates import CandidatePair, risk_gates
 from semcache.ports import PlanOption
 
 OPTIONS = 5
@@ -79,7 +79,7 @@ class Selection:
             if near.similarity < NEAR or seen is None:
                 continue
             facing = seen.facing(given=bool(query.given))
-            if not _GATES(Pair(side, facing, near.similarity))[-1].passed:
+            if not _GATES(CandidatePair(side, facing, near.similarity))[-1].passed:
                 continue
             entry = lookup.known(near.id)
             if entry is None:

@@ -13,7 +13,7 @@ from semcache.cache.result import Candidate, Hit
 from semcache.contexts import give_way
 from semcache.errors import EmbeddingError, InvalidVector
 from semcache.matching.decision import WeighedGroup
-from semcache.matching.gates import Pair, Verdict, risk_gates, threshold
+from semcache.matching.gates import CandidatePair, Verdict, risk_gates, threshold
 from semcache.matching.model.risk import probability_wrong
 from semcache.matching.words.content import embedded_text
 from semcache.ports import Neighbor, Vector
@@ -174,7 +174,7 @@ def _members(
 def _member(lookup: Lookup, one: WeighedGroup, entry: Entry, query: Query) -> BoundEntry | Verdict:
     verdicts: tuple[Verdict, ...] = (one.verdict,)
     if one.verdict.passed and lookup.above is not None:
-        pair = Pair(query.side(), entry.side, one.featured.nearest)
+        pair = CandidatePair(query.side(), entry.side, one.featured.nearest)
         verdicts = (*verdicts, threshold(lookup.above)(pair))
     score = one.featured.near.score
     if verdicts[-1].gate == "risk" and not verdicts[-1].passed:
@@ -206,7 +206,7 @@ def _explain(lookup: Lookup, neighbors: Sequence[Neighbor]) -> None:
         if seen is None:
             continue
         facing = seen.facing(given=bool(lookup.query.given))
-        verdicts = _GATES(Pair(side, facing, near.similarity))
+        verdicts = _GATES(CandidatePair(side, facing, near.similarity))
         text, score = seen.side.template.text, near.similarity
         lookup.consider(Candidate(near.id, seen.label, text, "semantic", score, verdicts))
     lookup.tiers.append(("semantic", "no candidate passed"))
