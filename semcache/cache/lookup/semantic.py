@@ -188,7 +188,7 @@ def _note_refused(lookup: Lookup, one: WeighedGroup, entry: Entry, query: Query)
     hidden = query.secrets is not None and query.secrets.spans
     if hidden or one.score <= best or not lookup.context.labels.is_near(one.score):
         return
-    pair = Pair(query.side(), entry.side, one.featured.nearest)
+    pair = CandidatePair(query.side(), entry.side, one.featured.nearest)
     if lookup.above is not None and not threshold(lookup.above)(pair).passed:
         return
     with contextlib.suppress(Refused):
