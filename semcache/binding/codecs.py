@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from functools import lru_cache, partial
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -11,6 +11,7 @@ from semcache.binding.periods import PERIODS, period_bound
 from semcache.binding.texts.parts import WRITERS
 from semcache.canonical import Json, dumps, same
 from semcache.errors import BindingError
+from semcache.memo import memoized
 
 Codec: TypeAlias = Callable[[Json], Json]
 """Gives the value as the plan has it. Raises BindingError where something would be lost."""
@@ -23,7 +24,7 @@ _CLOCK = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]")
 _MONTH = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])")
 
 
-@lru_cache(maxsize=1_000)
+@memoized(1_000)
 def named_codec(name: str) -> Codec:
     """Return the codec of that name; `text|sql|json` is one after another.
 

@@ -7,12 +7,12 @@ the containers on the way to a bound place are copied and everything else is sha
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from semcache.binding.bindings import WHY, Binding, Pin, Why
 from semcache.canonical import Json, JsonObject, Pointer, dumps, pointer_text
 from semcache.errors import BindingError, InvalidInput
+from semcache.memo import memoized
 from semcache.plans.document import LISTED
 from semcache.prompts.parameter import Parameter, name_key
 
@@ -213,7 +213,7 @@ class PlanTemplate:
 
 
 # Plans of one shape have their values in the same places, and a cache has thousands of them.
-@lru_cache(maxsize=1_000)
+@memoized(1_000)
 def _unpinned(
     names: tuple[str, ...],
     bindings: tuple[Binding, ...],
@@ -236,7 +236,7 @@ def _unpinned(
     )
 
 
-@lru_cache(maxsize=1_000)
+@memoized(1_000)
 def _way(places: tuple[Pointer, ...]) -> Way:
     tree: dict[str | int, object] = {}
     for number, place in enumerate(places):
@@ -280,7 +280,7 @@ def _binding(at: Pointer, param: str, codec: str, path: Pointer, around: Sequenc
     return _shared(Binding(at, sys.intern(param), codec, path, bool(around), before, after))
 
 
-@lru_cache(maxsize=2_000)
+@memoized(2_000)
 def _shared(binding: Binding) -> Binding:
     """Return the first equal one: plans of one shape have theirs in the same places."""
     return binding

@@ -113,20 +113,21 @@ class PlanCache(Closeable):
         )
         vetoes = Vetoes(store, frozen=settings.frozen)
         memories = (self._counters, vetoes, self._labels, self._views, decoded)
-        self._corrections = Corrections(
-            store,
-            vetoes,
-            self._health,
-            journal=journal,
-            forget=[memory.forget for memory in memories],
-            frozen=settings.frozen,
-        )
         self._queries = QueryReader(
             clock=clock,
             settings=settings,
             catalog=catalog,
             normalizer=normalizer,
             redact=redact,
+        )
+        self._corrections = Corrections(
+            store,
+            vetoes,
+            self._health,
+            journal=journal,
+            forget=[memory.forget for memory in memories],
+            forget_texts=[part.forget_texts for part in (self._views, self._queries, self._labels)],
+            frozen=settings.frozen,
         )
         self._context = CacheContext(
             store=store,

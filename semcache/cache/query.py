@@ -339,6 +339,10 @@ class QueryReader:
             self._known.put(key, (version, query))
         return query._replace(schema=schema) if schema is not None else query
 
+    def forget_texts(self, tenant: str | None) -> None:
+        """Forget the prompts of the tenant, or of all (None), and what they were served."""
+        self._known.forget(lambda key: tenant in {None, key[0]})
+
     def plain(self, query: Query) -> Sequence[Mention]:
         """Return the mentions that the prompt shows by itself, whatever is given with it."""
         return (

@@ -8,10 +8,10 @@ candidate that passed.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from semcache.matching.words.content import signs
+from semcache.memo import memoized
 from semcache.prompts.parameter import name_key
 from semcache.prompts.template import Slot, TemplateText
 from semcache.prompts.tokens import SLOT
@@ -143,7 +143,7 @@ def parameters(pair: CandidatePair) -> Verdict:
 
 
 # What refuses most neighbors is one of a few: their words are put together once.
-@lru_cache(maxsize=2_000)
+@memoized(2_000)
 def _other_parameters(given: frozenset[str], wanted: frozenset[str]) -> Verdict:
     return Verdict("parameters", passed=False, reason=_sets(given - wanted, wanted - given))
 
@@ -169,7 +169,7 @@ def slots(pair: CandidatePair) -> Verdict:
     return _other_slots(mine, its)
 
 
-@lru_cache(maxsize=2_000)
+@memoized(2_000)
 def _other_slots(mine: tuple[str, ...], its: tuple[str, ...]) -> Verdict:
     return Verdict("slots", passed=False, reason=f"{_list(mine)} against {_list(its)}")
 
@@ -182,7 +182,7 @@ def same_signs(pair: CandidatePair) -> Verdict:
     return compare_signs(tuple(sign for sign, _ in mine), tuple(sign for sign, _ in its))
 
 
-@lru_cache(maxsize=2_000)
+@memoized(2_000)
 def compare_signs(mine: tuple[str, ...], its: tuple[str, ...]) -> Verdict:
     """Return the verdict on signs; where they are the same, they stand before other words."""
     said, other = (", ".join(map(repr, each)) or "none" for each in (mine, its))

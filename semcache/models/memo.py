@@ -7,14 +7,16 @@ import numpy as np
 
 from semcache.errors import InvalidSettings
 from semcache.forks import Lock
+from semcache.memo import TextKeeper
 from semcache.ports import Vector, Vectors
 
 
-class VectorMemo:
+class VectorMemo(TextKeeper):
     """Text → vector, forgetting what was asked for longest ago. Safe from several threads."""
 
     def __init__(self, size: int) -> None:
         """Keep at most `size` texts; 0 remembers nothing."""
+        super().__init__()
         self._size = size
         self._rows: OrderedDict[str, Vector] = OrderedDict()
         self._lock = Lock()
@@ -33,6 +35,11 @@ class VectorMemo:
             self._put(fresh)
             known.update(fresh)
         return np.stack([known[text] for text in texts])
+
+    def forget_texts(self) -> None:
+        """Forget all texts and their vectors."""
+        with self._lock:
+            self._rows.clear()
 
     def _get(self, texts: Sequence[str]) -> dict[str, Vector]:
         found: dict[str, Vector] = {}

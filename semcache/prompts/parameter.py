@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from semcache.canonical import Json, plain
 from semcache.errors import InvalidJson, InvalidParameter
+from semcache.memo import memoized
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ _OPERAND = re.compile(r"\.operand(?:\.\d+)?$")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
-@lru_cache(maxsize=10_000)
+@memoized(10_000)
 def name_key(name: str) -> str:
     """Return the spelling shared by `orderId`, `order_id` and `Order-ID`: `order_id`."""
     return "_".join(part.lower() for part in _WORD.findall(name)) or name.lower()

@@ -4,10 +4,10 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 from semcache.canonical import Json
+from semcache.memo import memoized
 from semcache.prompts.mentions import Mention
 from semcache.prompts.tokens import HOLE, filled, folded, tokens
 
@@ -29,7 +29,7 @@ class Slot(NamedTuple):  # as `Mention`
     """Whether the value depends on when the prompt was asked."""
 
 
-@lru_cache(maxsize=2_000)
+@memoized(2_000)
 def _sorted(kinds: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(kinds))
 

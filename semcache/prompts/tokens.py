@@ -8,10 +8,10 @@ they have the same signs in the same places.
 
 import re
 import unicodedata
-from functools import lru_cache
 from typing import NamedTuple
 
 from semcache.errors import InvalidPrompt
+from semcache.memo import memoized
 from semcache.prompts.words import (
     ARTICLES,
     CLOSED_CLASS,
@@ -60,7 +60,7 @@ def _check_encodable(text: str) -> None:
         ) from error
 
 
-@lru_cache(maxsize=16)
+@memoized(16)
 def lowered(text: str) -> str:
     """Return `text` in lower case, character for character, so that offsets stay the same.
 
@@ -76,7 +76,7 @@ def lowered(text: str) -> str:
 _LETTERS = re.compile(r"[a-z]+")
 
 
-@lru_cache(maxsize=16)
+@memoized(16)
 def letter_runs(lower: str) -> frozenset[str]:
     """Return the runs of `a` to `z` in a lower-case text, each once.
 
@@ -186,7 +186,7 @@ def _is_letter(text: str, match: "re.Match[str]", bare: str) -> bool:
     return bare == "A" and match.start() > 0 and not text[match.end() :].lstrip()[:1].isupper()
 
 
-@lru_cache(maxsize=20_000)
+@memoized(20_000)
 def _ordinary(chunk: str) -> str | None:
     """Return `chunk` in lower case; None if it has a word whose case says something.
 
@@ -264,13 +264,13 @@ def tokens(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=20_000)
+@memoized(20_000)
 def is_slot(token: str) -> bool:
     """Return whether a token is a slot; no word or sign of a prompt is."""
     return SLOT.fullmatch(token) is not None
 
 
-@lru_cache(maxsize=20_000)
+@memoized(20_000)
 def is_sign(token: str) -> bool:
     """Return whether a token is compared exactly, because the embedder does not see what it is.
 
@@ -279,7 +279,7 @@ def is_sign(token: str) -> bool:
     return _PLAIN.fullmatch(token) is None and not is_slot(token)
 
 
-@lru_cache(maxsize=20_000)
+@memoized(20_000)
 def _parts(chunk: str) -> tuple[str, ...]:
     pieces = _PIECE.findall(chunk)
     found: list[str] = []
@@ -324,7 +324,7 @@ def _spelled_out(token: str) -> tuple[str, ...]:
     return (_CLITIC.sub("", token).removesuffix("'") or token,)
 
 
-@lru_cache(maxsize=10_000)
+@memoized(10_000)
 def phrase_of(text: str) -> tuple[str, ...]:
     """Return the singular words of a name or value in lower case, for a search in a prompt."""
     return tuple(singular(word) for word in tokens(text.lower().replace("_", " ")))

@@ -4,7 +4,7 @@ The sets hold closed-class words of general English, the few hundred that a gram
 holds a noun of any domain: those come from a catalog, a vocabulary or the tenant's own prompts.
 """
 
-from functools import lru_cache
+from semcache.memo import memoized
 
 
 def _words(listed: str) -> frozenset[str]:
@@ -156,7 +156,7 @@ _UNCHANGED = CLOSED_CLASS | _words(
 _SOFT_IES = _words("movies cookies calories zombies rookies pies ties dies lies selfies")
 
 
-@lru_cache(maxsize=10_000)
+@memoized(10_000)
 def singular(word: str) -> str:
     """Return the singular of a lower-case English noun; anything else comes back unchanged.
 

@@ -326,12 +326,16 @@ class TrainingLabels(Forked):
         """
         self._notes.flush()
 
-    def forget(self, tenant: str | None) -> None:
-        """Drop what is in memory of the tenant, or of all (None)."""
-        self._notes.forget(tenant)
+    def forget_texts(self, tenant: str | None) -> None:
+        """Forget how prompts of the tenant, or of all (None), were weighed, planned yet or not."""
         self._weighings.forget(lambda key: tenant in {None, key.tenant})
         for remembered in (self._asked, self._answered, self._changed, self._nearly):
             remembered.forget(lambda key: tenant in {None, key[0]})
+
+    def forget(self, tenant: str | None) -> None:
+        """Drop what is in memory of the tenant, or of all (None)."""
+        self._notes.forget(tenant)
+        self.forget_texts(tenant)
 
     @property
     def weights(self) -> int:

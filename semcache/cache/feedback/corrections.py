@@ -21,6 +21,7 @@ from semcache.cache.reports import HealthReporter, Why
 from semcache.canonical import dumps
 from semcache.errors import InvalidJson, StoreCorrupt, StoreError
 from semcache.forks import Forked, Lock, follow_forks
+from semcache.memo import forget_texts
 from semcache.ports import Journal, PlanStore
 
 if TYPE_CHECKING:
@@ -226,19 +227,22 @@ class Corrections(Forked):
         *,
         journal: Journal | None,
         forget: Sequence[Callable[[str | None], None]],
+        forget_texts: Sequence[Callable[[str | None], None]],
         frozen: bool,
     ) -> None:
         """Take up what an earlier process could not make.
 
         `journal`: where corrections are kept beside the store; None: in this process alone.
-        `forget`: each drops what is in memory of a tenant, or of all (None). `frozen`: nothing is
-        ever written, and nothing that cannot be made holds.
+        `forget`: each drops what is in memory of a tenant, or of all (None), once it is cleared;
+        `forget_texts`: each drops prompts and words, once somebody has entries erased.
+        `frozen`: nothing is ever written, and nothing that cannot be made holds.
         """
         self._store = store
         self._vetoes = vetoes
         self._health = health
         self._journal = None if frozen else journal
         self._forget = tuple(forget)
+        self._forget_texts = tuple(forget_texts)
         self._frozen = frozen
         self._lock = Lock()
         self._making = Lock()
@@ -278,21 +282,32 @@ class Corrections(Forked):
             return Removed(0, self._keep(correction, error))
 
     def _do(self, correction: Correction) -> int:
-        tenant, removed = correction.tenant, 0
+        tenant = correction.tenant
         if correction.kind == "veto":
             self._vetoes.add(tenant or "", correction.template, correction.entries[0])
-        elif correction.kind == "clear":
-            removed = self._store.clear(tenant)
-            for forget in self._forget:
+            return 0
+        removed = self._remove(correction)
+        if correction.why != "feedback":  # it is wrong, and no secret
+            for forget in self._forget_texts:
                 forget(tenant)
-        elif tenant is not None:
-            ids = set(correction.entries)
-            for label in correction.labels:
-                ids.update(self._store.labelled(tenant, label))
-            removed = self._store.remove(tenant, sorted(ids))
+            forget_texts()
         if removed or correction.kind == "clear":
             self._health.removed(tenant or "", removed, correction.why)
         return removed
+
+    def _remove(self, correction: Correction) -> int:
+        tenant = correction.tenant
+        if correction.kind == "clear":
+            removed = self._store.clear(tenant)
+            for forget in self._forget:
+                forget(tenant)
+            return removed
+        if tenant is None:
+            return 0
+        ids = set(correction.entries)
+        for label in correction.labels:
+            ids.update(self._store.labelled(tenant, label))
+        return self._store.remove(tenant, sorted(ids))
 
     def _keep(self, correction: Correction, error: StoreError) -> str:
         name = secrets.token_hex(8)

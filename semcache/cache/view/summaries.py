@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from sys import intern
 from typing import Any, Self, cast
 
@@ -15,6 +14,7 @@ from semcache.errors import StoreCorrupt
 from semcache.forks import Lock
 from semcache.lru import Lru
 from semcache.matching.gates import PinnedWords, Side
+from semcache.memo import memoized
 from semcache.ports import Record
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import Slot, TemplateText
@@ -121,7 +121,7 @@ def pack_examples(examples: Iterable[Sequence[Parameter]]) -> str:
     return json.dumps(packed, separators=(",", ":"), allow_nan=False)
 
 
-@lru_cache(maxsize=2_000)
+@memoized(2_000)
 def _names(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(map(intern, names))
 
@@ -273,11 +273,11 @@ def _interned(value: Json) -> Json:
     return [_interned(below) for below in value] if isinstance(value, list) else value
 
 
-@lru_cache(maxsize=2_000)
+@memoized(2_000)
 def _texts(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(sys.intern, texts))
 
 
-@lru_cache(maxsize=2_000)
+@memoized(2_000)
 def _wordings(items: tuple[tuple[str, Wording], ...]) -> Mapping[str, Wording]:
     return {sys.intern(name): wording for name, wording in items}

@@ -1,5 +1,6 @@
 """The views of all tenants over one store: loaded once, then caught up change by change."""
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from semcache.cache.view.view import View
 from semcache.errors import StoreCorrupt, StoreError
 from semcache.forks import Forked, Lock, follow_forks
 from semcache.lru import Lru
+from semcache.memo import forget_memos
 from semcache.ports import Change, Neighbor, PlanStore, Snapshots, VectorIndex
 
 log = logging.getLogger(__name__)
@@ -85,6 +87,8 @@ class Views(Forked):
         self._tenants: dict[str, _Tenant] = {}
         self._saved: dict[str, int] = {}
         """Tenant → number of the change that its snapshot holds."""
+        self._removed = 0
+        """Entries that went since memos were emptied."""
         self._change = 0
         self._lock = Lock()
         """Held while changes are handed out, never while the store is asked."""
@@ -143,6 +147,7 @@ class Views(Forked):
                     self._tenants.clear()
                     self._change = last
                     self._decoded.forget(None)
+                    forget_memos()
                     return
                 for change in changes:
                     self._decoded.forget(change.tenant, change.id)
@@ -174,8 +179,21 @@ class Views(Forked):
                 log.warning("passed over: %s", error)
         if record is None:
             view.drop(change.id)
+            self._count_removed()
         else:
             view.put(record, self._embedder)
+
+    def _count_removed(self) -> None:
+        """Empty what is remembered of words once as many entries went as there are.
+
+        So it costs a removed entry no more than reading one that is left.
+        """
+        self._removed += 1
+        if self._removed % WORTHWHILE == 0:
+            views = [known.view for known in [*self._tenants.values()]]
+            if self._removed >= sum(len(view.entries) for view in views if view is not None):
+                self._removed = 0
+                forget_memos()
 
     def _load(self, tenant: str, change: int) -> View:
         """Return the tenant's view, which holds all changes up to number `change`."""
@@ -242,6 +260,13 @@ class Views(Forked):
         checksum = snapshots.save(tenant, content, view.index, change=change)
         self._store.put_note(tenant, self._note, checksum)
         self._saved[tenant] = change
+
+    def forget_texts(self, tenant: str | None) -> None:
+        """Take in what was removed of the tenant, and forget the texts that were searched for."""
+        if tenant is not None and tenant in self._tenants:
+            with contextlib.suppress(StoreError):  # then the next lookup takes it in
+                self.current(tenant)
+        self.neighbors.forget(lambda _: True)
 
     def forget(self, tenant: str | None) -> None:
         """Drop the view and the snapshot of the tenant, or of all (None)."""

@@ -1,9 +1,9 @@
 """Word classes: what part a word plays in what a prompt asks for, and which words are one word."""
 
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from semcache.matching.words.content import MARKS
+from semcache.memo import memoized
 from semcache.prompts.tokens import is_sign, is_slot
 from semcache.prompts.words import (
     AGGREGATION,
@@ -42,7 +42,7 @@ _ROLE = ROLES - _MEANING
 _LIGHT = (FUNCTION_WORDS | POLITENESS | REQUESTS) - _MEANING - _ROLE
 
 
-@lru_cache(maxsize=20_000)
+@memoized(20_000)
 def word_class(word: str) -> WordClass:
     """Return the class of a content word."""
     if is_slot(word):
@@ -63,7 +63,7 @@ _ENDINGS = (
 _SHORTEST_STEM = 3
 
 
-@lru_cache(maxsize=20_000)
+@memoized(20_000)
 def stem(word: str) -> str:
     """Return `word` without its inflection: equal for `arrive`, `arriving`, `arrives`."""
     word = singular(word)

@@ -7,10 +7,10 @@ population" have the same words.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from sys import intern
 from typing import TypeAlias
 
+from semcache.memo import memoized
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import TemplateText
 from semcache.prompts.tokens import is_sign, is_slot, tokens
@@ -118,7 +118,7 @@ def is_polar(words: Sequence[str]) -> bool:
     return len(said) > 2 and said[2] not in REQUESTS and said[2] != "have"
 
 
-@lru_cache(maxsize=50_000)
+@memoized(20_000)
 def _numbers(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the nouns that a template text has in the singular alone, and in the plural alone."""
     said = {word: singular(word) for word in tokens(text) if word not in CLOSED_CLASS}
@@ -142,7 +142,7 @@ def is_other_mood(text: str, other: str) -> bool:
     return text != other and is_polar(tokens(text)) != is_polar(tokens(other))
 
 
-@lru_cache(maxsize=50_000)
+@memoized(20_000)
 def content(text: str) -> tuple[str, ...]:
     """Return the words of a template text that matter, folded, in order.
 
@@ -163,7 +163,7 @@ def content(text: str) -> tuple[str, ...]:
     return tuple(_arranged(kept))
 
 
-@lru_cache(maxsize=10_000)
+@memoized(10_000)
 def _alone(word: str) -> str | None:
     """Return what stands for a word whatever is said around it; None if that matters."""
     if word in _FOLDING or word in _SHIFTY or word in _LOOSE:
@@ -299,7 +299,7 @@ Signs: TypeAlias = tuple[tuple[str, str], ...]
 """Signs of a text, each with the content word behind it, empty at the end."""
 
 
-@lru_cache(maxsize=50_000)
+@memoized(20_000)
 def signs(text: str) -> Signs:
     """Return the signs of a template text in order, each with the content word that follows it.
 

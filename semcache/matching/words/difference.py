@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from semcache.matching.words.classes import is_mistyped, is_other_thing, stem, word_class
 from semcache.matching.words.content import ADJUNCTS
+from semcache.memo import memoized
 from semcache.prompts.words import AGGREGATION, COMPARISON, DIRECTION, NEGATION, ORDER
 
 _SORTS = tuple(enumerate((NEGATION, COMPARISON, DIRECTION, AGGREGATION, ORDER)))
@@ -60,7 +60,7 @@ PAIRS = 64 * 64
 that are refused whatever their forms; with 20,000 letters each, looking would take a second."""
 
 
-@lru_cache(maxsize=50_000)
+@memoized(20_000)
 def is_alike(left: str, right: str) -> bool:
     """Return whether two open-class words are forms of one word, or one mistyped."""
     if word_class(left) != "open" or word_class(right) != "open":
@@ -110,7 +110,7 @@ class Difference(NamedTuple):  # made for every neighbor: a third of the time of
 _EQUAL = Difference((), (), 0, 0)
 
 
-@lru_cache(maxsize=20_000)
+@memoized(20_000)
 def compare(mine: tuple[str, ...], its: tuple[str, ...]) -> Difference:
     """Return how the content words `mine` differ from `its`."""
     if mine == its:

@@ -5,9 +5,10 @@ abbreviations. What only one domain calls the same belongs to the user's own gro
 """
 
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 from typing import TypeAlias
 
+from semcache.memo import memoized
 from semcache.prompts.parameter import name_key
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import singular
@@ -74,7 +75,7 @@ def same_meaning(left: str, right: str) -> bool:
     )
 
 
-@lru_cache(maxsize=20_000)
+@memoized(20_000)
 def _meanings(given: Words) -> tuple[tuple[str, ...], ...]:
     """Return what each phrase of the words may stand for, longest phrases first."""
     numbers = _group_numbers()
@@ -100,7 +101,7 @@ def _group_numbers() -> Mapping[Words, tuple[int, ...]]:
     return numbers
 
 
-@lru_cache(maxsize=20_000)
+@memoized(20_000)
 def words(name: str) -> Words:
     """Return the singular words of a name or phrase, without articles: `perPage` is per, page."""
     found = tuple(singular(word) for word in tokens(" ".join(name_key(name).split("_"))))

@@ -14,9 +14,9 @@ answers 20; none knows `.size()` as a step, `.0`, or conditions outside a filter
 import json
 import math
 import re
-from functools import lru_cache
 
 from semcache.errors import ExpressionError
+from semcache.memo import memoized
 from semcache.plans.references.expressions import (
     COMPARISONS,
     AllOf,
@@ -60,7 +60,7 @@ def literal(text: str) -> str:
     return text[1:] if text.startswith("$$") else text
 
 
-@lru_cache(maxsize=4096)
+@memoized(4096)
 def parse(text: str) -> Expression:
     """Return the expression that `text` spells.
 

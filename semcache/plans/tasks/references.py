@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from semcache.canonical import Json, Pointer
+from semcache.memo import memoized
 from semcache.plans.references.paths import is_expression
 
 CONSTANTS = "task0"
@@ -26,7 +26,7 @@ _STEP = re.compile(r"""\.([\w-]+)|\[([0-9]+)\]|\['([^']+)'\]|\["([^"]+)"\]""")
 _POSITION = re.compile("[0-9]{1,9}")
 
 
-@lru_cache(maxsize=4096)
+@memoized(4096)
 def parse(text: str) -> TaskPath | None:
     """Return what a reference names; None if `text` is not one from end to end."""
     found = _PATH.fullmatch(text)

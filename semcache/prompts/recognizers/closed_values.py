@@ -3,11 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from semcache.canonical import Json
+from semcache.memo import memoized
 from semcache.prompts.parameter import type_key
 from semcache.prompts.tokens import lowered
 from semcache.prompts.words import CLOSED_CLASS, is_grammar, singular
@@ -85,7 +85,7 @@ class Phrases(Generic[T]):
 
 
 # Closed sets and learned values look at the same text, one after the other.
-@lru_cache(maxsize=16)
+@memoized(16)
 def _tokens(lower: str) -> tuple[str, ...]:
     return tuple(_TOKEN.findall(lower))
 
