@@ -5,17 +5,8 @@ import pytest
 from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan
-from semcache.plans.checks import Finding, check, check_values, refuse
+from semcache.plans.checks import Finding, check_values, refuse
 from semcache.plans.codec import decode
-
-
-def test_the_rules_of_the_format_are_applied(seed: JsonObject, catalog: Catalog) -> None:
-    assert check(decode(seed)) == ()
-    assert [finding.code for finding in check(decode(seed), catalog)] == ["operation"]
-
-
-def test_a_format_without_rules_has_no_findings(catalog: Catalog) -> None:
-    assert check(decode({"tasks": 5}), catalog) == ()
 
 
 def test_no_findings_are_no_reason_to_refuse() -> None:

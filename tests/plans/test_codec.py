@@ -15,10 +15,6 @@ def test_a_start_node_makes_a_routes_plan_from_an_object_or_its_text(seed: JsonO
     assert decode(seed) == decode(dumps(seed)) == RoutePlan.from_dict(seed)
 
 
-def test_any_other_object_is_a_document() -> None:
-    assert decode({"tasks": []}) == DocumentPlan.from_dict({"tasks": []})
-
-
 def test_a_plan_stays_as_it_is(seed: JsonObject) -> None:
     plan = RoutePlan.from_dict(seed)
     assert decode(plan) is plan
@@ -34,6 +30,11 @@ def test_places_of_data_are_kept(seed: JsonObject) -> None:
 def test_what_is_no_plan_is_refused(source: Any) -> None:
     with pytest.raises(InvalidPlan):
         decode(source)
+
+
+def test_what_is_no_json_is_refused_with_its_place() -> None:
+    with pytest.raises(InvalidPlan, match="/start_node"):
+        decode({"start_node": float("nan")})
 
 
 def final(**task: Any) -> JsonObject:
@@ -56,7 +57,3 @@ def final(**task: Any) -> JsonObject:
 )
 def test_a_final_task_says_why_nothing_can_be_done(plan: JsonObject, why: str | None) -> None:
     assert not_actionable(decode(plan)) == why
-
-
-def test_a_routes_plan_does_something(seed: JsonObject) -> None:
-    assert not_actionable(decode(seed)) is None

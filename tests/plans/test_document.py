@@ -1,12 +1,22 @@
-"""Plans of no known format."""
+"""What holds for a plan of any format, and of none that is known."""
+
+from copy import deepcopy
+from typing import Any
 
 import pytest
 
-from semcache.canonical import JsonObject
+from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidPlan
-from semcache.plans.document import DocumentPlan, copied, read_object
+from semcache.plans.codec import decode
+from semcache.plans.document import DocumentPlan, read_object
 from semcache.plans.plan import ExecutionPlan
 
+FORMATS: dict[str, JsonObject] = {
+    "routes": {"start_node": {"route": "a"}, "a": {"completed": True, "vars": {"x": [1]}}},
+    "tasks": {"tasks": [{"id": "task0", "input": {}}, {"id": "a", "service": "s", "input": {}}]},
+    "program": {"plan": [{"seq_no": 1, "type": "assign", "parameters": {"final_answer": 1}}]},
+    "document": {"steps": [{"a": [1, None]}]},
+}
 TASKS: JsonObject = {"tasks": [{"id": "task0", "input": {"a": [1, None]}}]}
 
 
@@ -18,23 +28,32 @@ def test_any_object_is_a_plan_without_known_operations() -> None:
     assert plan.to_dict() == TASKS
 
 
-def test_plans_are_equal_by_content_and_places_of_data() -> None:
-    plan = DocumentPlan.from_dict(TASKS)
-    assert plan == DocumentPlan.from_dict(plan.to_dict())
-    assert hash(plan) == hash(DocumentPlan.from_dict(TASKS))
-    assert plan != DocumentPlan.from_dict({})
-    assert plan != DocumentPlan.from_dict(TASKS, frozenset({("tasks",)}))
-    assert plan != TASKS
-
-
 @pytest.mark.parametrize("source", ["", "5", "[1]", 5, None, {"a": {1}}, {1: 2}])
 def test_what_is_no_json_object_is_refused(source: object) -> None:
     with pytest.raises(InvalidPlan):
         read_object(source)
 
 
-def test_a_copy_shares_nothing() -> None:
-    copy = copied(TASKS)
-    assert copy == TASKS
-    assert isinstance(copy, dict)
-    assert copy["tasks"] is not TASKS["tasks"]
+@pytest.mark.parametrize("name", FORMATS)
+def test_plans_are_equal_by_content_and_places_of_data(name: str) -> None:
+    body = FORMATS[name]
+    plan = decode(body)
+    assert plan.format == name
+    assert plan == decode(dumps(body)) == decode(plan)
+    assert (hash(plan), plan.fingerprint) == (hash(decode(body)), decode(body).fingerprint)
+    assert plan != decode(body, data=frozenset({(next(iter(body)),)}))
+    same_words: object = body
+    assert plan != same_words
+    assert len({decode(other) for other in FORMATS.values()}) == len(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_plan_does_not_change_with_what_it_was_made_from_or_gave_out(name: str) -> None:
+    body: Any = deepcopy(FORMATS[name])
+    plan = decode(body)
+    given_out: Any = plan.to_dict()
+    for changed in (body, given_out):
+        inner = changed[next(iter(changed))]
+        inner.clear()
+    assert plan.to_dict() == FORMATS[name]
+    assert plan == decode(FORMATS[name])

@@ -6,7 +6,7 @@ import pytest
 
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidPlan
-from semcache.plans.codec import adopt, decode
+from semcache.plans.codec import decode
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.program.document import ProgramPlan, goal
 
@@ -122,27 +122,3 @@ def test_an_object_without_instructions_is_a_document(plan: JsonObject) -> None:
 def test_a_list_of_something_else_is_no_plan(source: Any) -> None:
     with pytest.raises(InvalidPlan):
         decode(source)
-
-
-def test_programs_are_equal_by_content_and_places_of_data() -> None:
-    plan = ProgramPlan.from_dict(SECOND)
-    assert plan == adopt(plan.to_dict())
-    assert hash(plan) == hash(ProgramPlan.from_dict(SECOND))
-    assert plan != ProgramPlan.from_dict(SECOND, frozenset({("plan", 0, "parameters", "why")}))
-    assert plan != SECOND
-
-
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [5],
-        [None, {"seq_no": True}],
-        [{"seq_no": "0", "type": 7, "parameters": []}],
-        [{"seq_no": 1}],
-    ],
-)
-def test_a_malformed_program_can_be_looked_at(steps: list[Any]) -> None:
-    plan = ProgramPlan({"instructions": steps})
-    assert len(plan.instructions()) == len(steps)
-    assert plan.operations() == ()
-    assert plan.references() == ()

@@ -6,7 +6,6 @@ import pytest
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
-from semcache.plans.document import DocumentPlan
 from semcache.plans.finding import Finding
 from semcache.plans.routes.checks import MAX_NODES, broken_routes, check_routes
 from semcache.plans.routes.document import RoutePlan
@@ -98,10 +97,6 @@ def test_a_missing_target_is_told_with_a_node_near_it() -> None:
 def test_a_route_back_to_the_start_is_told() -> None:
     body = plan(a=call(route=[{"condition": "$.a.again", "node": "start_node"}, "end"]), end=END)
     assert found(body) == [("/a/route/0/node", "target")]
-
-
-def test_ends_that_cannot_be_reached_are_told() -> None:
-    assert found(plan(a=END, lost=END)) == [("/lost", "unreachable")]
 
 
 def test_circles_without_an_exit_are_told_once() -> None:
@@ -258,7 +253,3 @@ def test_a_plan_of_a_hundred_thousand_nodes_is_refused_as_a_whole(catalog: Catal
 def test_a_finding_reads_as_a_place_and_what_is_wrong_there() -> None:
     assert str(Finding("/a", "is bad", "shape")) == "/a: is bad"
     assert str(Finding("", "is bad", "shape")) == "/: is bad"
-
-
-def test_a_plan_of_another_format_has_no_findings_here() -> None:
-    assert check_routes(DocumentPlan({}), None) == ()

@@ -83,10 +83,3 @@ def test_a_reference_that_can_be_spelled_leads_to_its_key(key: str) -> None:
     path = parse(text) if text else None
     assert path is None or walk({key: 1, "other": 2}, path.steps) == 1
     assert (text is None) == ("'" in key and '"' in key)
-
-
-@given(st.text(alphabet="$task01.[]'\"ab ", max_size=30))
-@settings(max_examples=100)
-def test_any_text_is_read_or_refused(text: str) -> None:
-    path = parse(text)
-    assert path is None or text.startswith("$")
