@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from semcache.cache.entries.entry import Entry
 from semcache.cache.lookup.bind_entry import Refused
 from semcache.cache.lookup.context import KEPT, BoundEntry, Lookup
-from semcache.cache.lookup.evaluation import bind_candidate, evaluate
+from semcache.cache.lookup.evaluation import bind_candidate, evaluate, says_the_same
 from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit
 from semcache.contexts import give_way
@@ -188,6 +188,8 @@ def _note_refused(lookup: Lookup, one: WeighedGroup, entry: Entry, query: Query)
     hidden = query.secrets is not None and query.secrets.spans
     if hidden or one.score <= best or not lookup.context.labels.is_near(one.score):
         return
+    if says_the_same(entry, query):
+        return  # its values decide, which have a risk and labels of their own
     pair = CandidatePair(query.side(), entry.side, one.featured.nearest)
     if lookup.above is not None and not threshold(lookup.above)(pair).passed:
         return
