@@ -30,8 +30,8 @@ import onnx
 from onnx import NodeProto, TensorProto, helper
 from safetensors.numpy import load_file, save_file
 
-from semcache.models.minilm import EPSILON, GRAPH, LAYERS, SCALE, MiniLMEmbedder
-from semcache.models.weights import Manifest, packaged_weights
+from semcache.models.minilm import EPSILON, GRAPH, LAYERS, MiniLMEmbedder
+from semcache.models.weights import SCALE, Manifest, packaged_weights
 
 WIDTH, HEADS, INNER = 384, 12, 1536
 """`hidden_size`, `num_attention_heads` and `intermediate_size` of the weights."""

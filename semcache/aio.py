@@ -189,6 +189,8 @@ class AsyncPlanCache(_Door):
 
     warm_up = awaited(PlanCache.warm_up)
     begin_warm_up = awaited(PlanCache.begin_warm_up)
+    embed_anew = awaited(PlanCache.embed_anew)
+    resume_embedding = awaited(PlanCache.resume_embedding)
     lookup = awaited(PlanCache.lookup)
     options = awaited(PlanCache.options)
     take = awaited(PlanCache.take)

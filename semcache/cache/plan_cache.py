@@ -25,6 +25,7 @@ from semcache.cache.single_flight import SingleFlight
 from semcache.cache.store_plan import PlanIntake
 from semcache.cache.tool_sets import Tools
 from semcache.cache.transfer import Transfer
+from semcache.cache.vector_renewal import VectorRenewal
 from semcache.cache.view.summaries import DecodedEntries
 from semcache.cache.view.views import NOTE, Views
 from semcache.cache.warm_up import Preload, WarmUp
@@ -151,6 +152,7 @@ class PlanCache(Closeable):
         )
         self._tiers = Tiers(self._context, self._verification)
         self._preload = Preload(self._context, self._tiers)
+        self._renewal = VectorRenewal(self._context)
         self._single_flight = SingleFlight(
             store,
             clock,
@@ -295,6 +297,27 @@ class PlanCache(Closeable):
         Lookups meanwhile wait for what they need themselves, if at all. `close` ends it.
         """
         self._preload.start(tenants)
+
+    def embed_anew(self, *, tenants: Collection[str] | None = None) -> int:
+        """Embed the entries that another embedder embedded, or none; return how many.
+
+        Of `tenants`, or of all (None). Lookups go on meanwhile, in other processes too: an entry is
+        found by exact keys only where its vector is not of the embedder that looks. Of processes
+        that share the cache one does it at a time; if it ends early, one that opens the cache with
+        this embedder goes on by itself.
+
+        Raises:
+            InvalidInput: one of `tenants` can name none.
+            EmbeddingError, StoreUnavailable: it cannot go on; what is done stays.
+        """
+        return self._renewal.run(tenants)
+
+    def resume_embedding(self) -> None:
+        """Go on, on a thread of its own, with what `embed_anew` of another process began.
+
+        Only if that had this embedder; else nothing is done. `close` ends it.
+        """
+        self._renewal.start()
 
     # Lookup --------------------------------------------------------------------------------
 
@@ -632,6 +655,7 @@ class PlanCache(Closeable):
     def close(self) -> None:
         """Flush and release files; calling it twice is fine."""
         self._preload.close()
+        self._renewal.close()
         if self._verification is not None:
             self._verification.close()
         self.flush()

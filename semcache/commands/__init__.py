@@ -23,6 +23,7 @@ GROUPS = {
         "warm": "Store the plans of a file of JSON lines.",
         "warm-up": "Load embedder and plans once, and leave what opens them quickly.",
     },
+    "train": {"train": "Adapt the embedder to your own prompts, if it serves better then."},
     "demo": {"demo": "Ask many prompts and check each answer against SQL."},
     "doors": {
         "serve": "Serve the cache over HTTP to those who hold a token, with a page to look at it.",

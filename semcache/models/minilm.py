@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from semcache.errors import EmbeddingError, WeightsUnavailable
+from semcache.errors import EmbeddingError
 from semcache.forks import Lock
+from semcache.models.difference import LowRankDifference
 from semcache.models.memo import VectorMemo, check_counts
-from semcache.models.weights import (
-    MINILM_NAME,
-    Manifest,
-    packaged_weights,
-    verify_files,
-    verify_packaged,
-)
+from semcache.models.weights import BaseWeights, Matrix
 from semcache.ports import Vectors
 
 if TYPE_CHECKING:
@@ -37,10 +32,6 @@ EPSILON = 1e-12
 MAX_TOKENS = 256
 """As in their `sentence_bert_config.json`; longer texts are cut there, as sentence-transformers
 cuts them."""
-SCALE = ".scale"
-"""After the name of a matrix of 8 bits: what its rows are multiplied by."""
-
-Matrix = npt.NDArray[np.float32]
 
 
 class MiniLMEmbedder:
@@ -56,6 +47,7 @@ class MiniLMEmbedder:
         self,
         weights: Path | None = None,
         *,
+        difference: LowRankDifference | None = None,
         threads: int = 1,
         memo: int = 10_000,
         batch_size: int = 64,
@@ -65,17 +57,20 @@ class MiniLMEmbedder:
         Args:
             weights: Folder with weights of 8 bits a number, as `benchmarks/build_encoder.py` writes
                 it; None: the packaged fp32 ones.
+            difference: What is added to the weights, as `semcache train` learns it; None: nothing.
             threads: Threads for one batch; on a busy machine more are slower, not faster.
             memo: How many texts keep their vector, about 2 KB each; 0 switches the memo off.
             batch_size: Texts that go through the model together.
 
         Raises:
             InvalidSettings: `threads` or `batch_size` under 1, or `memo` under 0.
-            WeightsUnavailable: the folder has no manifest that can be read.
+            WeightsUnavailable: the folder has no manifest that can be read, or `difference` is for
+                other weights.
         """
         check_counts(threads=threads, memo=memo, batch_size=batch_size)
-        self._weights = weights
-        self._manifest = None if weights is None else Manifest.read(weights)
+        self._weights = BaseWeights.of(weights)
+        self._difference = difference
+        self._fingerprint = _fingerprint(self._weights, difference)
         self._threads = threads
         self._batch_size = batch_size
         self._memo = VectorMemo(memo)
@@ -83,14 +78,13 @@ class MiniLMEmbedder:
         self._model: _Model | None = None
 
     def __repr__(self) -> str:
-        return f"MiniLMEmbedder({'' if self._weights is None else repr(str(self._weights))})"
+        folder = self._weights.folder
+        return f"MiniLMEmbedder({'' if folder is None else repr(str(folder))})"
 
     @property
     def fingerprint(self) -> str:
-        """Name weights, precision and pooling, without reading a file."""
-        if self._manifest is not None:
-            return f"semcache/{self._manifest.label}/fp32/normalized"
-        return f"sentence-transformers/{MINILM_NAME}/fp32/normalized"
+        """Names weights, precision and pooling; no weight is read for it."""
+        return self._fingerprint
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one L2-normalized float32 row a text, in order; shape `(len(texts), 384)`.
@@ -122,14 +116,9 @@ class MiniLMEmbedder:
         return self._model
 
     def _open(self) -> "_Model":
-        if self._weights is None or self._manifest is None:
-            directory = packaged_weights()
-            verify_packaged(directory)
-            tensors = _tensors(directory / "model.safetensors")
-        else:
-            directory = self._weights
-            verify_files(directory, self._manifest.files, way_out="install this package again")
-            tensors = widened(_tensors(directory / Manifest.WEIGHTS))
+        directory, tensors = self._weights.read()
+        if self._difference is not None:
+            tensors = self._difference.added(tensors)
         log.info("loaded embedding weights from %s", directory)
         norm = "embeddings.LayerNorm."
         return _Model(
@@ -189,26 +178,12 @@ class _Model:
         return np.asarray(x * self.scale + self.shift, dtype=np.float32)
 
 
-def _tensors(path: Path) -> Mapping[str, Matrix]:
-    from safetensors import SafetensorError  # noqa: PLC0415 - only who embeds pays for it
-    from safetensors.numpy import load_file  # noqa: PLC0415 - the same
-
-    try:
-        loaded: Mapping[str, Matrix] = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise WeightsUnavailable(
-            f"embedding weights {str(path)!r} cannot be read: {error}"
-        ) from error
-    return loaded
-
-
-def widened(tensors: Mapping[str, Any]) -> dict[str, Matrix]:
-    """Return tensors of 8 bits, whose rows have a scale each, in fp32; others as they are."""
-    return {
-        name: tensor * tensors[name + SCALE][:, None] if tensor.dtype == np.int8 else tensor
-        for name, tensor in tensors.items()
-        if not name.endswith(SCALE)
-    }
+def _fingerprint(weights: BaseWeights, difference: LowRankDifference | None) -> str:
+    if difference is not None:
+        difference.check_base(weights.label)
+        return f"semcache/{weights.label}+difference@{difference.label}/fp32/normalized"
+    maker = "sentence-transformers" if weights.manifest is None else "semcache"
+    return f"{maker}/{weights.label}/fp32/normalized"
 
 
 def _tokenizer(directory: Path) -> "Tokenizer":

@@ -1,4 +1,4 @@
-"""Where embedding weights are on this machine, and hashes that name them."""
+"""Embedding weights: where they are on this machine, hashes that name them, their tensors."""
 
 import hashlib
 import importlib.util
@@ -6,6 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from semcache.errors import WeightsUnavailable
 
@@ -20,6 +24,10 @@ MINILM_FILES = {
 """SHA-256 of the files of the plain weights that decide a vector."""
 MINILM_NAME = f"all-MiniLM-L6-v2@{MINILM_FILES['model.safetensors']}"
 """The plain weights in a fingerprint."""
+SCALE = ".scale"
+"""After the name of a matrix of 8 bits: what its rows are multiplied by."""
+
+Matrix = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,43 @@ class Manifest:
     def label(self) -> str:
         """Name and hash of the weights, for a fingerprint."""
         return f"{self.name}@{self.files[self.WEIGHTS]}"
+
+
+@dataclass(frozen=True, slots=True)
+class BaseWeights:
+    """Weights that a difference may be added to: those of a folder, or the packaged ones."""
+
+    folder: Path | None
+    """With weights of 8 bits a number; None: the packaged fp32 ones."""
+    manifest: Manifest | None
+    """Of the folder, as it was when it was named."""
+
+    @classmethod
+    def of(cls, folder: Path | None) -> "BaseWeights":
+        """Return the weights of a folder, or the packaged ones (None); no weight is read.
+
+        Raises:
+            WeightsUnavailable: the folder has no manifest that can be read.
+        """
+        return cls(folder, None if folder is None else Manifest.read(folder))
+
+    @property
+    def label(self) -> str:
+        """Name and hash, for a fingerprint."""
+        return MINILM_NAME if self.manifest is None else self.manifest.label
+
+    def read(self) -> tuple[Path, Mapping[str, Matrix]]:
+        """Return the folder that has the tokenizer, and the tensors in fp32, checked by hashes.
+
+        Raises:
+            WeightsUnavailable: a file is missing, unreadable or not the one expected.
+        """
+        if self.folder is None or self.manifest is None:
+            packaged = packaged_weights()
+            verify_packaged(packaged)
+            return packaged, _tensors(packaged / "model.safetensors")
+        verify_files(self.folder, self.manifest.files, way_out="install this package again")
+        return self.folder, widened(_tensors(self.folder / Manifest.WEIGHTS))
 
 
 def shipped_weights() -> Path | None:
@@ -107,6 +152,28 @@ def verify_files(directory: Path, files: Mapping[str, str], *, way_out: str) -> 
             raise WeightsUnavailable(
                 f"{str(directory / name)!r} has SHA-256 {found}; expected {expected}: {way_out}"
             )
+
+
+def _tensors(path: Path) -> Mapping[str, Matrix]:
+    from safetensors import SafetensorError  # noqa: PLC0415 - only who embeds pays for it
+    from safetensors.numpy import load_file  # noqa: PLC0415 - the same
+
+    try:
+        loaded: Mapping[str, Matrix] = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise WeightsUnavailable(
+            f"embedding weights {str(path)!r} cannot be read: {error}"
+        ) from error
+    return loaded
+
+
+def widened(tensors: Mapping[str, Any]) -> dict[str, Matrix]:
+    """Return tensors of 8 bits, whose rows have a scale each, in fp32; others as they are."""
+    return {
+        name: tensor * tensors[name + SCALE][:, None] if tensor.dtype == np.int8 else tensor
+        for name, tensor in tensors.items()
+        if not name.endswith(SCALE)
+    }
 
 
 def directory_digest(directory: Path) -> str:

@@ -97,6 +97,9 @@ class Settings:
     """Whether a semantic hit may run operations with effect `write`."""
     embedder: str = ""
     """Name or path of a sentence-transformers model; empty: the weights that ship."""
+    embedder_difference: Directory | None = None
+    """Folder with what `semcache train` learned for the packaged embedder; None: `embedder` in
+    `directory`. Where none is, or one that cannot be used, the plain embedder serves."""
     warm_up: Literal["never", "background", "before"] = "never"
     """When embedder and tenants are loaded: `before` the cache is opened, in the `background` from
     then on, or `never`, which is by the first lookup or store that needs them."""

@@ -119,6 +119,7 @@ def plan_cache(
         journal=open_journal(settings),
         ignore=ignore,
     )
+    cache.resume_embedding()
     if settings.warm_up == "before":
         cache.warm_up()
     elif settings.warm_up == "background":

@@ -1,4 +1,3 @@
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from semcache import Hit, PlanCache, Settings
 from semcache.errors import InvalidSettings, MissingExtra, WeightsUnavailable
-from semcache.models import minilm as minilm_module
 from semcache.models import weights
 from semcache.models.minilm import GRAPH, MiniLMEmbedder
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
@@ -116,33 +114,11 @@ def test_threads_get_the_same_vectors() -> None:
     assert all(np.array_equal(row, rows[0]) for row in rows)
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    """The script that writes the graph and weights of 8 bits."""
-    root = Path(__file__).parents[2]
-    spec = importlib.util.spec_from_file_location(
-        "build_encoder", root / "benchmarks" / "build_encoder.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
-
-
 def test_the_graph_is_the_one_that_its_script_writes(tmp_path: Path, script: ModuleType) -> None:
     root = Path(__file__).parents[2]
     assert script.main([str(tmp_path / "graph")]) == 0
     shipped = (root / "semcache" / "models" / GRAPH).read_bytes()
     assert (tmp_path / "graph").read_bytes() == shipped
-
-
-@pytest.fixture(scope="module")
-def eight_bits(tmp_path_factory: pytest.TempPathFactory, script: ModuleType) -> Path:
-    """The packaged weights at 8 bits a number."""
-    folder = tmp_path_factory.mktemp("weights") / "minilm"
-    assert script.main(["--weights", str(folder)]) == 0
-    return folder
 
 
 def test_weights_of_8_bits_are_a_quarter_and_give_nearly_the_same_vectors(
@@ -196,7 +172,7 @@ def edited_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     copy = tmp_path / "model"
     shutil.copytree(weights.packaged_weights(), copy, ignore=lambda *_: ["model.safetensors"])
     (copy / "model.safetensors").write_bytes(b"not the weights")
-    monkeypatch.setattr(minilm_module, "packaged_weights", lambda: copy)
+    monkeypatch.setattr(weights, "packaged_weights", lambda: copy)
     return copy
 
 
@@ -211,7 +187,7 @@ def test_packaged_weights_that_were_changed_are_refused(edited_weights: Path) ->
 def test_weights_that_are_no_tensors_are_refused(
     edited_weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(minilm_module, "verify_packaged", lambda _: None)
+    monkeypatch.setattr(weights, "verify_packaged", lambda _: None)
     with pytest.raises(WeightsUnavailable, match=f"{edited_weights.name}/model.safetensors"):
         MiniLMEmbedder().embed(["a"])
 
