@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from semcache.cache.warm_up import WarmUp
 from semcache.canonical import Json, plain
-from semcache.commands.opening import cache_of, encryption_key, existing_cache_of
+from semcache.commands.opening import cache_of, encryption_key, existing_cache_of, place_of
 from semcache.commands.options import add_command, add_common, add_database, add_directory
 from semcache.commands.output import WRONG, print_json, print_pairs, progress
 from semcache.errors import InvalidInput
@@ -71,7 +71,7 @@ def _add_place(options: argparse.ArgumentParser) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    settings = Settings.load(environ=os.environ, database=options.database)
+    settings = place_of(options)
     embedder = None if options.no_embedder else open_embedder(settings)
     examined = partial(examine, options.directory)
     if settings.database:
