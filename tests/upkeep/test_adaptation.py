@@ -106,14 +106,10 @@ def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_entries_are_prompts_to_train_on_the_oldest_first() -> None:
     cache = PlanCache.open(embedder=HashEmbedder())
-    for town in ("Springfield", "Shelbyville"):
-        prompt = f"daily visits to {town} with {len(town)}"
+    for prompt, town in (("visits to Springfield", "Springfield"), ("who saw Paris?", "Paris")):
         cache.store(prompt, calling("visits", town=town), params={"town": town})
     first, second = rows_of_entries(cache.entries())
-    assert (first.text, second.text) == (
-        "daily visits to Springfield with 11",
-        "daily visits to Shelbyville with 11",
-    )
+    assert (first.text, second.text) == ("visits to Springfield", "who saw Paris?")
     assert first.shape == second.shape
     assert first.scope == "default"
 
