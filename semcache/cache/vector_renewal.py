@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from semcache.cache.checks import check_tenant
+from semcache.cache.query import check_tenant
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import from_record
 from semcache.canonical import as_object, dumps, loads

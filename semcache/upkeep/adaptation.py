@@ -27,8 +27,8 @@ from semcache.ports import Embedder, Vectors
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.redaction import is_stand_in
 from semcache.prompts.template import mask
-from semcache.prompts.text import check_prompt
-from semcache.stores.atomic_file import write_aside
+from semcache.prompts.tokens import check_prompt
+from semcache.files import write_aside
 
 if TYPE_CHECKING:
     from semcache.models.training import PromptSet, Told
