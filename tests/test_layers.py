@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "explore": PORTS | {"matching", "cache", "file_errors", "settings"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
     "telemetry": PORTS,
-    "upkeep": PORTS | {"matching", "cache", "stores", "explore", "models"},
+    "upkeep": PORTS | {"matching", "cache", "stores", "explore", "models", "files"},
     "server": PORTS | {"cache", "runs", "semcache", "telemetry"},
     "commands": PORTS
     | {"upkeep", "stores"}

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import numpy as np
 
-from semcache.cache.query import check_tenant
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import from_record
+from semcache.cache.query import check_tenant
 from semcache.canonical import as_object, dumps, loads
 from semcache.contexts import ErrorCapture
 from semcache.errors import EmbeddingError, InvalidJson, SemCacheError, StoreCorrupt, StoreError

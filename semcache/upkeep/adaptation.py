@@ -19,6 +19,7 @@ from semcache.canonical import JsonObject, plain
 from semcache.errors import InvalidInput, InvalidPrompt, MissingExtra, StoreUnavailable
 from semcache.explore.evaluate import evaluate
 from semcache.explore.streams import Row
+from semcache.files import write_aside
 from semcache.matching.words.content import embedded_text
 from semcache.models.difference import MANIFEST, PREFIX, Cryption, LowRankDifference
 from semcache.models.minilm import MiniLMEmbedder
@@ -28,7 +29,6 @@ from semcache.prompts.mentions import find_mentions
 from semcache.prompts.redaction import is_stand_in
 from semcache.prompts.template import mask
 from semcache.prompts.tokens import check_prompt
-from semcache.files import write_aside
 
 if TYPE_CHECKING:
     from semcache.models.training import PromptSet, Told
