@@ -1,12 +1,14 @@
 """What `semcache train` gives: a log's first prompts are trained on, all later ones are judged.
 
-    python benchmarks/adapt.py STREAM.jsonl ... [--log 500] [--rows N]
+    python benchmarks/adapt.py STREAM.jsonl ... [--log 500] [--rows N] [--embedders DIR]
 
 The first `--log` rows of a stream are the log, as `semcache train LOG` takes it: three quarters are
 trained on, the rest decides whether the difference is taken. Then the rows after the log, which
 training never saw, are looked up: how often the nearest earlier prompt has the right plan, of the
 prompts whose plan is there, and what a replay of the whole stream serves to them, rightly and
-wrongly, with the plain embedder and with the trained one.
+wrongly, with the plain embedder and with the trained one. That begins with the plain
+all-MiniLM-L6-v2, as the weights that ship have seen the public streams; `--embedders` is as for
+`replay.py`.
 """
 
 import argparse
@@ -15,11 +17,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from replay import read
+from replay import read, weights_without
 
 from semcache.explore.streams import Row
 from semcache.models.minilm import MiniLMEmbedder
-from semcache.models.weights import shipped_weights
+from semcache.models.weights import BaseWeights
 from semcache.ports import Embedder
 from semcache.upkeep.adaptation import STEPS, adapt, first_places, prompt_sets, replay
 
@@ -39,17 +41,21 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--log", type=int, default=500, help="rows that are the log; default: 500")
     parser.add_argument("--rows", type=int, help="rows of each stream; default: all")
     parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--embedders", type=Path, metavar="DIR", help="of train_embedder.py")
     args = parser.parse_args(argv)
     served = "first | right | wrong"
     print(f"| stream | rows after | taken | {served} | -> {served} | s CPU |")
     print("|---" * 10 + "|")
     for path in args.streams:
         rows = read(path, args.rows)
+        folder = args.embedders and weights_without(path, args.embedders)
         start = time.process_time()
-        done = adapt(rows[: args.log], replay=replay, steps=args.steps)
+        done = adapt(
+            rows[: args.log], replay=replay, weights=BaseWeights.of(folder), steps=args.steps
+        )
         seconds = time.process_time() - start
-        trained = MiniLMEmbedder(shipped_weights(), difference=done.difference)
-        before = judged(rows, MiniLMEmbedder(shipped_weights()), args.log)
+        trained = MiniLMEmbedder(folder, difference=done.difference)
+        before = judged(rows, MiniLMEmbedder(folder), args.log)
         after = judged(rows, trained, args.log)
         taken = "no: " + done.refusal if done.refusal else "yes"
         name, later = path.stem, len(rows) - args.log

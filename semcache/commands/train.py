@@ -60,7 +60,7 @@ def _train(options: argparse.Namespace) -> int:
     if settings.embedder or settings.frozen:
         name = "embedder" if settings.embedder else "frozen"
         raise InvalidInput(
-            f"{name} is {getattr(settings, name)!r}, and training adapts the packaged embedder of "
+            f"{name} is {getattr(settings, name)!r}, and training adapts the default embedder of "
             "a cache that is written to; leave that setting out"
         )
     if options.forget:

@@ -98,7 +98,7 @@ class Settings:
     embedder: str = ""
     """Name or path of a sentence-transformers model; empty: the weights that ship."""
     embedder_difference: Directory | None = None
-    """Folder with what `semcache train` learned for the packaged embedder; None: `embedder` in
+    """Folder with what `semcache train` learned for the default embedder; None: `embedder` in
     `directory`. Where none is, or one that cannot be used, the plain embedder serves."""
     warm_up: Literal["never", "background", "before"] = "never"
     """When embedder and tenants are loaded: `before` the cache is opened, in the `background` from

@@ -97,13 +97,15 @@ def adapt(
     rows: Sequence[Row],
     *,
     replay: Replay,
+    weights: BaseWeights | None = None,
     steps: int = STEPS,
     seed: int = 0,
     told: "Told | None" = None,
 ) -> Adaptation:
     """Return the difference that these prompts, oldest first, teach the default embedder.
 
-    `told`: is told how many steps are done. Takes minutes on two cores.
+    `weights`: None for those of the default embedder. `told`: is told how many steps are done.
+    Takes minutes on two cores.
 
     Raises:
         InvalidInput: there are too few prompts to train on, or to judge by.
@@ -125,8 +127,9 @@ def adapt(
             f"none of {len(known)} tenants has {training.USABLE_PLANS} plans with two prompts or "
             f"more among {since} prompts; expected more prompts, as they were asked"
         )
-    weights, counts = shipped_weights(), {name: len(one.texts) for name, one in known.items()}
-    plain_embedder = MiniLMEmbedder(weights)
+    base = BaseWeights.of(shipped_weights()) if weights is None else weights
+    counts = {name: len(one.texts) for name, one in known.items()}
+    plain_embedder = MiniLMEmbedder(base.folder)
     first, ceiling = first_places(plain_embedder.embed, every, since=counts)
     if ceiling < FEWEST:
         raise InvalidInput(
@@ -134,12 +137,11 @@ def adapt(
             f"had; expected {FEWEST} or more to judge by: more prompts"
         )
     before = Performance(first, *replay(rows, plain_embedder, since=since))
-    base = BaseWeights.of(weights)
     encoder = training.Encoder(base)
     encoder.train_difference(RANK, seed=seed)
     training.train(encoder, {"log": tenants}, steps=steps, rate=RATE, seed=seed, told=told)
     bare = LowRankDifference.of(base.label, encoder.factors(), {})
-    embedder = MiniLMEmbedder(weights, difference=bare)
+    embedder = MiniLMEmbedder(base.folder, difference=bare)
     first, _ = first_places(embedder.embed, every, since=counts)
     after = Performance(first, *replay(rows, embedder, since=since))
     said: JsonObject = {
