@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -74,7 +74,7 @@ class Interrupted(HashEmbedder):
 
     calls = 0
 
-    def embed(self, texts: list[str]) -> Vectors:  # type: ignore[override]  # a list is all it gets
+    def embed(self, texts: Sequence[str]) -> Vectors:
         self.calls += 1
         if self.calls > 1:
             raise EmbeddingError("the process was killed")
@@ -118,7 +118,7 @@ class Meanwhile(HashEmbedder):
 
     happens: Callable[[], object] | None = None
 
-    def embed(self, texts: list[str]) -> Vectors:  # type: ignore[override]  # a list is all it gets
+    def embed(self, texts: Sequence[str]) -> Vectors:
         happens, self.happens = self.happens, None
         if happens is not None:
             happens()

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from semcache.errors import WeightsUnavailable
 from semcache.models import training
@@ -44,7 +45,7 @@ def test_vectors_are_those_that_were_trained(
     chance = np.random.default_rng(0)
     for factor in encoder.trained:
         values = chance.normal(scale=0.1, size=tuple(factor.shape)).astype(np.float32)
-        factor.data.copy_(training.torch.from_numpy(values))
+        factor.data.copy_(torch.from_numpy(values))
     learned = LowRankDifference.of(weights.label, encoder.factors(), {})
     served = MiniLMEmbedder(weights.folder, difference=learned, memo=0).embed(TEXTS)
     assert np.allclose(served, encoder.embed(TEXTS), atol=1e-5)
