@@ -152,7 +152,10 @@ def checked(one: Setting[Any], value: object, *, read: bool = False) -> object:
     try:
         return adapter.validate_strings(value) if read else adapter.validate_python(value)
     except ValidationError as error:
-        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
+        found = error.errors()[0]
+        expected = found["msg"].removeprefix("Input should be ")
+        if found["type"].startswith(("greater_than", "less_than")):
+            expected = _range(adapter) or expected
         shown = repr(value) if one.repr else f"of type {type(value).__name__}"
         raise InvalidSettings(f"{one.name} is {shown}; expected {expected}") from None
 
@@ -162,6 +165,15 @@ def _adapter(one: Setting[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(
         cast("type[Any]", one.type), config=ConfigDict(strict=True, allow_inf_nan=False)
     )
+
+
+def _range(adapter: TypeAdapter[Any]) -> str:
+    """Return the range of a number, both ends in it; empty if an end is open or stands outside."""
+    schema = adapter.json_schema()
+    for each in (schema, *schema.get("anyOf", ())):
+        if "minimum" in each and "maximum" in each:
+            return f"{each['minimum']:g} to {each['maximum']:g}"
+    return ""
 
 
 def _domains(table: object) -> Mapping[str, tuple[str, ...]]:
