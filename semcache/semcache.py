@@ -22,6 +22,7 @@ from semcache.orchestrator.run_events import RunEvents
 from semcache.orchestrator.stages import Stages
 from semcache.planners.failures import FailureMemory
 from semcache.planners.model.grounding import Groundings
+from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.pending_runs import PendingRuns
 from semcache.planners.progress import IntentLog
@@ -99,7 +100,6 @@ class SemCache(Stages, Closeable):
             normalizers=normalizers,
             planners=planners,
             groundings=groundings,
-            selector=selector,
             plan_files=plan_files,
             steps=steps,
         )
@@ -114,7 +114,13 @@ class SemCache(Stages, Closeable):
         self._clock = clock
         self._closing = tuple(closing)
         self._finder = PlanFinder(
-            self, events, failures, clock=clock, chance=chance or random.SystemRandom().random
+            self,
+            events,
+            failures,
+            selector=selector,
+            models_read=any(isinstance(one, ModelNormalizer) for one in normalizers),
+            clock=clock,
+            chance=chance or random.SystemRandom().random,
         )
         self._suspended = SuspendedRuns(waiting)
         self._intents = RunIntents(intents, self)

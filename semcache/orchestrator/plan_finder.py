@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
+from semcache.cache.lookup.selection import Option
 from semcache.cache.result import Found, Hit, Miss
 from semcache.canonical import JsonObject
 from semcache.contexts import give_way
@@ -17,7 +18,7 @@ from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
-from semcache.ports import Clock, Planned
+from semcache.ports import Clock, Planned, Selector
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.runs.run_context import here
 from semcache.runs.run_context import node as open_node
@@ -42,10 +43,15 @@ class PlanFinder:
         events: RunEvents,
         failures: FailureMemory,
         *,
+        selector: Selector | None,
+        models_read: bool,
         clock: Clock,
         chance: Callable[[], float],
     ) -> None:
+        """Take the parts; `models_read`: whether a model reads prompts that rules leave open."""
         self._stages = stages
+        self._selector = selector
+        self._models_read = models_read
         self._cache = stages.cache
         self._events = events
         self._failures = failures
@@ -78,7 +84,7 @@ class PlanFinder:
             opened.note(**_said(found))
         if not isinstance(found, Hit) or found.tier != "semantic" or self._may_write(job):
             return found
-        writing = self._stages.writing(found.plan)
+        writing = self._writing(found.plan)
         if not writing:
             return found
         log.info("a semantic hit calls %s, which writes: planned afresh", writing[0])
@@ -90,17 +96,44 @@ class PlanFinder:
 
     def _selected(self, job: Job, found: Miss) -> Hit | None:
         """Return the hit on a cached plan that a model chose for the prompt; None if none."""
-        if found.reason in _UNSELECTED or not self._stages.selects(job.tenant):
+        if self._selector is None or found.reason in _UNSELECTED:
+            return None
+        if not self._cache.selects(tenant=job.tenant):
             return None
         start = self._clock.monotonic()
         with self._spending(job, "select"), open_node("select") as opened:
-            option = self._stages.select(
-                job.prompt, tenant=job.tenant, params=job.params, writes=self._may_write(job)
-            )
+            option = self._option(job, self._selector)
             opened.note(chosen=option is not None)
         if option is None:
             return None
         return self._cache.take(option, run=job.run, seconds=self._clock.monotonic() - start)
+
+    def _option(self, job: Job, selector: Selector) -> Option | None:
+        """Return the plan that a model chose; None if it chose none or cannot answer."""
+        grounded = self._stages.ground(job.prompt)
+        options = self._cache.options(
+            job.prompt,
+            tenant=job.tenant,
+            params=job.params,
+            grounding="" if grounded is None else grounded.identity,
+        )
+        if not self._may_write(job):
+            options = tuple(one for one in options if not self._writing(one.hit.plan))
+        if not options:
+            return None
+        try:
+            chosen = selector.select(job.prompt, [option.shown for option in options])
+        except ModelError as error:
+            said = self._cache.redacted(str(error), prompt=job.prompt, params=job.params)
+            log.info("no plan was chosen among those at hand: %s", said)
+            return None
+        return None if chosen is None else options[chosen]
+
+    def _writing(self, plan: ExecutionPlan) -> tuple[str, ...]:
+        """Return the operations of a plan that write."""
+        catalog = self._stages.catalog
+        known = (catalog.get(name) for name in plan.operations() if name in catalog)
+        return tuple(operation.name for operation in known if operation.effect == "write")
 
     @contextmanager
     def _spending(self, job: Job, what: str) -> Iterator[None]:
@@ -172,7 +205,7 @@ class PlanFinder:
 
     def _by_rules(self, job: Job, found: Found, failure: str) -> Chosen | None:
         """Return a plan that rules account for, before a model is asked anything; None if none."""
-        if failure or not self._stages.asks_a_model:
+        if failure or not self._models_read:
             return None
         schema = self._stages.normalize(job.prompt, params=job.params, by_rules=True)
         try:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from semcache.cache.entries.writer import Stored
-from semcache.cache.lookup.selection import Option
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.result import Found, Miss
 from semcache.catalog.catalog import Catalog
@@ -14,7 +13,6 @@ from semcache.errors import (
     InputNeeded,
     InvalidInput,
     InvalidPrompt,
-    ModelError,
     NormalizationError,
     NotActionable,
     PlanningError,
@@ -32,7 +30,7 @@ from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.plans.codec import decode
 from semcache.plans.plan import ExecutionPlan
-from semcache.ports import Normalizer, Outcome, Planned, Planner, PlanRequest, Selector
+from semcache.ports import Normalizer, Outcome, Planned, Planner, PlanRequest
 from semcache.prompts.parameter import by_name
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.tokens import check_prompt
@@ -56,7 +54,6 @@ class Stages:
         normalizers: Sequence[Normalizer],
         planners: Sequence[Planner],
         groundings: Groundings | None = None,
-        selector: Selector | None = None,
         plan_files: PlanFiles | None = None,
         steps: ModularPlanner | None = None,
     ) -> None:
@@ -69,7 +66,6 @@ class Stages:
         """Who makes plans, in the order in which they are asked."""
         self._normalizers = tuple(normalizers)
         self._groundings = groundings
-        self._selector = selector
         self._files = plan_files
         self._steps = steps
 
@@ -282,44 +278,6 @@ class Stages:
         raise InputNeeded(
             f"the plan asks for {asked}; give `answers`, or an `ask` when the cache is opened"
         )
-
-    @property
-    def asks_a_model(self) -> bool:
-        """Whether a model is asked what a prompt means, where rules leave words unexplained."""
-        return any(isinstance(one, ModelNormalizer) for one in self._normalizers)
-
-    def selects(self, tenant: str) -> bool:
-        """Return whether a model may choose among cached plans for the tenant."""
-        return self._selector is not None and self.cache.selects(tenant=tenant)
-
-    def select(
-        self, prompt: str, *, tenant: str, params: Mapping[str, object] | None, writes: bool
-    ) -> Option | None:
-        """Return the cached plan that a model chose for a prompt that missed; None if none.
-
-        `writes`: whether plans that write are offered. A model that cannot answer chooses none.
-        """
-        if self._selector is None:
-            return None
-        options = self.cache.options(
-            prompt, tenant=tenant, params=params, grounding=self._grounding(prompt)
-        )
-        if not writes:
-            options = tuple(one for one in options if not self.writing(one.hit.plan))
-        if not options:
-            return None
-        try:
-            chosen = self._selector.select(prompt, [option.shown for option in options])
-        except ModelError as error:
-            said = self.cache.redacted(str(error), prompt=prompt, params=params)
-            log.info("no plan was chosen among those at hand: %s", said)
-            return None
-        return None if chosen is None else options[chosen]
-
-    def writing(self, plan: ExecutionPlan) -> tuple[str, ...]:
-        """Return the operations of a plan that write."""
-        known = (self.catalog.get(name) for name in plan.operations() if name in self.catalog)
-        return tuple(operation.name for operation in known if operation.effect == "write")
 
     def _by_steps(self) -> ModularPlanner:
         if self._steps is None:

@@ -34,9 +34,10 @@ def strings_with(part: str) -> list[str]:
     held: set[str] = set()
     for one in gc.get_objects():
         inside: list[object] = []
-        if isinstance(one, dict):
-            inside = [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple | set | frozenset):
+        kind = type(one)  # `isinstance` asks some objects of other packages, which then warn
+        if issubclass(kind, dict):
+            inside = [*dict.keys(one), *dict.values(one)]
+        elif issubclass(kind, list | tuple | set | frozenset):
             inside = [*one]
         held.update(text for text in inside if isinstance(text, str) and part in text)
     return sorted(held)

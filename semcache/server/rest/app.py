@@ -67,6 +67,7 @@ def rest_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         readiness.begin()
         yield
+        await anyio.to_thread.run_sync(readiness.end)
 
     app = FastAPI(
         title="semcache",

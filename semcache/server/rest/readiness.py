@@ -14,6 +14,9 @@ State = Literal["ok", "loading", "failing"]
 ASKED_S = 1.0
 """Seconds for which an answer of the store holds: anybody may ask whether we are ready."""
 
+LOADED_S = 30.0
+"""Seconds that a load may keep a server that stops."""
+
 
 class Readiness:
     """What is ready of a cache. Safe from several threads."""
@@ -35,6 +38,12 @@ class Readiness:
                 return
             self._thread = threading.Thread(target=self._load, name="semcache-load", daemon=True)
             self._thread.start()
+
+    def end(self) -> None:
+        """Wait for what is being loaded: a process that ends in the middle of it is aborted."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(LOADED_S)
 
     def to_dict(self) -> JsonObject:
         """Return how each part stands; what failed to load is tried again from now on."""
