@@ -66,6 +66,7 @@ class EntryWriter:
             self._health.failed(entry.tenant, "store", error, doing="writing")
             return Stored("", reason=f"the store failed: {error}")
         self._health.mended("store", doing="writing")
+        self._health.mended("store")  # a store that writes answers too
         stored = EntryStored(
             tenant=entry.tenant, entry=entry.id, replaced=put.replaced, evicted=len(put.evicted)
         )
