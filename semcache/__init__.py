@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from semcache.catalog.catalog import Catalog
     from semcache.catalog.operation import Operation
     from semcache.errors import SemCacheError
-    from semcache.orchestrator.answer import Answer
     from semcache.prompts.parameter import Parameter
     from semcache.prompts.schema.schema import PromptSchema
     from semcache.semcache import SemCache
+    from semcache.semcache.answer import Answer
     from semcache.settings import Settings
     from semcache.sources.functions import catalog_from, operation
 
@@ -45,7 +45,7 @@ def _refuse_namesake(beside: Path) -> None:
 _refuse_namesake(Path(__file__).parents[1])
 
 _HOMES = {
-    "Answer": "semcache.orchestrator.answer",
+    "Answer": "semcache.semcache.answer",
     "AsyncPlanCache": "semcache.aio",
     "AsyncSemCache": "semcache.aio",
     "Catalog": "semcache.catalog.catalog",

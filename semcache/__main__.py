@@ -7,7 +7,7 @@ def run() -> int:
     """Run one command and return its exit status; Ctrl-C is one line from the first moment on."""
     try:
         # Inside, for it takes a second to load, and whoever regrets a command hits Ctrl-C in that.
-        from semcache.cli import main  # noqa: PLC0415
+        from semcache.commands.cli import main  # noqa: PLC0415
 
         return main()
     except KeyboardInterrupt:

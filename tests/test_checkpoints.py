@@ -11,7 +11,7 @@ import pytest
 from semcache.canonical import JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
-from semcache.cli import main
+from semcache.commands.cli import main
 from semcache.errors import InvalidInput, OperationFailed
 from semcache.execution.state import difference
 from semcache.semcache import SemCache

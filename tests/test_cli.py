@@ -12,8 +12,8 @@ import pytest
 
 from semcache import PlanCache
 from semcache.__main__ import run as run_semcache
-from semcache.cli import main
 from semcache.commands import SUMMARIES
+from semcache.commands.cli import main
 from semcache.demo import operations, sales
 from semcache.demo.prompts import CASES, Case, SalesQuery
 from semcache.semcache import SemCache
@@ -851,7 +851,7 @@ def test_ctrl_c_while_the_program_loads_is_one_line(
         def __getattr__(self, name: str) -> object:
             raise KeyboardInterrupt
 
-    monkeypatch.setitem(sys.modules, "semcache.cli", Interrupted())
+    monkeypatch.setitem(sys.modules, "semcache.commands.cli", Interrupted())
     assert run_semcache() == 130
     assert capsys.readouterr().err == "semcache: interrupted\n"
 
@@ -903,7 +903,7 @@ def _loaded_by(*arguments: str) -> set[str]:
 @pytest.mark.parametrize("option", ["--version", "--help"])
 def test_help_and_version_load_no_command_and_no_package(option: str) -> None:
     loaded = _loaded_by(option)
-    assert "semcache.cli" in loaded
+    assert "semcache.commands.cli" in loaded
     assert loaded.isdisjoint({"semcache.cache", "semcache.settings", "semcache.commands.ask"})
     assert loaded.isdisjoint({"numpy", "pydantic", "jsonschema", "faiss", "shtab"})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from semcache.cache.plan_cache import PlanCache
-from semcache.cli import main
+from semcache.commands.cli import main
 from semcache.testing import HashEmbedder
 
 READERS = {

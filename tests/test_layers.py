@@ -22,37 +22,33 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schemas": {"errors", "canonical"},
     "events": LEAVES,
     "forks": set(),
-    "lru": {"forks"},
     "memo": set(),
     "secrecy": set(),
     "contexts": set(),
-    "file_errors": set(),
-    "files": {"errors", "file_errors"},
+    "files": {"errors"},
     "catalog": LEAVES,
     "plans": LEAVES | {"catalog", "memo"},
     "prompts": LEAVES | {"catalog", "forks", "memo"},
     "binding": LEAVES | {"catalog", "plans", "prompts", "memo"},
-    "settings": LEAVES | {"file_errors"},
+    "settings": LEAVES | {"files"},
     "ports": TEXTS,
     "matching": PORTS | {"forks", "memo"},
-    "cache": PORTS | {"matching", "settings", "forks", "files", "lru", "memo"},
+    "cache": PORTS | {"matching", "settings", "forks", "files", "memo"},
     "responses": PORTS | {"cache", "forks", "settings"},
     "runs": PORTS,
     "planners": PORTS | {"runs", "memo"},
     "execution": PORTS | {"runs"},
     "stores": PORTS | {"files", "forks"},
     "models": PORTS | {"forks", "memo"},
-    "sources": PORTS | {"file_errors"},
-    "orchestrator": PORTS | {"cache", "execution", "planners", "runs"},
-    "semcache": PORTS
-    | {"orchestrator", "cache", "execution", "planners", "responses", "runs", "settings"},
+    "sources": PORTS | {"files"},
+    "semcache": PORTS | {"cache", "execution", "planners", "responses", "runs", "settings"},
     "wiring": PORTS
     | {"matching", "cache", "planners", "execution", "stores", "models", "sources", "settings"}
-    | {"orchestrator", "responses", "runs", "semcache"},
+    | {"responses", "runs", "semcache"},
     "aio": PORTS | {"cache", "runs", "semcache"},
     "integrations": PORTS | {"aio", "cache", "responses"},
     "testing": PORTS,
-    "explore": PORTS | {"matching", "cache", "file_errors", "settings"},
+    "explore": PORTS | {"matching", "cache", "files", "settings"},
     "demo": PORTS | {"semcache", "wiring", "sources", "cache", "settings"},
     "telemetry": PORTS,
     "upkeep": PORTS | {"matching", "cache", "stores", "explore", "models", "files"},
@@ -60,9 +56,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "commands": PORTS
     | {"upkeep", "stores"}
     | {"server", "runs", "semcache", "wiring", "sources", "cache", "settings", "demo", "explore"}
-    | {"orchestrator", "planners", "file_errors", "responses", "telemetry"},
-    "cli": LEAVES | {"commands"},
+    | {"planners", "files", "responses", "telemetry"},
 }
+OWED_FOLDERS = {"stores/disk": 14}
+"""Folders with more modules than a dozen, and how many these may hold until they are parted."""
 # `open` of `PlanCache`, `Responses` and `SemCache` are the doors that the contract names; they ask
 # wiring, which alone knows who implements what, when they are called and not before.
 DOORS = {("cache", "wiring"), ("responses", "wiring"), ("semcache", "wiring")}
@@ -104,6 +101,18 @@ def test_a_room_imports_only_what_its_row_allows(room: str) -> None:
     doors = {(name, False) for frm, name in DOORS if frm == room}
     extra = {n for n, top in imported(room) - doors if n not in MAY_IMPORT[room] | {room}}
     assert not extra, f"{room} imports {sorted(extra)}"
+
+
+def test_a_folder_holds_a_dozen_modules_at_most_and_lies_three_deep_at_most() -> None:
+    folders: dict[str, int] = {}
+    for path in PACKAGE.rglob("*.py"):
+        place = path.relative_to(PACKAGE)
+        assert len(place.parts) <= 3, place
+        folders[place.parent.as_posix()] = folders.get(place.parent.as_posix(), 0) + (
+            path.name != "__init__.py"
+        )
+    large = {name: held for name, held in folders.items() if held > OWED_FOLDERS.get(name, 12)}
+    assert large == {}
 
 
 def test_the_table_has_no_cycle() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import semcache
 from semcache.cache.result import Reason
-from semcache.cli import main
+from semcache.commands.cli import main
 from semcache.settings import Settings
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from semcache import Hit, PlanCache, Settings
-from semcache.cli import main
+from semcache.commands.cli import main
 from semcache.models.difference import FOLDER, LowRankDifference
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.upkeep import adaptation

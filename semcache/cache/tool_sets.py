@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
+from semcache.cache.lru import Lru
 from semcache.canonical import Json, loads
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.tools import catalog_of
 from semcache.errors import InvalidInput, InvalidJson
-from semcache.lru import Lru
 from semcache.plans.document import SdkModel
 from semcache.prompts.recognizers.closed_values import ClosedValues, Scalar
 

@@ -10,8 +10,8 @@ from semcache.commands.opening import existing_cache_of, names_a_source, semcach
 from semcache.commands.options import add_command, add_common, add_planning
 from semcache.commands.output import ERROR, WAITING, print_json, print_run, say_error
 from semcache.errors import InvalidInput, SemCacheError
-from semcache.orchestrator.answer import Answer
 from semcache.semcache import SemCache
+from semcache.semcache.answer import Answer
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands

@@ -19,7 +19,7 @@ from semcache.commands.options import (
     add_planning,
 )
 from semcache.errors import InvalidInput
-from semcache.file_errors import unreadable
+from semcache.files import unreadable
 from semcache.server.calls import Calls
 from semcache.server.mcp import serve_http, serve_stdio
 from semcache.server.tokens import USUAL, Tokens, rights_of

@@ -27,7 +27,7 @@ from semcache.commands.options import (
 )
 from semcache.commands.output import WRONG, print_json
 from semcache.errors import InvalidInput, InvalidPlan
-from semcache.file_errors import unreadable
+from semcache.files import unreadable
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.checks import check, refuse
 from semcache.plans.codec import FORMATS, adopt, decode

@@ -18,7 +18,7 @@ from semcache.canonical import Json, JsonObject, leaves, loads, plain
 from semcache.errors import InvalidInput, InvalidJson, InvalidPrompt, InvalidStream
 from semcache.explore.checks import check_count
 from semcache.explore.score import plan_shape, plan_text
-from semcache.file_errors import binary, unreadable
+from semcache.files import binary, unreadable
 from semcache.plans.document import enclosed
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, by_name

@@ -1,6 +1,7 @@
 """OpenAI Agents SDK: a model whose first tool calls come from a plan cache."""
 
 import time
+import warnings
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -35,11 +36,11 @@ except ImportError as error:
     ) from error
 
 
-class PlanModel(Model):
+class AgentsPlanModel(Model):
     """A model that asks a plan cache before the model that it wraps.
 
-    For `Agent(model=PlanModel(OpenAIResponsesModel(…), cache, allow=[...]), tools=…)`. A handoff
-    counts as a tool: it is served if `allow` names it.
+    For `Agent(model=AgentsPlanModel(OpenAIResponsesModel(…), cache, allow=[...]), tools=…)`. A
+    handoff counts as a tool: it is served if `allow` names it.
     """
 
     def __init__(
@@ -200,3 +201,12 @@ def _made(output: Sequence[Any]) -> list[ToolCall]:
     """Return the function calls of an answer; none if some could not be read."""
     calls = [item for item in output if isinstance(item, ResponseFunctionToolCall)]
     return read_calls((call.name, call.arguments or {}) for call in calls)
+
+
+def __getattr__(name: str) -> object:
+    """Return what an old name of this module stands for; it warns for one version."""
+    if name == "PlanModel":
+        told = "`PlanModel` of the OpenAI Agents SDK is named `AgentsPlanModel` now"
+        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        return AgentsPlanModel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 
 from semcache.canonical import plain
 from semcache.errors import InvalidJson, InvalidSettings
-from semcache.file_errors import unreadable
+from semcache.files import unreadable
 
 PREFIX = "SEMCACHE_"
 """What the name of a setting has before it in the environment."""

@@ -10,7 +10,7 @@ from urllib.request import url2pathname
 
 from semcache.canonical import MAX_DEPTH, Json, JsonObject, loads, plain
 from semcache.errors import InvalidJson, InvalidOperation, MissingExtra, SourceUnavailable
-from semcache.file_errors import binary, unreadable
+from semcache.files import binary, unreadable
 
 if TYPE_CHECKING:
     import httpx

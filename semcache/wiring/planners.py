@@ -2,7 +2,7 @@
 
 from semcache.errors import PlanningError
 from semcache.planners.learned import Learned, LearnedResolver
-from semcache.planners.model.decomposer import Grounded, Hybrid, IntentFirst
+from semcache.planners.model.decomposer import GroundedDecomposer, Hybrid, IntentFirst
 from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.planners.model.planner import ModelPlanner
 from semcache.planners.model.relevant import Relevant
@@ -86,7 +86,7 @@ def step_planner(
     if model is None:
         # Patterns would say nothing else to a repair.
         return ModularPlanner(Patterns(), resolver, rounds=0)
-    grounded = Grounded(
+    grounded = GroundedDecomposer(
         model,
         relevant=relevant,
         observer=observer,

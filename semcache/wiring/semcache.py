@@ -10,7 +10,6 @@ from semcache.catalog.grounding import Grounding
 from semcache.execution.program import ProgramEngine
 from semcache.execution.routes import RoutesEngine
 from semcache.execution.tasks import TasksEngine
-from semcache.orchestrator.checkpoints import Checkpoints
 from semcache.planners.failures import FailureMemory
 from semcache.planners.learned import Learned
 from semcache.planners.model.grounding import Groundings
@@ -37,6 +36,7 @@ from semcache.runs.recorder import Runs
 from semcache.runs.reflection import Reflection
 from semcache.runs.tree import Prices
 from semcache.semcache import SemCache
+from semcache.semcache.checkpoints import Checkpoints
 from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
 from semcache.wiring.caches import model_responses, plan_cache

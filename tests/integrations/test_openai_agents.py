@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from agents import (
     Agent,
     ModelSettings,
@@ -17,7 +18,7 @@ from agents import (
 from openai import AsyncOpenAI
 
 from semcache import PlanCache
-from semcache.integrations.openai_agents import PlanModel
+from semcache.integrations.openai_agents import AgentsPlanModel
 
 if TYPE_CHECKING:
     from tests.integrations.conftest import Model
@@ -43,7 +44,7 @@ async def agent(model: "Model", cache: PlanCache, **more: Any) -> AsyncIterator[
         yield Agent(
             name="orders",
             instructions="Be kind.",
-            model=PlanModel(chat, cache, **{"allow": ["track"]} | more),
+            model=AgentsPlanModel(chat, cache, **{"allow": ["track"]} | more),
             model_settings=settings,
             tools=[function_tool(track), function_tool(cancel)],
             handoffs=[Agent(name="refunds", handoff_description="Pays back")],
@@ -127,3 +128,9 @@ def test_a_later_prompt_or_a_forced_choice_goes_to_the_model(
     asyncio.run(main())
     assert len(model.asked) == 3
     assert len(cache.entries()) == 1
+
+
+def test_the_old_name_of_the_model_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="AgentsPlanModel"):
+        from semcache.integrations.openai_agents import PlanModel
+    assert PlanModel is AgentsPlanModel

@@ -12,9 +12,9 @@ from semcache.catalog.builtin import Question
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import ExecutionError, InputNeeded, InvalidParameter, OperationFailed
-from semcache.orchestrator.answer import Answer
 from semcache.planners.questions import Ask
 from semcache.semcache import SemCache
+from semcache.semcache.answer import Answer
 from semcache.testing import FakeClock, HashEmbedder
 
 PROMPT = "list issues in mandubian/ccos but ask me for the page size"

@@ -253,7 +253,7 @@ def test_the_command_serves_what_the_rights_cover_over_stdio(tmp_path: Path) -> 
 def test_the_command_serves_http_with_tokens_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from semcache.cli import main
+    from semcache.commands.cli import main
 
     monkeypatch.chdir(tmp_path)
     assert main(["mcp", "--http", "0"]) == 2
@@ -273,7 +273,7 @@ def test_a_door_that_cannot_be_opened_is_told_in_one_line(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from semcache.cli import main
+    from semcache.commands.cli import main
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tokens").write_text(f"{ACME} acme\n", encoding="utf-8")

@@ -4,12 +4,12 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeAlias
 
 from semcache.cache.evidence.evidence_notes import EvidenceNotes, TenantEvidence
+from semcache.cache.lru import Lru
 from semcache.cache.query import Query
 from semcache.cache.view.summaries import EntrySummary
 from semcache.cache.view.view import View
 from semcache.canonical import Json, digest
 from semcache.forks import Forked, Lock, follow_forks
-from semcache.lru import Lru
 from semcache.matching.decision import DecisionRule, WeighedGroup
 from semcache.matching.evidence import Evidence
 from semcache.matching.gates import CandidatePair, Gates, common, gate_key

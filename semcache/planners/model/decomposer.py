@@ -21,8 +21,8 @@ SURE = 0.7
 class ModelDecomposer:
     """Asks a model for the steps of a goal; what it says is checked and sent back if it is wrong.
 
-    `IntentFirst` shows it no operations, `Grounded` those that are near. Safe from several threads
-    if the model is. Satisfies `Decomposer`.
+    `IntentFirst` shows it no operations, `GroundedDecomposer` the operations that are near. Safe
+    from several threads if the model is. Satisfies `Decomposer`.
     """
 
     strategy = "intent-first"
@@ -111,7 +111,7 @@ class IntentFirst(ModelDecomposer):
     """Takes goals apart with no operation in sight: what people want, whatever can be done."""
 
 
-class Grounded(ModelDecomposer):
+class GroundedDecomposer(ModelDecomposer):
     """Takes goals apart with the operations in sight that are near in domain and in meaning.
 
     A step names the operation that does it, or says that none does; an operation that it made up

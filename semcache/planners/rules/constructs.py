@@ -13,7 +13,7 @@ from typing import TypeAlias
 from semcache.planners.rules import conditions
 from semcache.planners.rules.conditions import Condition, condition
 from semcache.planners.rules.cursor import Cursor
-from semcache.planners.rules.draft import Draft
+from semcache.planners.rules.draft import SchemaDraft
 from semcache.planners.rules.figures import aggregate, another_aggregate, entity, field, which
 from semcache.planners.rules.frame import Frame
 from semcache.planners.rules.phrases import Unit
@@ -40,7 +40,7 @@ _BARE = frozenset({
 })  # fmt: skip
 
 
-def read(frame: Frame, units: Sequence[Unit]) -> Draft:
+def read(frame: Frame, units: Sequence[Unit]) -> SchemaDraft:
     """Return what the units ask for, if they ask for the operation of this frame."""
     c = Cursor(frame, units)
     while c.at < len(c.units):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semcache.canonical import Json
-from semcache.planners.rules.draft import Draft
+from semcache.planners.rules.draft import SchemaDraft
 from semcache.planners.rules.frame import Frame, spelled
 from semcache.planners.rules.phrases import Unit
 from semcache.prompts.parameter import name_key
@@ -69,7 +69,7 @@ class Cursor:
     def __init__(self, frame: Frame, units: Sequence[Unit]) -> None:
         self.frame = frame
         self.units = units
-        self.draft = Draft(frame)
+        self.draft = SchemaDraft(frame)
         self.at = 0
         self.end = len(units)
         """Where nothing but punctuation is left."""

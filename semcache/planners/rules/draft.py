@@ -45,7 +45,7 @@ class Rank:
 
 
 @dataclass(slots=True)
-class Draft:
+class SchemaDraft:
     """What has been read so far: what stands for certain, and words that stay `unexplained`."""
 
     frame: Frame

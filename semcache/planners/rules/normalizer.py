@@ -13,7 +13,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import NormalizationError
 from semcache.planners.rules.constructs import read
 from semcache.planners.rules.cursor import given_field
-from semcache.planners.rules.draft import Draft, Filter
+from semcache.planners.rules.draft import Filter, SchemaDraft
 from semcache.planners.rules.frame import Frame, frames
 from semcache.planners.rules.phrases import Token, tokenized, units
 from semcache.prompts.mentions import Mention, find_mentions
@@ -47,7 +47,7 @@ class _Words:
 class _Reading:
     """What a prompt says in one frame."""
 
-    draft: Draft
+    draft: SchemaDraft
     schema: PromptSchema
 
     @property
@@ -129,7 +129,7 @@ def _reading(
     return _Reading(draft, draft.schema())
 
 
-def _add_given(draft: Draft, parameter: Parameter) -> None:
+def _add_given(draft: SchemaDraft, parameter: Parameter) -> None:
     """Add a value that the caller holds and the prompt does not spell."""
     name = given_field(parameter.name)
     known = name in draft.frame.fields and draft.frame.takes(name, "=")

@@ -72,7 +72,7 @@ class Unclear(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptClauses:
     """A prompt as patterns read it."""
 
     text: str
@@ -84,7 +84,7 @@ class Prompt:
     """The values that the caller gives beside the text."""
 
     @classmethod
-    def of(cls, request: PlanRequest) -> "Prompt":
+    def of(cls, request: PlanRequest) -> "PromptClauses":
         """Return the prompt of a request with its values found."""
         text = request.prompt
         given = tuple(one for one in request.params if one.mention is not None)

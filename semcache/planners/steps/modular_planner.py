@@ -26,7 +26,7 @@ from semcache.planners.steps.resolution import (
     Resolved,
     Resolver,
 )
-from semcache.planners.steps.verdict import ROUNDS, Verdict, repaired, verify
+from semcache.planners.steps.verdict import ROUNDS, PlanVerdict, repaired, verify
 from semcache.ports import Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
 
@@ -37,7 +37,7 @@ MAX_DEPTH = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PlanDraft:
     """A goal taken apart and its steps resolved, before it is a plan."""
 
     graph: IntentGraph
@@ -182,7 +182,7 @@ class ModularPlanner:
             for one in found.intents
         ]
 
-    def _drafted(self, request: PlanRequest, goal: Decomposition) -> Draft:
+    def _drafted(self, request: PlanRequest, goal: Decomposition) -> PlanDraft:
         """Return `goal` with an operation, or what keeps it from one, for each step."""
         given = _given(request)
         graph = IntentGraph.of(goal, params=given)
@@ -206,7 +206,7 @@ class ModularPlanner:
                 graph = graph.advanced(step.id, "suspended", one.question)
             else:
                 graph = graph.advanced(step.id, "failed", one.why)
-        return Draft(graph, goal, resolved)
+        return PlanDraft(graph, goal, resolved)
 
 
 def _given(request: PlanRequest) -> tuple[Parameter, ...]:
@@ -218,7 +218,7 @@ def _planned(made: Assembled, graph: IntentGraph, name: str) -> Planned:
     return Planned(made.plan, made.params, name, intents=graph.planned(made.plan).to_json())
 
 
-def _refusal(request: PlanRequest, draft: Draft, verdict: Verdict) -> PlanningError:
+def _refusal(request: PlanRequest, draft: PlanDraft, verdict: PlanVerdict) -> PlanningError:
     """Return why there is no plan: the question to ask if one would settle it."""
     said = f"no plan for {request.prompt[:80]!r} may run: {verdict.told}"
     if draft.goal.reasons:

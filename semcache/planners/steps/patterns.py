@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from semcache.planners.steps.clauses import TRANSFORMS, Clause, Prompt, Unclear
+from semcache.planners.steps.clauses import TRANSFORMS, Clause, PromptClauses, Unclear
 from semcache.planners.steps.intents import MAX_INTENTS, Decomposition, Deferred, SubIntent
 from semcache.ports import PlanRequest
 
-Build: TypeAlias = Callable[[Prompt, re.Match[str]], Sequence[SubIntent]]
+Build: TypeAlias = Callable[[PromptClauses, re.Match[str]], Sequence[SubIntent]]
 """From a prompt and the match of a pattern in it to the steps; raises `Unclear` to defer."""
 MAX_CHARS = 1000
 """Characters of a prompt that patterns look at; a longer one is no sentence of theirs."""
@@ -28,7 +28,7 @@ class Pattern:
     name: str
     regex: re.Pattern[str]
     """Matched against the whole masked prompt, without courtesies and final marks. Offsets are
-    those of the prompt: `Prompt.words` gives what stands there."""
+    those of the prompt: `PromptClauses.words` gives what stands there."""
     build: Build
     confidence: float = 0.9
 
@@ -48,7 +48,7 @@ class Patterns:
             return Deferred("patterns", "the domain has rules for this, which no pattern knows")
         if len(request.prompt) > MAX_CHARS or _RAGGED.search(request.prompt):
             return Deferred("patterns", "the text is too long or too ragged for a sentence")
-        prompt = Prompt.of(request)
+        prompt = PromptClauses.of(request)
         whole = prompt.whole
         unclear: list[str] = []
         for pattern in self._patterns:
@@ -84,7 +84,7 @@ def _named(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.DOTALL)
 
 
-def _asked(prompt: Prompt, match: re.Match[str]) -> Iterator[SubIntent]:
+def _asked(prompt: PromptClauses, match: re.Match[str]) -> Iterator[SubIntent]:
     """Yield a question for each topic, then the call that needs the answers."""
     start, end = match.span("topic")
     cuts = [found.span() for found in _TOPICS.finditer(prompt.masked, start, end)]
@@ -124,7 +124,9 @@ _JOINT = re.compile(
 )
 
 
-def _chain(prompt: Prompt, match: re.Match[str], *, kinds: frozenset[str]) -> list[SubIntent]:
+def _chain(
+    prompt: PromptClauses, match: re.Match[str], *, kinds: frozenset[str]
+) -> list[SubIntent]:
     """Return a step for each part of a chain, each needing the one before it."""
     start, end = match.span()
     cuts = [found.span() for found in _JOINT.finditer(prompt.masked, start, end)]
@@ -140,7 +142,7 @@ def _chain(prompt: Prompt, match: re.Match[str], *, kinds: frozenset[str]) -> li
     return steps
 
 
-def _following(prompt: Prompt, part: Clause, name: str, needs: tuple[str, ...]) -> SubIntent:
+def _following(prompt: PromptClauses, part: Clause, name: str, needs: tuple[str, ...]) -> SubIntent:
     shown = _SHOW.match(prompt.masked, part.start, prompt.trimmed(part).end)
     if shown is not None:
         goal, form = prompt.words(part), (shown["form"] or "").lower()
@@ -150,7 +152,7 @@ def _following(prompt: Prompt, part: Clause, name: str, needs: tuple[str, ...]) 
     return prompt.transform(name, part, needs) or prompt.call(name, part, needs)
 
 
-def _single(prompt: Prompt, match: re.Match[str]) -> list[SubIntent]:
+def _single(prompt: PromptClauses, match: re.Match[str]) -> list[SubIntent]:
     return [prompt.call("step1", Clause(*match.span()))]
 
 

@@ -63,7 +63,7 @@ class Concern:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PlanVerdict:
     """Whether a plan may run."""
 
     findings: tuple[Concern, ...] = ()
@@ -91,7 +91,7 @@ def verify(
     catalog: Catalog,
     *,
     params: Sequence[Parameter] = (),
-) -> Verdict:
+) -> PlanVerdict:
     """Return what is to be said of a plan before it runs.
 
     The goal is held against what the operations do, never against the words of the steps, which
@@ -100,7 +100,7 @@ def verify(
     """
     # What a step that does nothing yet leaves out says nothing of the plan.
     if open_ := tuple(_unresolved(goal, resolved)):
-        return Verdict(open_)
+        return PlanVerdict(open_)
     found = [
         *_data_flow(goal, resolved),
         *_values(goal, resolved, params),
@@ -109,12 +109,12 @@ def verify(
         *_effects(goal, resolved, catalog),
     ]
     order = list(_STATUS)
-    return Verdict(tuple(sorted(found, key=lambda one: order.index(one.severity))))
+    return PlanVerdict(tuple(sorted(found, key=lambda one: order.index(one.severity))))
 
 
 def repaired(
-    make: Callable[[str], Draft], judge: Callable[[Draft], Verdict], *, rounds: int = ROUNDS
-) -> tuple[Draft, Verdict]:
+    make: Callable[[str], Draft], judge: Callable[[Draft], PlanVerdict], *, rounds: int = ROUNDS
+) -> tuple[Draft, PlanVerdict]:
     """Return a draft and its verdict, made anew with the findings until it may run.
 
     `make` takes what is wrong with the last draft, empty for the first. It ends after `rounds`

@@ -8,13 +8,12 @@ import pytest
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
-from semcache.catalog.grounding import Grounded as Grounded_
-from semcache.catalog.grounding import Grounding
+from semcache.catalog.grounding import Grounded, Grounding
 from semcache.catalog.operation import Operation
 from semcache.errors import ModelUnavailable, NotActionable
 from semcache.events import ModelCalled
 from semcache.models.openai import OpenAIModel
-from semcache.planners.model.decomposer import Grounded, Hybrid, IntentFirst
+from semcache.planners.model.decomposer import GroundedDecomposer, Hybrid, IntentFirst
 from semcache.planners.model.relevant import Relevant
 from semcache.planners.steps.intents import Decomposer, Decomposition, Deferred
 from semcache.planners.steps.patterns import SINGLE, Patterns
@@ -97,7 +96,7 @@ def test_grounded_names_the_operation_of_a_step_or_says_that_there_is_none(
 ) -> None:
     other = step("Mail them", action="send", tool=None, depends_on=[0])
     openai_server.says(answer(LIST, other))
-    call, mail = apart(Grounded(model).decompose(request())).intents
+    call, mail = apart(GroundedDecomposer(model).decompose(request())).intents
     assert (call.suggested, call.no_tool) == ("list_issues", False)
     assert (mail.suggested, mail.no_tool, mail.action) == (None, True, "other")
 
@@ -107,7 +106,7 @@ def test_grounded_sees_the_operations_of_the_goal_s_domains_and_those_of_none(
     openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:
     openai_server.answers(lambda _: answer(LIST))
-    grounded = Grounded(model, relevant=Relevant(domains=DOMAINS))
+    grounded = GroundedDecomposer(model, relevant=Relevant(domains=DOMAINS))
     grounded.decompose(request())
     grounded.decompose(request("what is new?"))
     shown, all_shown = (json.dumps(one.body) for one in openai_server.requests)
@@ -122,13 +121,13 @@ def test_of_a_large_catalog_grounded_sees_the_likeliest_of_the_goal_s_domains() 
     others = (Operation(f"list_channels_{i}", "List channels.", SCHEMA) for i in range(300))
     model = ScriptedModel([answer(LIST)])
     relevant = Relevant(HashEmbedder(64), most=2, domains=DOMAINS)
-    grounded = Grounded(model, relevant=relevant)
+    grounded = GroundedDecomposer(model, relevant=relevant)
     grounded.decompose(request("list the issues", catalog=Catalog([*CATALOG, *others])))
     said = model.calls[0][0].content
     assert "list_issues" in said
     assert "list_channels" not in said
     model = ScriptedModel([answer(LIST)])
-    grounded = Grounded(model, relevant=Relevant(HashEmbedder(64), most=2))
+    grounded = GroundedDecomposer(model, relevant=Relevant(HashEmbedder(64), most=2))
     grounded.decompose(request("list the issues", catalog=Catalog([*CATALOG, *others])))
     assert model.calls[0][0].content.count('"name"') == 2
 
@@ -182,7 +181,9 @@ def test_an_invented_operation_is_sent_back_with_the_names_near_it(
     openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:
     openai_server.says(answer({**LIST, "tool": "list_issue"}), answer(LIST))
-    assert apart(Grounded(model).decompose(request())).intents[0].suggested == "list_issues"
+    assert (
+        apart(GroundedDecomposer(model).decompose(request())).intents[0].suggested == "list_issues"
+    )
     assert "no operation is named 'list_issue'; the catalog has: 'list_issues'" in json.dumps(
         openai_server.requests[1].body
     )
@@ -190,7 +191,7 @@ def test_an_invented_operation_is_sent_back_with_the_names_near_it(
 
 def test_a_grounded_step_of_an_unknown_kind_is_to_be_taken_apart_once_more() -> None:
     model = ScriptedModel([answer(step("Sort it all out", "project"))])
-    assert apart(Grounded(model).decompose(request())).intents[0].kind == "composite"
+    assert apart(GroundedDecomposer(model).decompose(request())).intents[0].kind == "composite"
 
 
 def test_a_model_that_never_says_anything_usable_is_asked_so_often_and_left(
@@ -217,7 +218,7 @@ def test_a_model_that_is_late_broken_or_not_there_is_unavailable(
 ) -> None:
     openai_server.replies(reply)
     with pytest.raises(ModelUnavailable):
-        Grounded(model).decompose(request())
+        GroundedDecomposer(model).decompose(request())
 
 
 def test_what_failed_before_is_told_and_the_answer_to_it_is_not_taken_from_memory() -> None:
@@ -236,13 +237,13 @@ def test_each_call_is_reported_as_a_decomposition() -> None:
 
 
 def test_an_empty_catalog_grounds_nothing() -> None:
-    found = Grounded(ScriptedModel()).decompose(request(catalog=Catalog()))
+    found = GroundedDecomposer(ScriptedModel()).decompose(request(catalog=Catalog()))
     assert found == Deferred("grounded", "the catalog is empty: there is no operation to show")
 
 
 def test_strategies_name_their_model_and_the_version_of_their_text() -> None:
     model = ScriptedModel(fingerprint="m")
-    assert Grounded(model).name == "grounded/m/decompose-2"
+    assert GroundedDecomposer(model).name == "grounded/m/decompose-2"
     assert Hybrid([Patterns(), IntentFirst(model)]).name == (
         "hybrid(patterns-1, intent-first/m/decompose-2)"
     )
@@ -251,7 +252,7 @@ def test_strategies_name_their_model_and_the_version_of_their_text() -> None:
 # specs: E-3
 def test_a_model_that_decomposes_is_not_asked_where_patterns_before_it_are_sure() -> None:
     model = ScriptedModel([answer(LIST)])
-    found = apart(Hybrid([Patterns(), Grounded(model)]).decompose(request("list issues")))
+    found = apart(Hybrid([Patterns(), GroundedDecomposer(model)]).decompose(request("list issues")))
     assert (found.strategy, found.reasons) == ("pattern:simple_api", ())
     assert model.calls == []
 
@@ -259,13 +260,13 @@ def test_a_model_that_decomposes_is_not_asked_where_patterns_before_it_are_sure(
 # specs: E-3
 def test_what_patterns_leave_goes_to_the_grounded_model_and_then_to_the_one_without() -> None:
     model = ScriptedModel([answer(LIST)])
-    found = apart(Hybrid([Patterns(), Grounded(model)]).decompose(request()))
+    found = apart(Hybrid([Patterns(), GroundedDecomposer(model)]).decompose(request()))
     assert found.strategy == "grounded"
     assert found.reasons == (
         "patterns deferred: 'unless' joins or turns round more than a pattern understands",
     )
     model = ScriptedModel([answer(LIST)])
-    strategies: list[Decomposer] = [Patterns(), Grounded(model), IntentFirst(model)]
+    strategies: list[Decomposer] = [Patterns(), GroundedDecomposer(model), IntentFirst(model)]
     found = apart(Hybrid(strategies).decompose(request(catalog=Catalog())))
     assert found.strategy == "intent-first"
     assert [reason.partition(":")[0] for reason in found.reasons] == [
@@ -311,11 +312,14 @@ def test_where_the_domain_has_rules_a_model_is_told_them_and_patterns_leave_the_
             "constraints": ["Never list closed issues"],
         }
     )
-    grounded = Grounded_(rules, rules.use_cases[0], 1.0)
+    grounded = Grounded(rules, rules.use_cases[0], 1.0)
     asked = PlanRequest("list issues", None, CATALOG, grounding=grounded)
     found = Patterns().decompose(asked)
     assert isinstance(found, Deferred)
     assert found.why == "the domain has rules for this, which no pattern knows"
     model = ScriptedModel([answer(LIST)])
-    assert apart(Hybrid([Patterns(), Grounded(model)]).decompose(asked)).strategy == "grounded"
+    assert (
+        apart(Hybrid([Patterns(), GroundedDecomposer(model)]).decompose(asked)).strategy
+        == "grounded"
+    )
     assert "Never list closed issues" in model.calls[0][1].content

@@ -22,7 +22,7 @@ from semcache.errors import (
     Referred,
 )
 from semcache.models.openai import OpenAIModel
-from semcache.planners.model.decomposer import Grounded, Hybrid, IntentFirst
+from semcache.planners.model.decomposer import GroundedDecomposer, Hybrid, IntentFirst
 from semcache.planners.split_identifier import PARTING
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
 from semcache.planners.steps.intent_graph import IntentGraph
@@ -286,7 +286,7 @@ def test_planning_stops_after_decomposition_and_goes_on_from_the_stored_graph(
         catalog,
         (Parameter("owner", "acme"), Parameter("repo", "site")),
     )
-    made = ModularPlanner(Grounded(model), RESOLVER)
+    made = ModularPlanner(GroundedDecomposer(model), RESOLVER)
     told = json.dumps(made.decompose(request).to_json())
     graph = IntentGraph.from_json(json.loads(told))
     assert [one.status for one in graph.nodes] == ["active", "active"]
@@ -359,7 +359,7 @@ def test_a_repair_tells_the_model_what_was_wrong(catalog: Catalog) -> None:
     bad = steps(call("List the issues", "list_issues", params={"owner": "acme"}))
     good = steps(call("List the issues", "list_issues", params=where))
     model = ScriptedModel([bad, good])
-    planned = ModularPlanner(Grounded(model), RESOLVER).plan(
+    planned = ModularPlanner(GroundedDecomposer(model), RESOLVER).plan(
         PlanRequest("issues of acme site please", None, catalog)
     )
     assert planned.plan.operations() == ("list_issues",)
@@ -370,7 +370,9 @@ def test_a_repair_is_bounded(catalog: Catalog) -> None:
     told = [steps(call(f"List them {i}", "list_issues")) for i in range(9)]
     model = ScriptedModel(told)
     with pytest.raises(Referred):
-        ModularPlanner(Grounded(model), RESOLVER).plan(PlanRequest("issues", None, catalog))
+        ModularPlanner(GroundedDecomposer(model), RESOLVER).plan(
+            PlanRequest("issues", None, catalog)
+        )
     assert len(model.calls) == 3
 
 
@@ -447,7 +449,7 @@ def test_own_operations_are_called_before_those_of_a_server_that_is_not_named() 
 # specs: E-8
 def test_a_step_for_which_a_model_finds_no_operation_is_not_guessed(catalog: Catalog) -> None:
     told = steps(call("List issues of acme/site", None, action="list", noun="issues"))
-    made = ModularPlanner(Grounded(ScriptedModel([told] * 3)), RESOLVER)
+    made = ModularPlanner(GroundedDecomposer(ScriptedModel([told] * 3)), RESOLVER)
     with pytest.raises(NotActionable, match="no operation does it"):
         made.plan(PlanRequest("list issues of acme/site", None, catalog))
 
@@ -465,7 +467,7 @@ def test_a_step_that_is_no_single_step_is_taken_apart_once_more(catalog: Catalog
     )
     inner = steps(call("List the issues of acme site", "list_issues", params=where))
     model = ScriptedModel([outer, inner])
-    planned = ModularPlanner(Grounded(model), RESOLVER).plan(
+    planned = ModularPlanner(GroundedDecomposer(model), RESOLVER).plan(
         PlanRequest("report on acme site, count them", None, catalog)
     )
     assert planned.intents is not None
@@ -477,7 +479,9 @@ def test_a_step_that_is_no_single_step_is_taken_apart_once_more(catalog: Catalog
 def test_a_model_that_goes_round_in_circles_is_stopped(catalog: Catalog) -> None:
     model = ScriptedModel([steps({"description": "Do it", "intent_type": "thing"})] * 9)
     with pytest.raises(PlanningError, match="maximum decomposition depth reached: 'Do it'"):
-        ModularPlanner(Grounded(model), RESOLVER).plan(PlanRequest("do it all", None, catalog))
+        ModularPlanner(GroundedDecomposer(model), RESOLVER).plan(
+            PlanRequest("do it all", None, catalog)
+        )
     assert len(model.calls) == 3
 
 
@@ -489,7 +493,9 @@ def test_steps_that_multiply_are_stopped(catalog: Catalog) -> None:
     leaves = steps(*(call(f"List {i}", "list_issues") for i in range(50)))
     model = ScriptedModel([many, *[leaves] * 50])
     with pytest.raises(PlanningError, match="has 2500 steps; a plan has at most 50"):
-        ModularPlanner(Grounded(model), RESOLVER).plan(PlanRequest("do it all", None, catalog))
+        ModularPlanner(GroundedDecomposer(model), RESOLVER).plan(
+            PlanRequest("do it all", None, catalog)
+        )
 
 
 @pytest.mark.parametrize("reply", [Reply({}, instead="hang"), Reply({}, status=500)])
@@ -500,7 +506,7 @@ def test_a_model_that_is_late_or_broken_is_unavailable(
         "m", api_key="k", base_url=openai_server.base_url, timeout_s=0.3, max_retries=0
     )
     openai_server.replies(reply)
-    strategies: list[Decomposer] = [Patterns(), Grounded(model), IntentFirst(model)]
+    strategies: list[Decomposer] = [Patterns(), GroundedDecomposer(model), IntentFirst(model)]
     with pytest.raises(ModelUnavailable):
         ModularPlanner(Hybrid(strategies), RESOLVER).plan(
             PlanRequest("list issues unless it rains", None, catalog)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
-from semcache.planners.steps.clauses import Prompt
+from semcache.planners.steps.clauses import PromptClauses
 from semcache.planners.steps.intents import Decomposition, Deferred, SubIntent
 from semcache.planners.steps.patterns import Pattern, Patterns
 from semcache.ports import PlanRequest
@@ -205,7 +205,7 @@ def test_two_values_of_one_kind_get_names_of_their_own() -> None:
 
 
 def test_a_strategy_may_have_patterns_of_its_own() -> None:
-    def build(prompt: Prompt, match: re.Match[str]) -> list[SubIntent]:
+    def build(prompt: PromptClauses, match: re.Match[str]) -> list[SubIntent]:
         return [SubIntent(id="step1", goal="sync", kind="api_call", verb="sync")]
 
     own = Pattern("synced", re.compile(r"list \w+"), build, confidence=0.8)

@@ -12,7 +12,7 @@ from semcache.catalog.operation import Operation
 from semcache.errors import InvalidSettings
 from semcache.planners.steps.intents import Decomposition, SubIntent
 from semcache.planners.steps.resolution import DataEdge, NoTool, Referral, Resolution, Resolved
-from semcache.planners.steps.verdict import Concern, Verdict, repaired, verify
+from semcache.planners.steps.verdict import Concern, PlanVerdict, repaired, verify
 from semcache.planners.transforms import TRANSFORMS
 from semcache.prompts.parameter import Parameter
 
@@ -33,18 +33,18 @@ def does(name: str, operation: str, *wires: DataEdge) -> Resolution:
     return Resolution(intent=name, operation=operation, wires=wires)
 
 
-def verdict(goal: str, steps: Sequence[SubIntent], *found: Resolved) -> Verdict:
+def verdict(goal: str, steps: Sequence[SubIntent], *found: Resolved) -> PlanVerdict:
     made = Decomposition(goal, tuple(steps), 1.0, "test")
     return verify(made, {one.intent: one for one in found}, CATALOG)
 
 
-def codes(of: Verdict) -> list[tuple[str, str, str]]:
+def codes(of: PlanVerdict) -> list[tuple[str, str, str]]:
     return [(one.code, one.severity, one.intent) for one in of.findings]
 
 
 def test_a_plan_that_does_what_was_asked_is_valid() -> None:
     of = verdict("list issues", [call("a", "list issues")], does("a", "list_issues"))
-    assert of == Verdict()
+    assert of == PlanVerdict()
     assert (of.status, of.runs, of.told) == ("valid", True, "")
 
 
@@ -150,7 +150,7 @@ def test_steps_without_an_operation_keep_a_plan_from_running() -> None:
     assert [one.intent for one in of.findings] == ["a", "b", "c"]
 
 
-GRAVE = Verdict((Concern("coverage", "error", "", "lost 7"),))
+GRAVE = PlanVerdict((Concern("coverage", "error", "", "lost 7"),))
 
 
 def test_a_repair_round_hands_the_findings_back_until_the_plan_may_run() -> None:
@@ -160,7 +160,7 @@ def test_a_repair_round_hands_the_findings_back_until_the_plan_may_run() -> None
         told.append(what)
         return len(told)
 
-    draft, verdict_ = repaired(make, lambda n: Verdict() if n == 2 else GRAVE)
+    draft, verdict_ = repaired(make, lambda n: PlanVerdict() if n == 2 else GRAVE)
     assert (draft, verdict_.runs, told) == (2, True, ["", "goal: lost 7"])
 
 
@@ -174,7 +174,7 @@ def test_repairs_are_bounded_and_end_where_nothing_changes() -> None:
     assert repaired(make, lambda _: GRAVE, rounds=5)[1] is GRAVE
     assert len(drafts) == 2
     drafts.clear()
-    changing = [Verdict((Concern("value", "error", "", str(n)),)) for n in range(9)]
+    changing = [PlanVerdict((Concern("value", "error", "", str(n)),)) for n in range(9)]
     repaired(make, lambda n: changing[n], rounds=3)
     assert len(drafts) == 4
     drafts.clear()

@@ -13,7 +13,7 @@ from threading import Thread
 import httpx
 import pytest
 
-from semcache.cli import main
+from semcache.commands.cli import main
 
 TOKEN = "acme-token-0123456789"  # noqa: S105 - made up
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
@@ -147,7 +147,7 @@ def test_without_its_extra_the_command_names_it(missing: str, tmp_path: Path) ->
     # A process of its own, in which nothing of the extra was imported before.
     script = (
         f"import sys; sys.modules[{missing!r}] = None; "
-        "from semcache.cli import main; sys.exit(main(sys.argv[1:]))"
+        "from semcache.commands.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-c", script, "serve", "--directory", str(tmp_path)],

@@ -16,7 +16,7 @@ import pytest
 from semcache import Hit, Miss, Parameter, PlanCache, SemCache
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
-from semcache.cli import main
+from semcache.commands.cli import main
 from semcache.errors import InvalidSettings, StoreUnavailable
 from semcache.events import TierFailed
 from semcache.settings import Settings

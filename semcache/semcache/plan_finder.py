@@ -11,9 +11,6 @@ from semcache.cache.result import Found, Hit, Miss
 from semcache.canonical import JsonObject
 from semcache.contexts import give_way
 from semcache.errors import BindingError, ModelError, PlanningError
-from semcache.orchestrator.answer import Chosen, Job, entry_key, failing_key
-from semcache.orchestrator.run_events import RunEvents
-from semcache.orchestrator.stages import Stages
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import adopt
@@ -22,6 +19,9 @@ from semcache.ports import Clock, Planned, Selector
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.runs.run_context import here
 from semcache.runs.run_context import node as open_node
+from semcache.semcache.answer import Chosen, Job, entry_key, failing_key
+from semcache.semcache.run_events import RunEvents
+from semcache.semcache.stages import Stages
 
 log = logging.getLogger(__name__)
 

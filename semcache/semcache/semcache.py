@@ -13,13 +13,6 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounding
 from semcache.contexts import Closeable
 from semcache.execution.state import State
-from semcache.orchestrator.answer import Answer, Chosen, Job
-from semcache.orchestrator.checkpoints import Checkpoints
-from semcache.orchestrator.plan_finder import PlanFinder
-from semcache.orchestrator.plan_runner import PlanRunner, SuspendedRuns
-from semcache.orchestrator.recovery import Recovery, RunIntents
-from semcache.orchestrator.run_events import RunEvents
-from semcache.orchestrator.stages import Stages
 from semcache.planners.failures import FailureMemory
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.normalizer import ModelNormalizer
@@ -51,6 +44,13 @@ from semcache.runs.reflection import Reflection
 from semcache.runs.run_context import Here, Open, OpenRun
 from semcache.runs.tools import Introspection
 from semcache.runs.tree import Node
+from semcache.semcache.answer import Answer, Chosen, Job
+from semcache.semcache.checkpoints import Checkpoints
+from semcache.semcache.plan_finder import PlanFinder
+from semcache.semcache.plan_runner import PlanRunner, SuspendedRuns
+from semcache.semcache.recovery import Recovery, RunIntents
+from semcache.semcache.run_events import RunEvents
+from semcache.semcache.stages import Stages
 from semcache.settings import Settings, directory_of
 
 P = ParamSpec("P")

@@ -18,8 +18,6 @@ from semcache.errors import (
     PlanningError,
     Referred,
 )
-from semcache.orchestrator.plan_runner import PlanRunner
-from semcache.orchestrator.run_events import RunEvents
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.planners.model.plan_files import PlanFiles
@@ -34,6 +32,8 @@ from semcache.ports import Normalizer, Outcome, Planned, Planner, PlanRequest
 from semcache.prompts.parameter import by_name
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.tokens import check_prompt
+from semcache.semcache.plan_runner import PlanRunner
+from semcache.semcache.run_events import RunEvents
 
 log = logging.getLogger(__name__)
 

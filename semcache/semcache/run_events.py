@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from semcache.cache.plan_cache import PlanCache
 from semcache.errors import SemCacheError
 from semcache.events import Event, Phase, PhaseFinished
-from semcache.orchestrator.answer import Job
 from semcache.ports import Clock
 from semcache.runs.recorder import Runs
 from semcache.runs.redaction import redacted_event
 from semcache.runs.run_context import Here, OpenRun
 from semcache.runs.run_context import node as open_node
 from semcache.runs.tree import Node
+from semcache.semcache.answer import Job
 
 
 class RunEvents:

@@ -10,14 +10,14 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import InputNeeded, InvalidInput, InvalidPlan
 from semcache.execution.program import ProgramEngine
 from semcache.execution.state import Sink, State
-from semcache.orchestrator.answer import Chosen, Job
-from semcache.orchestrator.checkpoints import Checkpoints, start_of
 from semcache.planners.pending_runs import PendingRuns, Suspended
 from semcache.planners.questions import Ask, Interview, asks, conduct
 from semcache.plans.codec import decode
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.program.document import ProgramPlan
 from semcache.ports import Clock, Engine, Limits, Observer, Outcome
+from semcache.semcache.answer import Chosen, Job
+from semcache.semcache.checkpoints import Checkpoints, start_of
 
 
 class PlanRunner:

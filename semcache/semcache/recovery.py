@@ -7,11 +7,6 @@ from semcache.cache.result import Hit
 from semcache.canonical import Json
 from semcache.catalog.builtin import NeedsInput
 from semcache.errors import ExecutionError, ExpressionError, OperationRefused, StepLimitExceeded
-from semcache.orchestrator.answer import Chosen, Job
-from semcache.orchestrator.plan_finder import PlanFinder
-from semcache.orchestrator.plan_runner import PlanRunner, SuspendedRuns
-from semcache.orchestrator.run_events import RunEvents
-from semcache.orchestrator.stages import Stages
 from semcache.planners.failures import FailureMemory
 from semcache.planners.fault_owner import blame
 from semcache.planners.progress import IntentLog, Progress, fresh
@@ -23,6 +18,11 @@ from semcache.ports import Outcome
 from semcache.runs.redaction import kept, redacted_json
 from semcache.runs.reflection import Attempt, Failed, Reflection, RetryVerdict
 from semcache.runs.run_context import here
+from semcache.semcache.answer import Chosen, Job
+from semcache.semcache.plan_finder import PlanFinder
+from semcache.semcache.plan_runner import PlanRunner, SuspendedRuns
+from semcache.semcache.run_events import RunEvents
+from semcache.semcache.stages import Stages
 
 
 class RunIntents:

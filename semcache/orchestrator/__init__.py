@@ -1,1 +1,0 @@
-"""Answering: the parts of a run, from the prompt to the answer."""
