@@ -145,7 +145,6 @@ HEAVY = (
     "torch",
     "sentence_transformers",
     "onnxruntime",
-    "tokenizers",
     "faiss",
     "openai",
     "diskcache",

@@ -15,11 +15,11 @@ from semcache.forks import Lock
 from semcache.models.difference import LowRankDifference
 from semcache.models.memo import VectorMemo, check_counts
 from semcache.models.weights import BaseWeights, Matrix
+from semcache.models.wordpiece import WordPiece
 from semcache.ports import Vectors
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
-    from tokenizers import Tokenizer
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ class MiniLMEmbedder:
         log.info("loaded embedding weights from %s", directory)
         norm = "embeddings.LayerNorm."
         return _Model(
-            tokenizer=_tokenizer(directory),
+            tokenizer=WordPiece.read(directory / "tokenizer.json"),
             words=tensors["embeddings.word_embeddings.weight"],
             positions=tensors["embeddings.position_embeddings.weight"]
             + tensors["embeddings.token_type_embeddings.weight"][0],
@@ -136,7 +136,7 @@ class MiniLMEmbedder:
 class _Model:
     """Everything between texts and vectors."""
 
-    tokenizer: "Tokenizer"
+    tokenizer: WordPiece
     words: Matrix
     """One row a word piece, shape (30522, 384)."""
     positions: Matrix
@@ -153,13 +153,7 @@ class _Model:
 
     def embed(self, texts: list[str]) -> Vectors:
         """Return the mean of the last layer over the tokens of each text, of length 1."""
-        encodings = self.tokenizer.encode_batch(texts)
-        longest = max(len(each.ids) for each in encodings)
-        ids = np.zeros((len(texts), longest), dtype=np.int64)
-        mask = np.zeros((len(texts), longest), dtype=np.int32)
-        for row, each in enumerate(encodings):
-            ids[row, : len(each.ids)] = each.ids
-            mask[row, : len(each.ids)] = 1
+        ids, mask = self.tokenizer.encode(texts, MAX_TOKENS)
         try:
             (hidden,) = self.encoder.run(None, {"embedded": self._embedded(ids), "mask": mask})
         except RuntimeError as error:  # onnxruntime's errors are RuntimeErrors
@@ -184,16 +178,6 @@ def _fingerprint(weights: BaseWeights, difference: LowRankDifference | None) -> 
         return f"semcache/{weights.label}+difference@{difference.label}/fp32/normalized"
     maker = "sentence-transformers" if weights.manifest is None else "semcache"
     return f"{maker}/{weights.label}/fp32/normalized"
-
-
-def _tokenizer(directory: Path) -> "Tokenizer":
-    from tokenizers import Tokenizer  # noqa: PLC0415 - only who embeds pays for it
-
-    tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
-    # The file pads every text to 128 tokens, which would multiply the work of a short one.
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(MAX_TOKENS)
-    return tokenizer
 
 
 def _encoder(tensors: Mapping[str, Matrix], threads: int) -> "InferenceSession":

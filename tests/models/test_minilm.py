@@ -18,6 +18,7 @@ from semcache.models import weights
 from semcache.models.minilm import GRAPH, MiniLMEmbedder
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.wiring import open_embedder
+from tests.models.test_wordpiece import SETTLED
 
 if TYPE_CHECKING:
     from semcache.ports import Vectors
@@ -36,7 +37,7 @@ def plain() -> MiniLMEmbedder:
 
 # Long texts, empty ones, accents, signs and scripts that the word pieces don't have.
 TEXTS = st.lists(
-    st.text(max_size=60) | st.text("ab cé🙂-5", min_size=200, max_size=900), max_size=5
+    st.text(SETTLED, max_size=60) | st.text("ab cé🙂-5", min_size=200, max_size=900), max_size=5
 )
 
 
@@ -97,7 +98,7 @@ def test_embedding_loads_no_torch() -> None:
     done = subprocess.run(  # noqa: S603 - our own code in a fresh interpreter
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "['tokenizers']"
+    assert done.stdout.strip() == "[]"
 
 
 def test_threads_get_the_same_vectors() -> None:
