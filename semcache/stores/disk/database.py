@@ -14,7 +14,7 @@ from semcache.errors import StoreUnavailable
 from semcache.forks import Forked, Lock, follow_forks, pauses
 from semcache.stores.disk.directory import DATABASE
 from semcache.stores.disk.failures import failure
-from semcache.stores.disk.schema import migrate
+from semcache.stores.disk.tables import migrate
 
 T = TypeVar("T")
 Connection = sqlite3.Connection

@@ -30,11 +30,10 @@ from semcache.canonical import loads
 from semcache.errors import ForeignDirectory, InvalidJson, StoreUnavailable
 from semcache.ports import Use
 from semcache.schemas import Name, read
-from semcache.stores.disk import notes, records
 from semcache.stores.disk.database import Connection
 from semcache.stores.disk.directory import DATABASE, MANIFEST, VERSION, mark
 from semcache.stores.disk.failures import failure
-from semcache.stores.disk.schema import migrate
+from semcache.stores.disk.tables import DiskTables, migrate
 from semcache.stores.eviction import unused
 from semcache.stores.records import decode, unseal
 
@@ -105,7 +104,7 @@ def _write_new(old: Connection, directory: Path) -> None:
         with closing(sqlite3.connect(aside, isolation_level=None)) as new:
             migrate(new, where=repr(str(directory)))
             new.execute("BEGIN IMMEDIATE")
-            _copy(old, new)
+            _copy(old, DiskTables(new))
             new.execute("COMMIT")
         Path(aside).replace(directory / DATABASE)
     except BaseException:
@@ -114,13 +113,13 @@ def _write_new(old: Connection, directory: Path) -> None:
         raise
 
 
-def _copy(old: Connection, new: Connection) -> None:
+def _copy(old: Connection, new: DiskTables) -> None:
     uses = {place: _use(sealed) for place, sealed in _rows(old, "u/")}
     for place, sealed in _rows(old, "r/"):
         parts = place.split("/")
         try:
             record = decode(sealed)
-            records.insert(new, record, uses.get("u" + place[1:]) or unused(record))
+            new.insert(record, uses.get("u" + place[1:]) or unused(record))
         except (ValueError, sqlite3.IntegrityError) as error:
             _log.warning("%s is not what was written (%s); it is set aside", place, error)
             _keep_damaged(new, parts, sealed)
@@ -131,18 +130,18 @@ def _copy(old: Connection, new: Connection) -> None:
         except ValueError:
             _keep_damaged(new, place.split("/"), sealed)
         else:
-            notes.write(new, tenant, name, text)
+            new.write_note(tenant, name, text)
     for place, content in _rows(old, "bad/"):
         _keep_damaged(new, place.split("/"), content)
     _copy_changes(old, new)
 
 
-def _copy_changes(old: Connection, new: Connection) -> None:
+def _copy_changes(old: Connection, new: DiskTables) -> None:
     numbered = [(int(place[2:]), content) for place, content in _rows(old, "c/")]
     last = first = max((number for number, _ in numbered), default=0)
     for number, content in reversed(numbered):  # as many as can be told without a gap
         try:
-            new.execute(
+            new.run(
                 "INSERT INTO changes (number, tenant, id, kind) VALUES (?, ?, ?, ?)",
                 (number, *read(_CHANGE, content, what=f"change {number}")),
             )
@@ -151,14 +150,14 @@ def _copy_changes(old: Connection, new: Connection) -> None:
         if number not in (last, first - 1):
             break
         first = number
-    new.execute("UPDATE state SET last_change = ?, forgotten = ?", (last, max(first - 1, 0)))
-    new.execute("DELETE FROM changes WHERE number < ?", (first,))
+    new.run("UPDATE state SET last_change = ?, forgotten = ?", (last, max(first - 1, 0)))
+    new.run("DELETE FROM changes WHERE number < ?", (first,))
 
 
-def _keep_damaged(new: Connection, parts: list[str], content: bytes) -> None:
+def _keep_damaged(new: DiskTables, parts: list[str], content: bytes) -> None:
     place = "/".join(map(_unescaped, parts[2:]))
     text = content.decode(errors="backslashreplace")
-    notes.keep_damaged(new, _unescaped(parts[1]), place, text)
+    new.keep_damaged(_unescaped(parts[1]), place, text)
 
 
 def _use(sealed: bytes) -> Use | None:

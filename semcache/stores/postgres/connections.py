@@ -23,7 +23,7 @@ from semcache.errors import StoreError, StoreUnavailable
 from semcache.forks import Forked, Holder, Lock, follow_forks, holder, lives
 from semcache.stores.postgres.dsn import completed, described
 from semcache.stores.postgres.failures import failure, said
-from semcache.stores.postgres.rows import register
+from semcache.stores.postgres.tables import register
 from semcache.stores.postgres.watchdog import NoAnswer, PatientConnection
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from semcache.errors import StoreError
 from semcache.forks import Lock
 from semcache.ports import Neighbor, Vector
 from semcache.stores.postgres.connections import Connections
-from semcache.stores.postgres.rows import Embedding, vector_from
+from semcache.stores.postgres.tables import Embedding, PostgresTables
 from semcache.stores.postgres.watchdog import without_limit
 from semcache.stores.vectors.index_file import write_snapshot
 from semcache.stores.vectors.ranking import checked_vector
@@ -187,7 +187,7 @@ class PostgresIndex:
             StoreUnavailable: the server does not answer, or the file cannot be written.
         """
         rows = self._connections.read(self._all)
-        vectors = [vector for _, sent in rows if (vector := vector_from(sent)) is not None]
+        vectors = [PostgresTables.vector_of(sent) for _, sent in rows]
         matrix = np.array(vectors, np.float32).reshape(len(vectors), self._dimension or 0)
         write_snapshot(Path(path), [known for known, _ in rows], matrix, change=change)
 

@@ -1,14 +1,13 @@
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
 
-from semcache.stores.disk import records
 from semcache.stores.disk import store as disk_store
 from semcache.stores.disk.change_signal import NAME, ChangeSignal
 from semcache.stores.disk.store import DiskStore
+from semcache.stores.disk.tables import DiskTables
 from semcache.testing import make_record
 
 
@@ -51,13 +50,13 @@ def test_while_nothing_changes_the_database_is_not_asked(
     with closing(DiskStore.open(tmp_path / "store")) as store:
         store.put(make_record("a"))
         asked: list[int] = []
-        last = records.last_change
+        last = DiskTables.last_change
 
-        def counting(connection: sqlite3.Connection) -> int:
+        def counting(tables: DiskTables) -> int:
             asked.append(1)
-            return last(connection)
+            return last(tables)
 
-        monkeypatch.setattr(records, "last_change", counting)
+        monkeypatch.setattr(DiskTables, "last_change", counting)
         monkeypatch.setattr(disk_store, "RECHECK_S", 1e9)
         assert [store.last_change() for _ in range(5)] == [1] * 5
         assert len(asked) <= 1

@@ -17,8 +17,8 @@ from semcache.errors import (
     StoreUnavailable,
 )
 from semcache.ports import Bounds
-from semcache.stores.disk import records
 from semcache.stores.disk.store import DiskStore
+from semcache.stores.disk.tables import DiskTables
 from semcache.testing import make_record, same_records
 
 Connect = Callable[[Path], AbstractContextManager[sqlite3.Connection]]
@@ -165,13 +165,14 @@ class TestTrouble:
     def test_a_full_disk_is_unavailable_and_leaves_no_half(self, stored: Path) -> None:
         with closing(DiskStore.open(stored)) as store:
             body = '"' + "x" * 100_000 + '"'
-            pages = store._one("PRAGMA page_count")
-            store._one(f"PRAGMA max_page_count = {pages}")
+            connection = store._handle.db().connection()
+            (pages,) = connection.execute("PRAGMA page_count").fetchone()
+            connection.execute(f"PRAGMA max_page_count = {pages}")
             with pytest.raises(StoreUnavailable, match="full"):
                 store.put(make_record("d", keys=("schema:s",), body=body))
             assert [r.id for r in store.find("acme", "schema:s")] == ["c", "b", "a"]
             assert (store.count("acme"), store.last_change()) == (3, 3)
-            store._one(f"PRAGMA max_page_count = {pages + 1000}")
+            connection.execute(f"PRAGMA max_page_count = {pages + 1000}")
             store.put(make_record("d"))
 
     def test_a_store_whose_tables_are_gone_is_corrupt(
@@ -190,7 +191,7 @@ class TestTrouble:
             raise sqlite3.OperationalError("interrupted")
 
         with closing(DiskStore.open(stored)) as store:
-            monkeypatch.setattr(records, "tell", fail)
+            monkeypatch.setattr(DiskTables, "tell", fail)
             with pytest.raises(StoreUnavailable, match="interrupted"):
                 store.put(make_record("a", keys=("new",)), bounds=Bounds(1))
             monkeypatch.undo()

@@ -1,0 +1,154 @@
+"""The tables of a store in SQLite: the statements on them, and how they are made."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from importlib.resources import files
+
+import numpy as np
+
+from semcache.errors import ForeignDirectory, NewerFormat
+from semcache.ports import Vector
+from semcache.stores.relational.dialect import RecordRow
+from semcache.stores.relational.tables import JOINED, Tables
+
+APPLICATION = 0x73656D63
+"""Number in the head of the file by which SQLite tells whose it is: "semc"."""
+
+
+class DiskTables(Tables):
+    """The tables in the dialect of SQLite: lists are JSON, vectors little-endian float32."""
+
+    row_place = "r.rowid"
+    for_update = ""  # `BEGIN IMMEDIATE` lets one transaction write at a time
+    unlocked = ""
+    collation = "BINARY"
+    gapless = True
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def run(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Run a statement with its values."""
+        return self._connection.execute(statement, values)
+
+    @staticmethod
+    def list_value(texts: Sequence[str]) -> str:
+        """Return texts as the value of a column."""
+        return json.dumps(texts)
+
+    @staticmethod
+    def list_of(sent: str) -> list[str]:
+        """Return the texts that a column has."""
+        texts: list[str] = json.loads(sent)
+        return texts
+
+    @staticmethod
+    def vector_value(vector: Vector) -> bytes:
+        """Return a vector as the value of a column."""
+        return vector.astype("<f4").tobytes()
+
+    @staticmethod
+    def vector_of(sent: bytes) -> Vector:
+        """Return the vector that a column has."""
+        return np.frombuffer(sent, "<f4")
+
+    def lock_note(self, tenant: str, name: str) -> None:
+        """Do nothing: one transaction writes at a time."""
+
+    def drop_row(self, row: RecordRow) -> bool:
+        """Forget a row that is not as it was written, if it is still as it was read."""
+        # By its number, and counted anew: its tenant, id or size may be what is damaged.
+        if self.rows(f"{JOINED} WHERE r.rowid = ?", row.place) != [row]:
+            return False
+        self.run("DELETE FROM records WHERE rowid = ?", (row.place,))
+        self.recount()
+        return True
+
+    def count(self, tenant: str, entries: int, size: int) -> None:
+        """Add to what the records of the tenant, and of all, come to."""
+        super().count(tenant, entries, size)
+        self.run("UPDATE state SET entries = entries + ?, bytes = bytes + ?", (entries, size))
+
+    def wipe(self, tenant: str | None) -> list[tuple[str, str]]:
+        """Remove records and notes of the tenant, or of all (None); return whose records went."""
+        gone = super().wipe(tenant)
+        self._add_up()
+        return gone
+
+    def recount(self) -> None:
+        """Count anew what the records of each tenant, and of all, come to. Cost: each is read."""
+        self.run("DELETE FROM tenants")
+        self.run(
+            "INSERT INTO tenants SELECT tenant, count(*), sum(size) FROM records GROUP BY tenant"
+        )
+        self._add_up()
+
+    def _add_up(self) -> None:
+        self.run(
+            "UPDATE state SET entries = (SELECT coalesce(sum(entries), 0) FROM tenants),"
+            " bytes = (SELECT coalesce(sum(bytes), 0) FROM tenants)"
+        )
+
+    def measure(self) -> None:
+        """Measure each record anew, and count. Cost: all that is kept is read."""
+        size = (
+            "length(CAST(body AS BLOB)) + coalesce((SELECT length(embedding) FROM vectors AS v"
+            " WHERE v.tenant = records.tenant AND v.id = records.id), 0)"
+        )
+        self.run(f"UPDATE records SET size = {size} WHERE size IS NOT {size}")  # noqa: S608 - ours
+        self.recount()
+
+
+def migrations() -> list[str]:
+    """Return the steps from each version to the next, from 0 on; files `<version>_<name>.sql`."""
+    folder = files("semcache.stores.disk").joinpath("migrations")
+    steps = sorted((file.name, file) for file in folder.iterdir() if file.name.endswith(".sql"))
+    return [file.read_text(encoding="utf-8") for _, file in steps]
+
+
+def migrate(connection: sqlite3.Connection, *, where: str) -> None:
+    """Bring the tables to the latest version in one transaction; `where` names them in errors.
+
+    Nothing is written where they are of it already.
+
+    Raises:
+        ForeignDirectory: the file holds tables that semcache did not make.
+        NewerFormat: a later semcache made them.
+    """
+    steps = migrations()
+    if _version(connection, where) < len(steps):
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for step in steps[_version(connection, where) :]:  # another process may have been first
+                _run(connection, step)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {len(steps)}")
+    found = _version(connection, where)
+    if found > len(steps):
+        raise NewerFormat(
+            f"{where} has tables of version {found}; this semcache reads up to {len(steps)}; "
+            "upgrade semcache, or name another directory"
+        )
+
+
+def _run(connection: sqlite3.Connection, script: str) -> None:
+    # Not `executescript`, which commits before it begins.
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+
+
+def _version(connection: sqlite3.Connection, where: str) -> int:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    ours = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION
+    if not ours and (version or connection.execute("SELECT 1 FROM sqlite_master").fetchone()):
+        raise ForeignDirectory(
+            f"the database of {where} holds tables that semcache did not make; name another "
+            "directory"
+        )
+    return version
