@@ -10,6 +10,7 @@ Choices worth knowing:
   "1.250" (a point or groups), "1.10" (a version). A stored plan tells which it is (`registry`).
 - `$` and dollars are `money`; another currency has a kind of its own (`money_eur`), since plans
   name currencies.
+- The numbers of a list ("1. list the orders 2. mail them") say which step it is: words, not values.
 """
 
 import re
@@ -82,7 +83,10 @@ def numbers(text: str) -> Iterator[Recognition]:
     """Yield numbers in digits and words, with years, percentages and amounts of money."""
     lower = lowered(text)
     last_year_end = -1
+    counting = _list_numbers(lower)
     for match in _in_digits(lower):
+        if match.start() in counting:
+            continue
         found = _number(lower, match, last_year_end)
         if found is not None:
             if not _is_sure(found, match["digits"], match["scale"]):
@@ -104,6 +108,31 @@ def _in_digits(lower: str) -> "Iterator[re.Match[str]]":
         if match is not None:
             yield match
             at = match.end()
+
+
+_LIST_NUMBER = re.compile(r"(?<![^\s(])(?P<number>[0-9]{1,2})[.):](?=\s+[^\W\d_])")
+_ITEM = re.compile(r"(?:^|[\n.:;,!?])\s*(?:step\s+)?\(?$")
+
+
+def _list_numbers(lower: str) -> frozenset[int]:
+    """Return where the numbers of a list start that begins with 1 and has a second item.
+
+    None where more than one number may be the next of the list: then nobody knows which is a value.
+    """
+    if not any(mark in lower for mark in ("1.", "1)", "1:")):
+        return frozenset()
+    marks = [*_LIST_NUMBER.finditer(lower)]
+    starts: list[int] = []
+    while True:
+        number, after = str(len(starts) + 1), starts[-1] if starts else -1
+        found = [m.start() for m in marks if m["number"] == number and m.start() > after]
+        of_items = [at for at in found if _ITEM.search(lower, max(0, at - 16), at)]
+        found = of_items or (found if starts else [])
+        if not found:
+            return frozenset(starts if len(starts) > 1 else ())
+        if len(found) > 1:
+            return frozenset()
+        starts += found
 
 
 def _number(lower: str, match: "re.Match[str]", last_year_end: int) -> Recognition | None:
