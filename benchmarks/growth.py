@@ -1,22 +1,29 @@
 """How a cache grows that stores without end at a bound: memory, disk, and what is left of values.
 
-    python benchmarks/growth.py 1000 20000 200000 --where memory disk --json OUT
+    python benchmarks/growth.py 1000000 --where memory disk --json OUT
 
-Each row is a process of its own: it stores so many plans of prompts that nobody asked before, with
-values and words of their own, at `max_entries=100`, looks each up once with another value, and
-compacts at the end. `residue` counts the values of removed entries that still stand in the files.
+Each place is a process of its own. It stores so many plans of prompts that nobody asked before,
+with values and words of their own, at `max_entries=100`, and looks every tenth up with another
+value. There is a row at each power of ten from 1,000 on, and at the end. On disk it compacts at the
+end; `residue` counts the values of removed entries that still stand in the files.
 """
 
 import argparse
 import gc
+import hashlib
 import json
 import multiprocessing
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from semcache import Parameter, PlanCache
-from semcache.testing import HashEmbedder
+from semcache.ports import Vectors
+from semcache.upkeep.compact import compact, room
+from semcache.wiring.clock import SystemClock
 
 BOUND = 100
 LETTERS = "bcdfghklmnprstvz"
@@ -33,74 +40,91 @@ def resident() -> int:
         return int(file.read().split()[1]) * 4096
 
 
-def fill(cache: PlanCache, count: int) -> None:
-    """Store `count` plans, and look each up with another value."""
-    for n in range(count):
+class Directions:
+    """An embedder that keeps nothing of what it is asked: a direction of its own for each text."""
+
+    fingerprint = "directions:64"
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row of length 1 a text."""
+        bits = b"".join(hashlib.shake_256(text.encode()).digest(64) for text in texts)
+        rows = np.frombuffer(bits, np.uint8).reshape(-1, 64).astype(np.float32) - 127.5
+        found: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return found
+
+
+def fill(cache: PlanCache, numbers: range) -> None:
+    """Store a plan for each number, and look every tenth up with another value."""
+    for n in numbers:
         city, code = f"{word(n)}ville".title(), f"ORD-{n:07}"
         cache.store(
             f"{word(n)} of {code} in {city}",
             {"operation": word(n), "order": code, "city": city},
             params=[Parameter("order", code, mention=code), Parameter("city", city, mention=city)],
         )
-        cache.lookup(f"{word(n)} of ORD-9{n:07} in {city}")
+        if n % 10 == 0:
+            cache.lookup(f"{word(n)} of ORD-9{n:07} in {city}")
 
 
-def measure(count: int, where: str, answers: "multiprocessing.Queue[dict[str, object]]") -> None:
-    """Put what a cache is like after `count` stores on `answers`."""
+def marks(count: int) -> list[int]:
+    """Return after how many stores there is a row."""
+    return [*[10**n for n in range(3, 10) if 10**n < count], count]
+
+
+def measure(
+    count: int, where: str, rows: "multiprocessing.Queue[dict[str, object] | None]"
+) -> None:
+    """Put what a cache is like on the way to `count` stores on `rows`, and None at the end."""
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder) / "cache" if where == "disk" else None
-        with PlanCache.open(
-            directory, embedder=HashEmbedder(), max_entries=BOUND, max_wrong=0.02
-        ) as cache:
-            fill(cache, 10)
-            gc.collect()
-            before, began = resident(), time.perf_counter()
-            fill(cache, count)
-            took = time.perf_counter() - began
-            gc.collect()
-            after, kept = resident(), len(cache.entries())
-            cache.flush()
-        answers.put(
-            {
-                "stores": count,
-                "where": where,
-                "entries": kept,
-                "before_mb": round(before / 2**20, 1),
-                "after_mb": round(after / 2**20, 1),
-                "ms_per_store": round(took / count * 1000, 2),
-                **(_on_disk(directory, count) if directory else {}),
-            }
-        )
+        bounds = {"max_entries": BOUND, "max_wrong": 0.02}
+        with PlanCache.open(directory, embedder=Directions(), **bounds) as cache:
+            done, began = 0, time.process_time()
+            for mark in marks(count):
+                fill(cache, range(done, mark))
+                done = mark
+                gc.collect()
+                row: dict[str, object] = {
+                    "stores": mark,
+                    "where": where,
+                    "entries": len(cache.entries()),
+                    "memory_mb": round(resident() / 2**20, 1),
+                    "objects": len(gc.get_objects()),
+                    "ms_per_store": round((time.process_time() - began) / mark * 1000, 2),
+                }
+                if directory:
+                    row["disk_mb"] = round(room(directory) / 2**20, 2)
+                rows.put(row)
+        if directory:
+            rows.put(_compacted(directory, count))
+    rows.put(None)
 
 
-def _on_disk(directory: Path, count: int) -> dict[str, object]:
-    from semcache.upkeep.compact import compact  # noqa: PLC0415
-    from semcache.wiring.clock import SystemClock  # noqa: PLC0415
-
+def _compacted(directory: Path, count: int) -> dict[str, object]:
     done = compact(directory, clock=SystemClock())
     found = b"".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())
     gone = range(max(0, count - 5 * BOUND), max(0, count - 2 * BOUND))
     residue = sum(f"ORD-{n:07}".encode() in found for n in gone)
-    return {"disk_mb": round(done.bytes_after / 2**20, 2), "residue": residue, "of": len(gone)}
+    return {"compacted_mb": round(done.bytes_after / 2**20, 2), "residue": residue, "of": len(gone)}
 
 
 def main() -> None:
-    """Print one row for each size and place."""
+    """Print the rows of each place."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("stores", type=int, nargs="+")
+    options.add_argument("stores", type=int)
     options.add_argument("--where", nargs="+", choices=("memory", "disk"), default=["memory"])
     options.add_argument("--json", type=Path)
     given = options.parse_args()
     rows = []
     context = multiprocessing.get_context("spawn")
     for where in given.where:
-        for count in given.stores:
-            answers = context.Queue()
-            process = context.Process(target=measure, args=(count, where, answers))
-            process.start()
-            rows.append(answers.get())
-            process.join()
-            print(rows[-1], flush=True)
+        told: multiprocessing.Queue[dict[str, object] | None] = context.Queue()
+        process = context.Process(target=measure, args=(given.stores, where, told))
+        process.start()
+        while (row := told.get()) is not None:
+            rows.append(row)
+            print(row, flush=True)
+        process.join()
     if given.json:
         given.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

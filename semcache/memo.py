@@ -4,6 +4,7 @@ They are bounded, and keep words of prompts that were asked or stored: once entr
 whoever removed them has the memos emptied, so that a process keeps nothing of what is no more.
 """
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
@@ -41,9 +42,13 @@ def memoized(size: int) -> "Callable[[Callable[..., T]], _lru_cache_wrapper[T]]"
 
 
 def forget_memos() -> None:
-    """Empty all memos: the next answers are worked out again, in some microseconds each."""
+    """Empty all memos: the next answers are worked out again, in some microseconds each.
+
+    Among them is that of `re`, which keeps patterns made of values.
+    """
     for memo in _memos:
         memo.cache_clear()
+    re.purge()
 
 
 def forget_texts() -> None:

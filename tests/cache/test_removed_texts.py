@@ -1,13 +1,19 @@
 """A process keeps nothing of what was removed, neither in memos nor of prompts near it."""
 
 import gc
+import sys
 from pathlib import Path
 
 import pytest
 
 from semcache import Parameter, PlanCache
-from semcache.memo import remembered
+from semcache.cache import query
+from semcache.memo import forget_memos, remembered
+from semcache.settings import Settings
+from semcache.stores.disk.store import DiskStore
+from semcache.stores.memory import MemoryStore
 from semcache.testing import HashEmbedder
+from tests.caching import cache_over
 
 LETTERS = "bcdfghklmnprstvz"
 
@@ -29,31 +35,33 @@ def fill(cache: PlanCache, numbers: range) -> None:
 
 
 def strings_with(part: str) -> list[str]:
-    """Return the texts with `part` that something of this process still holds."""
+    """Return the texts with `part`, in lower case, that something of this process still holds."""
     gc.collect()
     held: set[str] = set()
-    for one in gc.get_objects():
+    looking, seen = gc.get_objects(), set[int]()
+    while looking:
+        one = looking.pop()
         inside: list[object] = []
         kind = type(one)  # `isinstance` asks some objects of other packages, which then warn
         if issubclass(kind, dict):
             inside = [*dict.keys(one), *dict.values(one)]
         elif issubclass(kind, list | tuple | set | frozenset):
             inside = [*one]
-        held.update(text for text in inside if type(text) is str and part in text)
+        held.update(text for text in inside if type(text) is str and part in text.casefold())
+        for other in inside:  # what the collector leaves alone, as the memo of `re`
+            if type(other) in {dict, tuple} and not gc.is_tracked(other) and id(other) not in seen:
+                seen.add(id(other))
+                looking.append(other)
     return sorted(held)
 
 
 @pytest.mark.parametrize("how", ["invalidate", "clear"])
 def test_no_words_of_a_removed_entry_stay_in_the_process(tmp_path: Path, how: str) -> None:
-    name = word(0x5EC4E7_7E57)
+    name, code = word(0x5EC4E7_7E57), f"ORDER{0x5EC4E7_7E57}"
     embedder = HashEmbedder()
     with PlanCache.open(tmp_path / "cache", embedder=embedder) as cache:
         fill(cache, range(20))
-        stored = cache.store(
-            f"{name} of ORD-7777777",
-            {"operation": "look", "order": "ORD-7777777"},
-            params=[Parameter("order", "ORD-7777777", mention="ORD-7777777")],
-        )
+        stored = cache.store(f"{name} of {code}", {"operation": "look", "order": code})
         for number in range(20):
             cache.lookup(f"{name} of ORD-{number:07}")
             cache.lookup(f"{word(number)} {name} of ORD-{number:07}")
@@ -65,6 +73,7 @@ def test_no_words_of_a_removed_entry_stay_in_the_process(tmp_path: Path, how: st
         del stored
         embedder.texts.clear()  # the fake tells what it was asked
         assert [text for text in strings_with(name) if text != name] == []
+        assert strings_with(code.casefold()) == []
 
 
 def test_memos_do_not_grow_with_what_was_evicted() -> None:
@@ -73,3 +82,31 @@ def test_memos_do_not_grow_with_what_was_evicted() -> None:
         before = remembered()
         fill(cache, range(900, 1_900))
         assert remembered() <= 1.2 * before
+
+
+def bytes_held(cache: PlanCache, embedder: HashEmbedder) -> int:
+    """Return the bytes of all that this process holds, but for what fills and is then emptied."""
+    cache.flush()
+    embedder.texts.clear()
+    forget_memos()
+    gc.collect()
+    tracked = gc.get_objects()
+    leaves = {id(leaf): leaf for one in tracked for leaf in gc.get_referents(one)}
+    return sum(map(sys.getsizeof, tracked)) + sum(
+        sys.getsizeof(leaf) for leaf in leaves.values() if not gc.is_tracked(leaf)
+    )
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_memory_does_not_grow_with_the_number_of_plans_ever_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setattr(query, "KEPT", 50)  # so that what is bounded is full at the first look
+    on_disk = where == "disk"
+    store = DiskStore.open(tmp_path / "cache") if on_disk else MemoryStore(kept_changes=50)
+    embedder = HashEmbedder()
+    with cache_over(store, Settings(max_entries=20, max_wrong=0.05), embedder=embedder) as cache:
+        fill(cache, range(200))
+        before = bytes_held(cache, embedder)
+        fill(cache, range(200, 600))
+        assert bytes_held(cache, embedder) - before < 400 * 32  # less than a text a plan

@@ -232,7 +232,7 @@ def _share(settled: Settled, shared: Sequence[Sequence[Offer]], wanted: set[int]
 def echoing(pins: Sequence[Pin], params: Sequence[Parameter]) -> list[Pin]:
     """Return `pins`, those on words that repeat a parameter's value as echoes of it."""
     free = _repeatable(params, {pin.param for pin in pins})
-    if not free:
+    if not free or all(pin.why != "unknown" for pin in pins):
         return list(pins)
     # Longest first: "New York" must not be found in "New York City" where both are values.
     values = sorted(free, key=len, reverse=True)
