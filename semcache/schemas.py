@@ -42,6 +42,7 @@ Name = Annotated[str, Field(min_length=1, max_length=10_000), AfterValidator(_pr
 """Text that names something."""
 Word = Annotated[str, Field(max_length=10_000), AfterValidator(_printable)]
 """The same, or empty text."""
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Seconds = Annotated[float, Field(ge=0, le=LATEST_S)]
 """Epoch seconds, or a duration."""
 Count = Annotated[int, Field(ge=0, le=int(MOST))]

@@ -147,7 +147,10 @@ def _steps(options: argparse.Namespace) -> int:
 def _resume(options: argparse.Namespace) -> int:
     file: Path = options.steps
     told = loads(_text(file, "steps as `semcache plan steps --json` prints them"), what=str(file))
-    graph = IntentGraph.from_json(as_object(told))
+    try:
+        graph = IntentGraph.from_json(as_object(told))
+    except InvalidInput as error:
+        raise InvalidInput(f"{str(file)!r}: {error}") from error
     with semcache_of(options) as semcache:
         planned = semcache.resume_planning(graph, tenant=options.tenant)
         kept = semcache.store(graph.goal.goal, planned, tenant=options.tenant)

@@ -12,11 +12,16 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from semcache.canonical import JsonObject, as_object, dumps, loads
+import numpy as np
+from pydantic import TypeAdapter, with_config
+from typing_extensions import TypedDict
+
+from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidJson, WeightsUnavailable
 from semcache.models.weights import Matrix
+from semcache.schemas import STRICT, Name, Sha256, Value, read
 
 FOLDER = "embedder"
 """Folder in the directory of a cache that keeps its difference."""
@@ -28,6 +33,18 @@ ANEW = "run `semcache train` anew, or `semcache train --forget` to do without"
 
 Cryption: TypeAlias = Callable[[bytes], bytes]
 """Encrypts what is written, or decrypts what is read; ValueError where that cannot be."""
+
+
+@with_config(STRICT)
+class _DifferenceManifestDoc(TypedDict):
+    format: Literal["semcache-difference"]
+    version: Literal[1]
+    base: Name
+    sha256: Sha256
+    training: dict[str, Value]
+
+
+_SCHEMA: TypeAdapter[_DifferenceManifestDoc] = TypeAdapter(_ManifestDoc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +94,7 @@ class LowRankDifference:
             WeightsUnavailable: a file is missing, or is not what was written.
         """
         said = _manifest(folder)
-        label = str(said.get("sha256"))
+        label = said["sha256"]
         try:
             content = (folder / _file(label)).read_bytes()
             content = content if decrypt is None else decrypt(content)
@@ -88,7 +105,7 @@ class LowRankDifference:
                 f"the difference in {str(folder)!r} was written with another encryption key, or "
                 f"with none; {ANEW}"
             ) from error
-        found = cls(str(said.get("base")), content, as_object(said.get("training")))
+        found = cls(said["base"], content, said["training"])
         if found.label != label:
             raise WeightsUnavailable(
                 f"the difference in {str(folder)!r} has SHA-256 {found.label}; expected {label}: "
@@ -121,13 +138,38 @@ class LowRankDifference:
 
         try:
             factors: dict[str, Matrix] = load(self.content)
-            names = {name.removesuffix(DOWN) for name in factors if name.endswith(DOWN)}
-            sums = {
-                name: tensors[name] + factors[name + UP] @ factors[name + DOWN] for name in names
-            }
-        except (SafetensorError, KeyError, ValueError) as error:
+        except (SafetensorError, ValueError, KeyError, TypeError) as error:
             raise WeightsUnavailable(f"a difference cannot be added: {error}; {ANEW}") from error
+        names = sorted({name.removesuffix(DOWN).removesuffix(UP) for name in factors})
+        for name in names:
+            _check_factors(
+                name, tensors.get(name), factors.get(name + DOWN), factors.get(name + UP)
+            )
+        sums = {name: tensors[name] + factors[name + UP] @ factors[name + DOWN] for name in names}
         return {**tensors, **sums}
+
+
+def _check_factors(
+    name: str, matrix: Matrix | None, down: Matrix | None, up: Matrix | None
+) -> None:
+    # NumPy would add a row to each row of a matrix, and make one of any size of two factors.
+    if matrix is None or down is None or up is None:
+        missing = "matrix" if matrix is None else "factor"
+        raise WeightsUnavailable(
+            f"a difference cannot be added: there is no {missing} of {name!r}; {ANEW}"
+        )
+    found = [(one.shape, one.dtype.name) for one in (up, down)]
+    rank = down.shape[0] if down.ndim else 0
+    shapes = [(matrix.shape[0], rank), (rank, *matrix.shape[1:])]
+    if found != [(shape, "float32") for shape in shapes] or matrix.ndim != 2:
+        raise WeightsUnavailable(
+            f"a difference cannot be added: the factors of {name!r} are {found}; expected "
+            f"{shapes} of float32; {ANEW}"
+        )
+    if not (np.isfinite(down).all() and np.isfinite(up).all()):
+        raise WeightsUnavailable(
+            f"a difference cannot be added: a factor of {name!r} is not finite; {ANEW}"
+        )
 
 
 def _file(label: str) -> str:
@@ -135,17 +177,9 @@ def _file(label: str) -> str:
     return f"{PREFIX}{label[:16]}.safetensors"
 
 
-def _manifest(folder: Path) -> JsonObject:
-    name = repr(str(folder / MANIFEST))
+def _manifest(folder: Path) -> _DifferenceManifestDoc:
+    file = folder / MANIFEST
     try:
-        said = as_object(loads((folder / MANIFEST).read_text(encoding="utf-8")))
-    except OSError as error:
+        return read(_SCHEMA, file.read_bytes(), what=repr(str(file)))
+    except (OSError, InvalidJson) as error:
         raise WeightsUnavailable(f"a difference cannot be read: {error}; {ANEW}") from error
-    except (UnicodeDecodeError, InvalidJson) as error:
-        raise WeightsUnavailable(f"{name} is no manifest: {error}; {ANEW}") from error
-    if (said.get("format"), said.get("version")) != (FORMAT, VERSION):
-        raise WeightsUnavailable(
-            f"{name} has format {said.get('format')!r}, version {said.get('version')!r}; expected "
-            f"{FORMAT!r}, {VERSION}: {ANEW}"
-        )
-    return said

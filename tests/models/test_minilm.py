@@ -148,7 +148,19 @@ def test_weights_of_8_bits_that_were_changed_are_refused(eight_bits: Path, tmp_p
         MiniLMEmbedder(copy).embed(["a"])
 
 
-@pytest.mark.parametrize("said", [None, "{", "[]", '{"name": "x"}', '{"name": "x", "files": {}}'])
+@pytest.mark.parametrize(
+    "said",
+    [
+        None,
+        "{",
+        "[]",
+        '{"name": "x"}',
+        '{"name": "x", "files": {}}',
+        '{"name": 7, "files": {"weights.safetensors": "%s"}}' % ("0" * 64),
+        '{"name": "x", "files": {"weights.safetensors": "00"}}',
+        '{"name": "x", "files": {"weights.safetensors": "%s", "../x": "%s"}}' % (("0" * 64,) * 2),
+    ],
+)
 def test_a_folder_without_a_manifest_of_weights_is_refused(
     tmp_path: Path, said: str | None
 ) -> None:

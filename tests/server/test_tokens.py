@@ -1,8 +1,9 @@
 import json
+import traceback
 
 import pytest
 
-from semcache.errors import InvalidSettings
+from semcache.errors import InvalidInput, InvalidSettings
 from semcache.server.tokens import Holder, Tokens
 
 TOKEN = "acme-token-0123456789"  # noqa: S105 - made up
@@ -48,6 +49,26 @@ def test_what_are_no_tokens_is_refused_without_being_shown(text: str) -> None:
     with pytest.raises(InvalidSettings) as refused:
         Tokens.read(text)
     assert TOKEN not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (f"# who\n{TOKEN} acme\nshort acme", "line 3"),
+        (f"{TOKEN} acme\n{TOKEN} initech", "line 2 of the tokens has a token once more"),
+        (f"{TOKEN} acme wirte", "line 1"),
+        (f"{TOKEN} {'a' * 257}", "line 1"),
+        (f'{{"{TOKEN}": "acme", "{TOKEN}2": {{"tenant": 7}}}}', "token 2 of 2 at 'tenant'"),
+        (f'{{"{TOKEN}": {{"tenant": "a", "rights": ["wirte"]}}}}', "token 1 of 1 at 'rights'"),
+        (f'{{"{TOKEN}": {{"tenant": "a", "{TOKEN}": ["read"]}}}}', "token 1 of 1"),
+        (f'{{"{TOKEN}": "a\\u0000b"}}', "token 1 of 1 is of no tenant"),
+        ("{", "line 1 column 2"),
+    ],
+)
+def test_a_refusal_says_where_the_wrong_token_stands(text: str, place: str) -> None:
+    with pytest.raises(InvalidInput, match=place) as refused:
+        Tokens.read(text)
+    assert TOKEN not in "".join(traceback.format_exception(refused.value))
 
 
 def test_no_repr_shows_a_token() -> None:

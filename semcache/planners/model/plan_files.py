@@ -8,6 +8,10 @@ import re
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
@@ -21,6 +25,7 @@ from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema.schema import PromptSchema
+from semcache.schemas import STRICT, Value, validated
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +110,9 @@ class PlanFiles:
         path = self._path(schema)
         try:
             size = path.stat().st_size
-            text = path.read_text(encoding="utf-8-sig") if size <= MAX_BYTES else ""
+            if size > MAX_BYTES:
+                raise PlanningError(f"the plan file {path} has {size} bytes; at most {MAX_BYTES}")
+            text = path.read_text(encoding="utf-8-sig")
         except FileNotFoundError as error:
             raise PlanningError(f"no plan file of the key {schema.key!r}") from error
         except (OSError, UnicodeDecodeError) as error:
@@ -119,13 +126,24 @@ class PlanFiles:
             raise PlanningError(f"the plan file {path} cannot be used: {error}") from error
 
 
+@with_config(STRICT)
+class _PlanFileDoc(TypedDict):
+    psk: str
+    plan: dict[str, Value] | Annotated[str, Field(max_length=MAX_BYTES)]
+    """The Java program writes the plan as text in the file, its document as an object."""
+
+
+_SCHEMA: TypeAdapter[_PlanFileDoc] = TypeAdapter(_FileDoc)
+_PLAN: TypeAdapter[JsonObject] = TypeAdapter(dict[str, Value])
+
+
 def _plan_of(text: str, key: str) -> JsonObject:
-    told = as_object(loads(text, what="the plan file"))
-    found: Json = told.get("plan")
-    # The Java program writes the plan as text in the file, its document as an object.
-    found = loads(found, what="the plan") if isinstance(found, str) else found
-    if told.get("psk") != key or not isinstance(found, dict):
-        raise InvalidInput(f"expected the members psk ({key!r}), created_at, plan")
+    told = validated(_SCHEMA, loads(text, what="the plan file"), what="the plan file")
+    if told["psk"] != key:
+        raise InvalidInput(f"its psk is {told['psk']!r:.80}; expected {key!r}")
+    found = told["plan"]
+    if isinstance(found, str):
+        return validated(_PLAN, loads(found, what="its plan"), what="its plan")
     return found
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from itertools import islice
 from typing import Literal, TypeAlias, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidInput, PlanningError
@@ -14,6 +14,7 @@ from semcache.planners.steps.intent_order import DependencyIssue, in_order, knot
 from semcache.planners.steps.intents import GOAL, Decomposition, Said, SubIntent, serves
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter
+from semcache.schemas import read
 
 MAX_WAYS = 20
 """Ways that `why` tells at most."""
@@ -139,13 +140,7 @@ class IntentGraph:
             )
             for i, one in enumerate(intents, 1)
         )
-        edges = [Edge(one.id, "is_subgoal_of", GOAL) for one in intents]
-        edges += [
-            Edge(one.id, "depends_on", other)
-            for one in intents
-            for other in dict.fromkeys(one.depends_on)
-            if other in ids
-        ]
+        edges = _edges(intents)
         told = f"{len(intents)} by {decomposition.strategy}, {decomposition.confidence:.2f} sure"
         trace = [Traced("decomposed", GOAL, told)]
         trace += [Traced("intent_created", one.id, one.goal) for one in intents]
@@ -153,7 +148,7 @@ class IntentGraph:
         return cls(
             trace=tuple(trace),
             nodes=(root, *steps),
-            edges=tuple(edges),
+            edges=edges,
             knots=tuple(knots(intents)),
             strategy=decomposition.strategy,
             confidence=decomposition.confidence,
@@ -276,13 +271,8 @@ class IntentGraph:
         Raises:
             InvalidInput: it is not one.
         """
-        try:
-            # As text: only then does pydantic take lists for tuples without guessing at the rest.
-            return _adapter().validate_json(dumps(told), strict=True)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the whole"
-            raise InvalidInput(f"this is no intent graph: {where}: {first['msg']}") from error
+        # As text: only then does pydantic take lists for tuples without guessing at the rest.
+        return _agreeing(read(_adapter(), dumps(told), what="the intent graph"))
 
     def mermaid(self) -> str:
         """Return the goal and its steps as a Mermaid flowchart."""
@@ -315,6 +305,35 @@ class IntentGraph:
         for name in users:
             for rest in self._ways(self.node(name), (*before, step.id)):
                 yield (step, *rest)
+
+
+def _edges(intents: tuple[SubIntent, ...]) -> tuple[Edge, ...]:
+    ids = {GOAL, *(one.id for one in intents)}
+    return (
+        *(Edge(one.id, "is_subgoal_of", GOAL) for one in intents),
+        *(
+            Edge(one.id, "depends_on", other)
+            for one in intents
+            for other in dict.fromkeys(one.depends_on)
+            if other in ids
+        ),
+    )
+
+
+def _agreeing(graph: IntentGraph) -> IntentGraph:
+    """Return a graph whose parts say the same of its steps, and which tells what is odd of them."""
+    intents = tuple(one.intent for one in graph.nodes[1:] if one.intent is not None)
+    ids = [GOAL, *(one.id for one in intents)]
+    if [one.id for one in graph.nodes] != ids or len(set(ids)) < len(ids):
+        raise InvalidInput(
+            f"the intent graph at '/nodes': expected {GOAL!r}, which has no intent, and then steps "
+            f"that each have the intent of their own id; found {ids!r:.200}"
+        )
+    if graph.edges != _edges(intents):
+        raise InvalidInput(
+            "the intent graph at '/edges': expected those that the intents say in `depends_on`"
+        )
+    return replace(graph, knots=tuple(knots(intents)))
 
 
 def _traced(graph: IntentGraph, what: Step, intent: str, detail: str) -> IntentGraph:

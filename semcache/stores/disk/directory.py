@@ -5,10 +5,15 @@ import os
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Annotated, Literal
 
-from semcache.canonical import Json, dumps, loads
+from pydantic import Field, TypeAdapter, with_config
+from typing_extensions import TypedDict
+
+from semcache.canonical import Json, dumps
 from semcache.errors import ForeignDirectory, InvalidJson, NewerFormat, StoreUnavailable
 from semcache.files import write_aside
+from semcache.schemas import STRICT, read
 
 MANIFEST = "manifest.json"
 FORMAT = "semcache-store"
@@ -137,24 +142,28 @@ def mark(directory: Path, version: int) -> None:
     write_aside(directory / MANIFEST, [dumps(manifest).encode() + b"\n"])
 
 
+@with_config(STRICT)
+class _StoreManifestDoc(TypedDict):
+    format: Literal["semcache-store"]
+    version: Annotated[int, Field(ge=FIRST)]
+
+
+_SCHEMA: TypeAdapter[_StoreManifestDoc] = TypeAdapter(_ManifestDoc)
+
+
 def _check(directory: Path, content: bytes, latest: int) -> int:
     try:
-        manifest = loads(content.decode())
-    except (InvalidJson, UnicodeDecodeError):
-        manifest = None
-    match manifest:
-        case {"format": "semcache-store", "version": int(version)} if version > latest:
-            raise NewerFormat(
-                f"{str(directory)!r} has format {version}; this semcache reads up to {latest}; "
-                "upgrade semcache, or name another directory"
-            )
-        case {"format": "semcache-store", "version": int(version)}:
-            return version
-        case _:
-            raise ForeignDirectory(
-                f"{str(directory / MANIFEST)!r} is not a manifest of semcache but "
-                f"{content[:60]!r}; name an empty or a new directory"
-            )
+        version = read(_SCHEMA, content, what=repr(str(directory / MANIFEST)))["version"]
+    except InvalidJson as error:
+        raise ForeignDirectory(
+            f"{error}; this is no manifest of semcache: name an empty or a new directory"
+        ) from error
+    if version > latest:
+        raise NewerFormat(
+            f"{str(directory)!r} has format {version}; this semcache reads up to {latest}; "
+            "upgrade semcache, or name another directory"
+        )
+    return version
 
 
 def set_aside(directory: Path) -> Path:

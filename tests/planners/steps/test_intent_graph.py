@@ -144,10 +144,32 @@ def test_a_graph_comes_back_from_json_as_it_was() -> None:
     assert IntentGraph.from_json(found.to_json()) == found
 
 
-@pytest.mark.parametrize("told", [{}, {"nodes": 3, "edges": []}, {"nodes": [{"id": 1}]}])
+NOBODY = {"id": GOAL, "name": "Goal", "goal": "x"}
+STEP = {"id": "step1", "goal": "x", "kind": "output"}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"nodes": 3, "edges": []},
+        {"nodes": [{"id": 1}]},
+        {"nodes": [], "edges": []},
+        {"nodes": [NOBODY, NOBODY], "edges": []},
+        {"nodes": [NOBODY, {**NOBODY, "id": "step2", "intent": STEP}], "edges": []},
+        {"nodes": [NOBODY, {**NOBODY, "id": "step1", "intent": STEP}], "edges": []},
+    ],
+)
 def test_what_is_no_graph_is_refused_by_name(told: dict[str, object]) -> None:
-    with pytest.raises(InvalidInput, match="this is no intent graph: "):
+    with pytest.raises(InvalidInput, match="the intent graph"):
         IntentGraph.from_json(told)  # type: ignore[arg-type]  # read from a file
+
+
+def test_a_file_cannot_say_that_a_circle_is_none() -> None:
+    told = graph(step(1, needs=("step2",)), step(2, needs=("step1",))).to_json()
+    assert told.pop("knots")
+    with pytest.raises(PlanningError, match="cannot be put in order"):
+        IntentGraph.from_json(told).ordered()
 
 
 def test_plans_of_each_format_tell_which_intent_a_node_serves() -> None:

@@ -57,7 +57,17 @@ class TestOpening:
             DiskStore.open(tmp_path, repair=True)
 
     @pytest.mark.parametrize(
-        "manifest", [b"", b"\xff", b"{", b"[]", b'{"format":"other","version":1}', b'{"version":1}']
+        "manifest",
+        [
+            b"",
+            b"\xff",
+            b"{",
+            b"[]",
+            b'{"format":"other","version":1}',
+            b'{"version":1}',
+            b'{"format":"semcache-store","version":true}',
+            b'{"format":"semcache-store","version":0}',
+        ],
     )
     def test_a_manifest_that_is_not_ours_is_left_alone(
         self, tmp_path: Path, manifest: bytes
