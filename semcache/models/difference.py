@@ -44,7 +44,7 @@ class _DifferenceManifestDoc(TypedDict):
     training: dict[str, Value]
 
 
-_SCHEMA: TypeAdapter[_DifferenceManifestDoc] = TypeAdapter(_ManifestDoc)
+_SCHEMA: TypeAdapter[_DifferenceManifestDoc] = TypeAdapter(_DifferenceManifestDoc)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class _WeightsManifestDoc(TypedDict):
     files: dict[_File, Sha256]
 
 
-_SCHEMA: TypeAdapter[_WeightsManifestDoc] = TypeAdapter(_ManifestDoc)
+_SCHEMA: TypeAdapter[_WeightsManifestDoc] = TypeAdapter(_WeightsManifestDoc)
 
 
 @dataclass(frozen=True, slots=True)

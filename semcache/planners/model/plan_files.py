@@ -133,7 +133,7 @@ class _PlanFileDoc(TypedDict):
     """The Java program writes the plan as text in the file, its document as an object."""
 
 
-_SCHEMA: TypeAdapter[_PlanFileDoc] = TypeAdapter(_FileDoc)
+_SCHEMA: TypeAdapter[_PlanFileDoc] = TypeAdapter(_PlanFileDoc)
 _PLAN: TypeAdapter[JsonObject] = TypeAdapter(dict[str, Value])
 
 

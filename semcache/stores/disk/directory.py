@@ -148,7 +148,7 @@ class _StoreManifestDoc(TypedDict):
     version: Annotated[int, Field(ge=FIRST)]
 
 
-_SCHEMA: TypeAdapter[_StoreManifestDoc] = TypeAdapter(_ManifestDoc)
+_SCHEMA: TypeAdapter[_StoreManifestDoc] = TypeAdapter(_StoreManifestDoc)
 
 
 def _check(directory: Path, content: bytes, latest: int) -> int:
