@@ -29,7 +29,7 @@ from semcache.matching.model import risk
 from semcache.matching.words import content
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.models.weights import shipped_weights
-from semcache.prompts.recognizers import registry
+from semcache.prompts import mentions
 from semcache.prompts.template import TemplateText
 
 Without = Callable[[contextlib.ExitStack], None]
@@ -45,7 +45,7 @@ def _embedding(stack: contextlib.ExitStack) -> None:
 
 
 def _order_of_dates(stack: contextlib.ExitStack) -> None:
-    stack.enter_context(patch.object(registry, "in_order_of", lambda *_, **__: None))
+    stack.enter_context(patch.object(mentions, "in_order_of", lambda *_, **__: None))
 
 
 PARTS: dict[str, Without] = {

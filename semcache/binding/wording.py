@@ -6,9 +6,8 @@ from typing import Literal, TypeAlias
 
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
-from semcache.prompts.mentions import Mention
+from semcache.prompts.mentions import Mention, as_shown, possible_values
 from semcache.prompts.recognizers.numbers import number_readings
-from semcache.prompts.recognizers.registry import as_shown, possible_values
 from semcache.prompts.redaction import pattern
 
 Wording: TypeAlias = Literal[

@@ -12,9 +12,8 @@ from semcache.cache.entries.entry import Entry
 from semcache.cache.entries.writer import EntryWriter, Stored
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.feedback.corrections import Corrections, Judgment, Removed, Vetoes
-from semcache.cache.feedback.feedback import Feedback
+from semcache.cache.feedback.feedback import Feedback, Removal
 from semcache.cache.feedback.promotion import Promotion
-from semcache.cache.feedback.removal import Removal
 from semcache.cache.lookup.lookup import Tiers
 from semcache.cache.lookup.selection import Option, Selection, audits_allow
 from semcache.cache.lookup.verification import VerificationQueue

@@ -16,13 +16,12 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput, InvalidPrompt, ModelError, NormalizationError
 from semcache.matching.gates import Side, words_and_value
 from semcache.ports import Clock, Normalizer
-from semcache.prompts.given_template import given_template
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, by_name, name_key
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.redaction import Redact, Secrets, hide
 from semcache.prompts.schema.schema import PromptSchema
-from semcache.prompts.template import TemplateText, mask
+from semcache.prompts.template import TemplateText, given_template, mask
 from semcache.prompts.tokens import check_prompt
 from semcache.prompts.unseen.supposition import Supposed, Supposition
 from semcache.settings import Settings

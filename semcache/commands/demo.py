@@ -15,7 +15,7 @@ from semcache.canonical import Json, dumps, plain
 from semcache.commands.opening import settings_of
 from semcache.commands.options import add_command, add_common, add_planning
 from semcache.commands.output import WRONG, print_json, print_run
-from semcache.demo import fault, operations, sales
+from semcache.demo import operations, sales
 from semcache.demo.check import Checked, DemoTally, checked
 from semcache.demo.prompts import CASES
 from semcache.runs.tree import Run
@@ -23,6 +23,9 @@ from semcache.semcache import SemCache
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands
+from typing import Any
+
+from semcache.demo.prompts import Case, SalesQuery
 
 
 def add(commands: "Commands") -> None:
@@ -46,8 +49,8 @@ def _demo(options: argparse.Namespace) -> int:
         for case in CASES:
             results.append(checked(case, asked, database))
             show(results)
-        fault.plant(semcache, tenant=options.tenant)
-        healed = checked(fault.CASE, asked, database)
+        plant_fault(semcache, tenant=options.tenant)
+        healed = checked(FAULTY_CASE, asked, database)
         run = semcache.runs.latest(tenant=options.tenant)
     tally = DemoTally.of(results)
     if options.json:
@@ -136,3 +139,42 @@ def _rich_table() -> Iterator[Callable[[list[Checked]], None]]:
 
         yield show
     console.print(drawn(everything))
+
+
+# A plan that breaks when it runs: what the demo heals.
+
+FAULTY_CASE = Case(
+    "Show me total sales in 2024 by payment method",
+    SalesQuery(
+        "groups",
+        "SELECT payment_method, sum(amount) AS sum_amount FROM orders"
+        " WHERE strftime('%Y', date) = ? GROUP BY payment_method",
+    ),
+    ("2024",),
+)
+"""The prompt, and how to know its answer."""
+
+FAULTY_PLAN: dict[str, Any] = {
+    "start_node": {"route": "sales"},
+    "sales": {
+        "operation": "query_sales",
+        "input": {
+            "filters": [{"field": "year", "value": 2024}],
+            "aggregates": [{"field": "amount", "function": "sum"}],
+            "group_by": ["payment_method"],
+        },
+        "route": "order",
+    },
+    "order": {
+        "operation": "get_order",
+        "input": {"order_id": "$.sales[0].order_of_this_group"},
+        "route": "end",
+    },
+    "end": {"completed": True, "vars": {"answer": "$.order"}},
+}
+"""Looks well, and reads what no row has: `get_order` is called with null."""
+
+
+def plant_fault(semcache: SemCache, *, tenant: str) -> None:
+    """Store the plan for its prompt, as if a planner had made it."""
+    semcache.cache.store(FAULTY_CASE.prompt, FAULTY_PLAN, params={"year": 2024}, tenant=tenant)

@@ -20,8 +20,8 @@ from semcache.stores.disk.directory import existing
 from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.upkeep.check import sound
-from semcache.upkeep.compact import compact
 from semcache.upkeep.doctor import examine, examine_database
+from semcache.upkeep.files import compact
 from semcache.upkeep.migrate import migrate
 from semcache.upkeep.verify import Verified, verify
 from semcache.upkeep.warm import Warmed, warm

@@ -10,7 +10,7 @@ from semcache.binding.codecs import number
 from semcache.canonical import Json, same
 from semcache.errors import BindingError, OperationRefused
 from semcache.planners.arguments.synonyms import words
-from semcache.plans.inputs import kind
+from semcache.plans.finding import kind
 
 ENVELOPES = ("data", "items", "results", "rows", "records", "values", "entries", "nodes")
 """Members that hold the list, where an object has several lists."""

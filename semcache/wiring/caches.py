@@ -21,10 +21,8 @@ from semcache.settings import Settings
 from semcache.stores.cipher import Cipher
 from semcache.stores.disk.responses import DiskResponses
 from semcache.stores.memory_responses import MemoryResponses
-from semcache.wiring.clock import SystemClock
 from semcache.wiring.models import open_embedder
-from semcache.wiring.parts import check_parts
-from semcache.wiring.reporter import Reporter
+from semcache.wiring.parts import Reporter, SystemClock, check_parts
 from semcache.wiring.stores import (
     open_journal,
     open_snapshots,

@@ -1,9 +1,15 @@
-"""Parts that a caller brings: each is of the kind that is asked for, or an error says which."""
+"""Parts of a cache: those of a caller are checked; the clock and the reporter are our own."""
 
+import logging
+import time
 from collections.abc import Callable, Collection
 
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidSettings
+from semcache.events import Event
+from semcache.ports import Observer
+from semcache.prompts.redaction import Redact
+from semcache.runs.redaction import redacted_event
 from semcache.settings import Settings
 
 
@@ -55,3 +61,45 @@ def _answers(part: object) -> bool:
 
 def _verifies(part: object) -> bool:
     return callable(getattr(part, "verify", None))
+
+
+# The clock of the machine.
+
+
+class SystemClock:
+    """The machine's own time; functions of `time`, as each lookup asks for it a dozen times."""
+
+    now = staticmethod(time.time)
+    """Return epoch seconds."""
+    monotonic = staticmethod(time.perf_counter)
+    """Return seconds that never run backwards."""
+
+    def sleep(self, seconds: float) -> None:
+        """Return after `seconds`."""
+        time.sleep(seconds)
+
+
+# What stands between the core and observers that may raise.
+
+log = logging.getLogger(__name__)
+
+
+class Reporter:
+    """Hands events to observers that must not break a run: what one raises is logged once."""
+
+    def __init__(self, *observers: Observer | None, redact: Redact | None = None) -> None:
+        self._redact = redact
+        self._observers = tuple(observer for observer in observers if observer is not None)
+        self._warned: set[int] = set()
+
+    def __call__(self, event: Event, /) -> None:
+        """Pass `event` on to each."""
+        if self._redact is not None:
+            event = redacted_event(event, self._redact)
+        for number, observer in enumerate(self._observers):
+            try:
+                observer(event)
+            except Exception:  # a caller's observer may raise anything; a run goes on
+                if number not in self._warned:
+                    self._warned.add(number)
+                    log.warning("the observer raised and is ignored where it does", exc_info=True)

@@ -40,11 +40,9 @@ from semcache.semcache.checkpoints import Checkpoints
 from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
 from semcache.wiring.caches import model_responses, plan_cache
-from semcache.wiring.clock import SystemClock
 from semcache.wiring.models import RedactingEmbedder, open_embedder, open_model
-from semcache.wiring.parts import check_parts
+from semcache.wiring.parts import Reporter, SystemClock, check_parts
 from semcache.wiring.planners import normalizers, planners, resolver, step_planner
-from semcache.wiring.reporter import Reporter
 from semcache.wiring.stores import open_store
 
 

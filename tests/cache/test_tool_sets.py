@@ -13,8 +13,8 @@ from mcp.types import Tool
 from semcache import Catalog, Hit, Miss, PlanCache
 from semcache.aio import AsyncPlanCache
 from semcache.cache import tool_sets
+from semcache.cache.tool_sets import catalog_of
 from semcache.catalog.operation import Operation
-from semcache.catalog.tools import catalog_of
 from semcache.errors import InvalidInput, InvalidOperation
 from semcache.testing import FakeClock, HashEmbedder
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semcache.cache.tool_sets import catalog_of
 from semcache.canonical import Json
-from semcache.catalog.tools import catalog_of
 from semcache.errors import InvalidInput, InvalidOperation
 
 SCHEMA: dict[str, Json] = {"type": "object", "properties": {"order_id": {"type": "string"}}}

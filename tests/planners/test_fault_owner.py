@@ -14,8 +14,8 @@ from semcache.errors import (
     SourceRejected,
     SourceUnavailable,
 )
-from semcache.planners.fault_owner import blame
 from semcache.plans.codec import adopt
+from semcache.semcache.recovery import blame
 
 BODY: dict[str, Any] = {
     "start_node": {"route": "count"},

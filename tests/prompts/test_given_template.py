@@ -6,10 +6,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from semcache.canonical import Json
-from semcache.prompts.given_template import agrees, given_template, may_agree
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.recognizers.learned_values import LearnedValues
+from semcache.prompts.template import agrees, given_template, may_agree
 
 
 def bare(text: str, learned: LearnedValues | None = None, /, **values: Json) -> str:

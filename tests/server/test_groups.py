@@ -7,7 +7,7 @@ import pytest
 
 from semcache import PlanCache
 from semcache.canonical import Json
-from semcache.server.groups import outline, plan_groups
+from semcache.server.calls import outline, plan_groups
 from semcache.testing import HashEmbedder
 
 ARGUMENTS = {"order": "A-17", "amount": 30}

@@ -11,10 +11,9 @@ from semcache.binding.codecs import alike, number_text, spelling
 from semcache.binding.leaves import GENERIC, Leaf
 from semcache.canonical import Json, Pointer
 from semcache.canonical import leaves as leaves_of
-from semcache.prompts.mentions import Mention
+from semcache.prompts.mentions import Mention, possible_values
 from semcache.prompts.parameter import Parameter, name_key, type_key
 from semcache.prompts.recognizers.dates import days
-from semcache.prompts.recognizers.registry import possible_values
 
 
 @dataclass(frozen=True, slots=True)

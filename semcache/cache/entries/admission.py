@@ -19,9 +19,8 @@ from semcache.plans.checks import check
 from semcache.plans.codec import PlanSource, decode, not_actionable, spelled
 from semcache.plans.document import enclosed
 from semcache.plans.plan import ExecutionPlan
-from semcache.prompts.mentions import Mention
+from semcache.prompts.mentions import Mention, possible_values
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.recognizers.registry import possible_values
 from semcache.prompts.schema.key import identity, psk
 from semcache.prompts.schema.schema import PromptSchema
 

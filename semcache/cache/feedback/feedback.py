@@ -1,12 +1,13 @@
 """Feedback: what a caller, or a plan made anew, says of a hit, and what becomes of it."""
 
 from semcache.cache.context import CacheContext
-from semcache.cache.entries.entry import from_record
-from semcache.cache.feedback.corrections import Correction, Judgment
+from semcache.cache.entries.entry import expired, from_record
+from semcache.cache.feedback.corrections import Correction, Judgment, Removed
 from semcache.cache.feedback.promotion import Promotion
-from semcache.cache.query import check_right, hit_of
+from semcache.cache.query import check_right, check_tenant, check_word, hit_of
 from semcache.cache.result import Found, Hit
 from semcache.canonical import same
+from semcache.errors import InvalidInput
 from semcache.plans.codec import PlanSource, decode
 from semcache.prompts.template import TemplateText
 
@@ -84,3 +85,55 @@ class Feedback:
         with self._context.health.guarded(hit_of(hit).trace.tenant):
             tenant, prompt = hit.trace.tenant, hit.trace.prompt
             self._context.labels.judged(tenant, prompt, hit.entry, right=right, explored=explored)
+
+
+# Removal: entries go by what they are called, by age, or all at once.
+
+
+class Removal:
+    """Removes entries and tells of it. Safe from several threads; trouble removes none."""
+
+    def __init__(self, context: CacheContext) -> None:
+        self._corrections = context.corrections
+        self._store = context.store
+        self._clock = context.clock
+        self._health = context.health
+
+    def named(
+        self,
+        tenant: str,
+        *,
+        entry: str | None,
+        tag: str | None,
+        operation: str | None,
+        key: str | None,
+    ) -> Removed:
+        """Remove what any of these names; return how many entries. See `PlanCache.invalidate`."""
+        check_tenant(tenant)
+        labels = {"tag": tag, "operation": operation, "key": key}
+        wanted = [f"{name}:{value}" for name, value in labels.items() if value is not None]
+        if not wanted and entry is None:
+            raise InvalidInput("name an id, a tag, an operation or a key; `clear` removes all")
+        for name, value in {**labels, "id": entry}.items():
+            if value is not None:
+                check_word(name, value)
+        ids = () if entry is None else (entry,)
+        return self._corrections.make(Correction("remove", tenant, ids, tuple(wanted)))
+
+    def expired(self, tenant: str) -> int:
+        """Remove what has expired by now; return how many entries."""
+        check_tenant(tenant)
+        removed = 0
+        with self._health.guarded(tenant):
+            now = self._clock.now()
+            old = [r.id for r in self._store.scan(tenant) if expired(r, now)]
+            removed = self._store.remove(tenant, old)
+            if removed:
+                self._health.removed(tenant, removed, "expired")
+        return removed
+
+    def everything(self, tenant: str | None) -> Removed:
+        """Remove and forget everything of the tenant, or of all (None); return how many entries."""
+        if tenant is not None:
+            check_tenant(tenant)
+        return self._corrections.make(Correction("clear", tenant, why="cleared"))

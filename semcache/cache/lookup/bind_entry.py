@@ -17,11 +17,10 @@ from semcache.cache.query import Query
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
 from semcache.matching.gates import Verdict, match_slots
-from semcache.prompts.given_template import given_template
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers.learned_values import LearnedValues
-from semcache.prompts.template import Slot
+from semcache.prompts.template import Slot, given_template
 
 TRANSLATED_SHARE = 0.05
 """A type of parameter whose stored values were other than the prompt's own words more often than

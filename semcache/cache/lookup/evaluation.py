@@ -22,8 +22,8 @@ from semcache.matching.words.content import content, is_other_mood, is_telling, 
 from semcache.plans.checks import check_values
 from semcache.plans.codec import made
 from semcache.plans.plan import ExecutionPlan
+from semcache.prompts.mentions import OPEN_KINDS
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.recognizers.registry import OPEN_KINDS
 from semcache.prompts.tokens import tokens
 
 _NONE = ValueChange()

@@ -77,7 +77,7 @@ class EntrySummary:
             StoreCorrupt: it is not that.
         """
         # Beside its user: pydantic takes longer to load than all of semcache.
-        from semcache.cache.view.snapshot_schema import ROW, checked  # noqa: PLC0415
+        from semcache.cache.view.snapshot import ROW, checked  # noqa: PLC0415
 
         row = checked(ROW, line)
         text, slots, names, catalog, grounding, label, examples = row[:7]

@@ -18,8 +18,8 @@ from semcache.planners.arguments.operation_index import IndexedOperation
 from semcache.planners.arguments.proper_names import PROPER
 from semcache.planners.arguments.synonyms import same_meaning, words
 from semcache.planners.rules.frame import NAMES_OF_KINDS, role
+from semcache.prompts.mentions import OPEN_KINDS
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.recognizers.registry import OPEN_KINDS
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import ARTICLES, singular
 

@@ -16,8 +16,8 @@ from semcache.binding.types import choices, types
 from semcache.canonical import Json, JsonObject, as_object, plain, same
 from semcache.catalog.labels import label_key, labeled
 from semcache.errors import BindingError, InvalidJson, InvalidParameter
+from semcache.prompts.mentions import recognized
 from semcache.prompts.parameter import name_key
-from semcache.prompts.recognizers.registry import recognized
 
 _TRUE = frozenset(["true", "yes", "on"])
 _FALSE = frozenset(["false", "no", "off"])

@@ -16,10 +16,9 @@ from semcache.planners.arguments.proper_names import coded_names, proper_names
 from semcache.planners.arguments.synonyms import words
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import DataEdge, ResolutionContext
-from semcache.prompts.mentions import find_mentions
+from semcache.prompts.mentions import find_mentions, recognized
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers.closed_values import ClosedValues
-from semcache.prompts.recognizers.registry import recognized
 
 _ASKING = frozenset(["prompt", "question", "message"])
 """Required texts that the words of the step itself can fill (specs/ccos.md, E4)."""

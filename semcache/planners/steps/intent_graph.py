@@ -1,8 +1,10 @@
 """The intent graph: a goal, its steps, how they hang together, and how far each of them is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 from itertools import islice
 from typing import Literal, TypeAlias, cast
 
@@ -10,11 +12,75 @@ from pydantic import TypeAdapter
 
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidInput, PlanningError
-from semcache.planners.steps.intent_order import DependencyIssue, in_order, knots
 from semcache.planners.steps.intents import GOAL, Decomposition, Said, SubIntent, serves
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter
 from semcache.schemas import read
+
+# The order of intents, and what is odd about what they need.
+#
+# graphlib rather than networkx: what is asked of a few dozen steps is an order and the circles in
+# it, and networkx is no dependency of this package and costs an import of 0.2 s.
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyIssue:
+    """Something about the dependencies that a person should know."""
+
+    code: Literal["cycle", "forward", "unknown"]
+    """`forward`: a step needs a later one (harmless: it waits). The others keep a plan from being
+    made: `cycle`, or a step that needs one that there is not."""
+    what: str
+    intents: tuple[str, ...]
+
+
+def knots(intents: tuple[SubIntent, ...]) -> Iterator[DependencyIssue]:
+    """Yield what is odd about the dependencies of `intents`."""
+    at = {one.id: i for i, one in enumerate(intents)}
+    for i, one in enumerate(intents):
+        for other in dict.fromkeys(one.depends_on):
+            if other not in at:
+                what = f"{one.id} needs {other!r}, which is no step"
+                yield DependencyIssue("unknown", what, (one.id, other))
+            elif at[other] > i:
+                what = f"{one.id} needs {other}, which was said later"
+                yield DependencyIssue("forward", what, (one.id, other))
+    for cycle in _cycles({one.id: [d for d in one.depends_on if d in at] for one in intents}):
+        what = " needs ".join((*cycle, cycle[0])) + ": a circle"
+        yield DependencyIssue("cycle", what, cycle)
+
+
+def _cycles(needed: Mapping[str, list[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield cycles until none is left, each with one of its dependencies cut."""
+    left = {name: list(dict.fromkeys(others)) for name, others in needed.items()}
+    while True:
+        try:
+            TopologicalSorter(left).prepare()
+        except CycleError as error:
+            # graphlib tells it as predecessors: each name is needed by the next one.
+            found = list(reversed(error.args[1]))[:-1]
+            yield tuple(found)
+            left[found[0]].remove(found[1 % len(found)])
+        else:
+            return
+
+
+def in_order(needed: Mapping[str, tuple[str, ...]], said: list[str]) -> Iterator[str]:
+    """Yield names so that each comes after those that it needs, else as they were said.
+
+    There must be no circle.
+    """
+    place = {name: i for i, name in enumerate(said)}
+    sorter = TopologicalSorter({k: [o for o in v if o in place] for k, v in needed.items()})
+    sorter.prepare()
+    ready: list[int] = []
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heappush(ready, place[name])
+        found = said[heappop(ready)]
+        yield found
+        sorter.done(found)
+
 
 MAX_WAYS = 20
 """Ways that `why` tells at most."""

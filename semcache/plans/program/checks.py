@@ -1,14 +1,15 @@
 """What can be wrong with a plan in the program format."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
+from semcache.canonical import Pointer
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import Finding, finding
+from semcache.plans.finding import Finding, finding, near
+from semcache.plans.graph import backwards, never_before, reachable
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.program.analysis import ProgramAnalysis
-from semcache.plans.program.document import GOALS, ProgramPlan, is_program
-from semcache.plans.program.flow import flow, no_goal, too_early, unknown
+from semcache.plans.program.document import GOALS, Instruction, ProgramPlan, is_program
 from semcache.plans.program.form import misplaced, structure, unbound
 from semcache.plans.program.inputs import inputs
 
@@ -82,3 +83,83 @@ def _hopeless(plan: ProgramPlan) -> tuple[Finding, ...]:
         what = "has no instructions; expected a list of objects with `seq_no`, `type`, `parameters`"
         return (finding((), what),)
     return ()
+
+
+# The flow of a program: what has its turn, what never does, and what is set by then.
+
+
+def flow(analysis: ProgramAnalysis) -> Iterator[Finding]:
+    """Yield what never gets its turn, what has its turn for ever, and ways past the end."""
+    if not analysis.goal:
+        yield no_goal(analysis.steps, analysis.goals)
+    edges = analysis.edges()
+    reached = reachable(edges, ["0"])
+    for step in analysis.steps:
+        if str(step.index) not in reached:
+            what = "is unreachable from the first instruction; jump to it or remove it"
+            yield finding(step.at, what, "unreachable")
+    yield from _past_the_end(analysis, edges, reached)
+    yield from _endless(analysis, edges, reached)
+
+
+def no_goal(steps: Sequence[Instruction], goals: Sequence[str]) -> Finding:
+    """Return the finding that nothing sets a final answer."""
+    told = " nor ".join(map(repr, goals))
+    what = f"sets neither {told}" if len(goals) > 1 else f"never sets {told}"
+    return finding(steps[-1].at[:1], f"{what}, so that there is no final answer; assign it last")
+
+
+def _past_the_end(
+    analysis: ProgramAnalysis, edges: Mapping[str, Sequence[str]], reached: set[str]
+) -> Iterator[Finding]:
+    last = analysis.steps[-1]
+    end = str(len(analysis.steps))
+    if analysis.goal and str(last.index) in reached and end in edges[str(last.index)]:
+        what = f"is the last instruction and sets no {analysis.goal!r}; expected the final answer"
+        yield finding(last.at, what, "target")
+
+
+def _endless(
+    analysis: ProgramAnalysis, edges: Mapping[str, Sequence[str]], reached: set[str]
+) -> Iterator[Finding]:
+    # A jump to nowhere has its own finding, so that it counts as an end here.
+    exits = [
+        str(s.index) for s in analysis.steps if len(edges[str(s.index)]) < max(1, len(s.targets))
+    ]
+    saved = reachable(backwards(edges), [*exits, str(len(analysis.steps))])
+    stuck = [s for s in analysis.steps if str(s.index) in reached and str(s.index) not in saved]
+    if stuck:
+        among = ", ".join(str(s.seq) for s in stuck[:5]) + ("…" if len(stuck) > 5 else "")
+        what = f"leads to no end; these only lead to one another: {among}"
+        yield finding(stuck[0].at, what, "endless")
+
+
+def unknown(analysis: ProgramAnalysis) -> Iterator[Finding]:
+    """Yield the references to variables that nothing sets."""
+    for step in analysis.steps:
+        for at, variable in analysis.variables(step):
+            if variable.name not in analysis.setters:
+                what = f"reads {variable.name!r}, which nothing sets"
+                yield finding(at, what + near(variable.name, analysis.setters), "reference")
+
+
+def too_early(analysis: ProgramAnalysis) -> Iterator[Finding]:
+    """Yield the references to variables that cannot have been set by then."""
+    edges: dict[str, Sequence[str]] = {**analysis.edges()}
+    reached = reachable(edges, ["0"])
+    reads: list[tuple[int, Pointer, str]] = []
+    for step in analysis.steps:
+        if str(step.index) in reached:
+            found = analysis.variables(step)
+            reads += [(step.index, at, v.name) for at, v in found if v.name in analysis.setters]
+    readers: dict[str, set[str]] = {}
+    for index, _, name in reads:
+        # One walk a variable, from wherever it is set: a walk for each pair may take for ever.
+        readers.setdefault(f"={name}", set()).add(str(index))
+    for variable in readers:
+        after = (edges[str(setter)] for setter in analysis.setters[variable[1:]])
+        edges[variable] = tuple(dict.fromkeys(chain.from_iterable(after)))
+    impossible = set(never_before(edges, readers))
+    for index, at, name in reads:
+        if (f"={name}", str(index)) in impossible:
+            yield finding(at, f"reads {name!r}, which cannot have been set by then", "reference")

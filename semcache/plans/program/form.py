@@ -6,8 +6,7 @@ from types import MappingProxyType
 
 from semcache.canonical import Json, Pointer, pointer_text
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import Finding, finding
-from semcache.plans.inputs import PLACEHOLDER, kind, near
+from semcache.plans.finding import PLACEHOLDER, Finding, finding, kind, near
 from semcache.plans.program.analysis import ProgramAnalysis, texts
 from semcache.plans.program.document import GENERATE, STRUCTURE, TARGETS, Instruction
 

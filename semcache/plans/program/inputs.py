@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import Finding
-from semcache.plans.inputs import PLACEHOLDER, breaches
+from semcache.plans.finding import PLACEHOLDER, Finding, breaches
 from semcache.plans.program.analysis import ProgramAnalysis, texts
 from semcache.plans.program.document import GENERATE, RETRIEVALS, Instruction
 from semcache.plans.program.variables import Bound, variables

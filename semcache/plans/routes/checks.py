@@ -5,9 +5,17 @@ from collections.abc import Iterable, Iterator
 from semcache.canonical import Json, JsonObject, Pointer, leaves, pointer_text
 from semcache.catalog.catalog import Catalog
 from semcache.errors import ExpressionError
-from semcache.plans.finding import Finding, finding
+from semcache.plans.finding import (
+    PLACEHOLDER,
+    Finding,
+    breaches,
+    finding,
+    is_bound,
+    kind,
+    near,
+    unbound,
+)
 from semcache.plans.graph import backwards, never_before, reachable
-from semcache.plans.inputs import PLACEHOLDER, breaches, is_bound, kind, near, unbound
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.references.paths import is_expression, parse
 from semcache.plans.routes.document import START, RoutePlan, is_end, route_of

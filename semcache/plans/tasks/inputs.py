@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from semcache.canonical import Json, JsonObject, Pointer, pointer_text
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import Finding, finding
-from semcache.plans.inputs import PLACEHOLDER, breaches
+from semcache.plans.finding import PLACEHOLDER, Finding, breaches, finding
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.references.paths import literal
 from semcache.plans.tasks.document import Task, TaskPlan

@@ -9,8 +9,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from semcache.canonical import JsonObject
-from semcache.prompts.mentions import Mention, find_mentions
-from semcache.prompts.recognizers.registry import OPEN_KINDS
+from semcache.prompts.mentions import OPEN_KINDS, Mention, find_mentions
 from semcache.prompts.template import Slot, TemplateText, mask
 from semcache.prompts.tokens import SLOT
 from semcache.prompts.words import CLOSED_CLASS

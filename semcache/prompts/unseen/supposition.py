@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from semcache.prompts.mentions import Mention
-from semcache.prompts.recognizers.registry import OPEN_KINDS
+from semcache.prompts.mentions import OPEN_KINDS, Mention
 from semcache.prompts.template import slot_name
 from semcache.prompts.unseen.habits import END, START, Habits, Kind
 from semcache.prompts.unseen.word_shapes import Shape, ShapedWord, token_list

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semcache.errors import InvalidInput, PlanningError
-from semcache.planners.steps.intent_graph import Edge, IntentGraph
-from semcache.planners.steps.intent_order import DependencyIssue
+from semcache.planners.steps.intent_graph import DependencyIssue, Edge, IntentGraph
 from semcache.planners.steps.intents import GOAL, Decomposition, SubIntent, serves
 from semcache.plans.codec import decode
 from semcache.prompts.parameter import Parameter

@@ -3,8 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.canonical import Json, plain
-from semcache.prompts.mentions import find_mentions
-from semcache.prompts.recognizers.registry import OPEN_KINDS, recognized
+from semcache.prompts.mentions import OPEN_KINDS, find_mentions, recognized
 
 
 def read(text: str) -> list[tuple[str, str, Json]]:
