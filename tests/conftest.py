@@ -258,10 +258,10 @@ class OpenAIServer:
                 length = int(self.headers["Content-Length"])
                 body = json.loads(self.rfile.read(length))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                reply = server._next(Request(self.path, body, headers))
+                reply = server.next_reply(Request(self.path, body, headers))
                 # A client that gave up has closed its end.
                 with suppress(ConnectionError):
-                    server._send(self, reply)
+                    server.send(self, reply)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's
                 pass
@@ -302,7 +302,7 @@ class OpenAIServer:
         self._thread.join()
         self._http.server_close()
 
-    def _next(self, request: Request) -> Reply:
+    def next_reply(self, request: Request) -> Reply:
         with self._lock:
             self.requests.append(request)
             if self._replies:
@@ -314,7 +314,7 @@ class OpenAIServer:
             return said if isinstance(said, Reply) else Reply(completion(said))
         return Reply({"error": {"message": "the test scripted no reply for this"}}, status=400)
 
-    def _send(self, handler: BaseHTTPRequestHandler, reply: Reply) -> None:
+    def send(self, handler: BaseHTTPRequestHandler, reply: Reply) -> None:
         if reply.instead == "drip":
             handler.send_response(200)
             while not self.released.wait(0.01):

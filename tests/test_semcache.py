@@ -46,6 +46,7 @@ from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
 from tests.caching import cache_over, semcache_over
 from tests.calling import calling
+from tests.waiting import count_waiting_threads, until
 
 if TYPE_CHECKING:
     from tests.conftest import OpenAIServer
@@ -520,34 +521,39 @@ def test_a_caller_may_forbid_writes() -> None:
 # Many at once ────────────────────────────────────────────────────────────────────────────────────
 
 
-def together(bench: Bench, prompts: list[str], **more: Any) -> list[Any]:
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    return count_waiting_threads(monkeypatch)
+
+
+def together(bench: Bench, prompts: list[str], waiting: Callable[[], int]) -> list[Any]:
     """Run all prompts at once: the planner answers when all of them are under way."""
     gate = threading.Event()
     bench.planner.gate = gate
     with ThreadPoolExecutor(len(prompts)) as pool:
-        futures = [pool.submit(bench.semcache.run, prompt, **more) for prompt in prompts]
+        futures = [pool.submit(bench.semcache.run, prompt) for prompt in prompts]
         assert bench.planner.entered.wait(30)
-        seats = bench.semcache.cache._single_flight._locks._seats
-        while sum(len(seat.users) for seat in seats.values()) < len(prompts):
-            threading.Event().wait(0.001)
+        until(lambda: waiting() == len(prompts) - 1)
         gate.set()
         return [future.result(60) for future in futures]
 
 
 # specs: D-8
-def test_ten_equal_requests_at_once_are_planned_once() -> None:
+def test_ten_equal_requests_at_once_are_planned_once(waiting: Callable[[], int]) -> None:
     bench = by_word()
-    answers = together(bench, ["report of 2024"] * 10)
+    answers = together(bench, ["report of 2024"] * 10, waiting)
     assert len(bench.planner.requests) == 1
     assert sum(answer.planned for answer in answers) == 1
     assert [call["of"] for call in bench.calls] == ["2024"] * 10
 
 
 # specs: D-8
-def test_ten_requests_with_other_values_at_once_are_planned_once_and_each_gets_its_own() -> None:
+def test_ten_requests_with_other_values_at_once_are_planned_once_and_each_gets_its_own(
+    waiting: Callable[[], int],
+) -> None:
     bench = by_word()
     prompts = [f"report of {year}" for year in range(2010, 2020)]
-    answers = together(bench, prompts)
+    answers = together(bench, prompts, waiting)
     assert len(bench.planner.requests) == 1
     inputs = [call_input(answer)["of"] for answer in answers]
     assert inputs == [str(year) for year in range(2010, 2020)]
@@ -568,7 +574,6 @@ def test_each_of_many_hears_that_there_is_no_plan() -> None:
         errors = [future.exception(30) for future in (first, second)]
     assert [type(error) for error in errors] == [PlanningError] * 2
     assert len(bench.planner.requests) <= 2  # one who waited hears what the first was told
-    assert len(bench.semcache.cache._single_flight._locks) == 0
 
 
 # Trouble with the cache ──────────────────────────────────────────────────────────────────────────

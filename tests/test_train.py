@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from semcache import Hit, PlanCache, Settings
 from semcache.commands.cli import main
 from semcache.models.difference import FOLDER, LowRankDifference
 from semcache.models.minilm import MiniLMEmbedder
+from semcache.stores.disk.store import DiskStore
 from semcache.upkeep import adaptation
 from semcache.upkeep.adaptation import Adaptation, Performance, save
 from semcache.wiring import open_embedder
@@ -55,8 +57,8 @@ def copy(trained: Path, tmp_path: Path) -> Path:
 
 
 def vectors_of(directory: Path) -> set[str]:
-    with PlanCache.open(directory) as cache:
-        return {record.embedder for record in cache._store.scan("acme")}
+    with closing(DiskStore(directory)) as store:
+        return {record.embedder for record in store.scan("acme")}
 
 
 def test_entries_of_a_cache_teach_its_embedder_and_are_embedded_anew(

@@ -1,7 +1,11 @@
 """Waiting for what another thread, process or server does, without a wait that is tuned."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from semcache import forks
 
 
 def until(holds: Callable[[], bool], *, within_s: float = 60.0) -> None:
@@ -9,3 +13,20 @@ def until(holds: Callable[[], bool], *, within_s: float = 60.0) -> None:
     end = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < end, "it never held"
+
+
+def count_waiting_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Return what counts the threads that wait for a lock of the package just then."""
+    waiting: set[object] = set()
+    pauses = forks.pauses
+
+    def counted() -> Iterator[float]:
+        thread = object()
+        waiting.add(thread)
+        try:
+            yield from pauses()
+        finally:
+            waiting.discard(thread)
+
+    monkeypatch.setattr(forks, "pauses", counted)
+    return lambda: len(waiting)

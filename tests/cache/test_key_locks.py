@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from semcache.cache.single_flight import KeyLocks
-from tests.waiting import until
+from tests.waiting import count_waiting_threads, until
 
 
 def test_who_comes_first_did_not_wait() -> None:
@@ -15,7 +15,8 @@ def test_who_comes_first_did_not_wait() -> None:
     assert len(flights) == 0
 
 
-def test_one_at_a_time_is_inside_and_the_others_waited() -> None:
+def test_one_at_a_time_is_inside_and_the_others_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = count_waiting_threads(monkeypatch)
     flights, inside, most = KeyLocks(), [0], [0]
     entered, go = threading.Event(), threading.Event()
 
@@ -32,8 +33,7 @@ def test_one_at_a_time_is_inside_and_the_others_waited() -> None:
         first = pool.submit(fly, 0)
         assert entered.wait(30)
         rest = [pool.submit(fly, n) for n in range(5)]
-        while len(flights._seats["k"].users) < 6:
-            threading.Event().wait(0.001)
+        until(lambda: waiting() == 5)
         go.set()
         assert not first.result(30)
         assert [future.result(30) for future in rest] == [True] * 5
@@ -55,7 +55,10 @@ def test_what_is_raised_inside_leaves_the_key_free() -> None:
         assert not waited
 
 
-def test_all_who_wait_for_a_holder_that_fails_hear_of_it_and_none_tries_again() -> None:
+def test_all_who_wait_for_a_holder_that_fails_hear_of_it_and_none_tries_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiting = count_waiting_threads(monkeypatch)
     flights, tries = KeyLocks(), [0]
     entered, go = threading.Event(), threading.Event()
 
@@ -70,19 +73,20 @@ def test_all_who_wait_for_a_holder_that_fails_hear_of_it_and_none_tries_again() 
         callers = [pool.submit(fly, 0)]
         assert entered.wait(30)
         callers += [pool.submit(fly, n) for n in range(1, 16)]
-        until(lambda: len(flights._seats["k"].users) == 16)
+        until(lambda: waiting() == 15)
         go.set()
         assert [type(caller.exception(30)) for caller in callers] == [LookupError] * 16
     assert (tries[0], len(flights)) == (1, 0)
 
 
-def test_an_interrupt_of_the_holder_is_its_own() -> None:
+def test_an_interrupt_of_the_holder_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = count_waiting_threads(monkeypatch)
     flights, inside = KeyLocks(), threading.Event()
 
     def interrupted() -> None:
         with flights.enter("k"):
             inside.set()
-            until(lambda: len(flights._seats["k"].users) == 2)
+            until(lambda: waiting() == 1)
             raise SystemExit
 
     with ThreadPoolExecutor(1) as pool:

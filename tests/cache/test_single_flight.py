@@ -31,6 +31,7 @@ from semcache.testing import FakeClock, RecordingObserver
 from semcache.wiring import SystemClock
 from tests.caching import cache_over, semcache_over
 from tests.calling import calling
+from tests.waiting import count_waiting_threads, until
 
 plan = partial(calling, "report")
 
@@ -106,7 +107,8 @@ def test_nobody_waits_longer_than_told_and_then_it_plans_beside_the_holder() -> 
     assert 60.0 <= clock.monotonic() < 60.2
 
 
-def test_a_thread_waits_no_longer_either() -> None:
+def test_a_thread_waits_no_longer_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = count_waiting_threads(monkeypatch)
     clock = FakeClock()
     planning = made(MemoryStore(), clock)
     inside, go = threading.Event(), threading.Event()
@@ -121,8 +123,7 @@ def test_a_thread_waits_no_longer_either() -> None:
         assert inside.wait(30)
         clock.advance(0.0)
         late = pool.submit(lambda: planning.alone("acme", "t").__enter__())
-        while len(planning._locks._seats["acme\0t"].users) < 2:
-            threading.Event().wait(0.001)
+        until(lambda: waiting() == 1)
         clock.advance(120.0)
         assert late.result(30) is True
         go.set()

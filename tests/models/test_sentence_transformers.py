@@ -3,7 +3,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -54,9 +54,20 @@ def test_no_texts_give_no_rows_of_the_right_length(minilm: SentenceTransformersE
     assert minilm.embed([]).shape == (0, 384)
 
 
-def test_a_short_text_is_not_padded(minilm: SentenceTransformersEmbedder) -> None:
-    encoded = minilm._load().preprocess(["hello world"])
-    assert encoded["input_ids"].shape == (1, 4)
+def test_a_short_text_is_not_padded(
+    minilm: SentenceTransformersEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    forward, shapes = SentenceTransformer.forward, list[object]()
+
+    def seen(self: SentenceTransformer, features: Any, **more: Any) -> Any:
+        shapes.append(tuple(features["input_ids"].shape))
+        return forward(self, features, **more)
+
+    monkeypatch.setattr(SentenceTransformer, "forward", seen)
+    minilm.embed(["hello short world"])
+    assert shapes == [(1, 5)]
 
 
 def test_a_text_embedded_again_comes_from_memory(
@@ -101,10 +112,12 @@ def test_threads_get_the_same_vectors(minilm: SentenceTransformersEmbedder) -> N
     assert all(np.array_equal(row, rows[0]) for row in rows)
 
 
-def test_the_fingerprint_names_the_weights_and_loads_nothing() -> None:
+def test_the_fingerprint_names_the_weights_and_loads_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # to load it would fail
     embedder = SentenceTransformersEmbedder()
     assert "all-MiniLM-L6-v2@53aa51172d142c89" in embedder.fingerprint
-    assert embedder._loaded is None
 
 
 def test_other_weights_in_a_directory_have_another_fingerprint(small_files: Path) -> None:
