@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.catalog.catalog import Catalog
+from semcache import Catalog, PlanCache, SemCache, Settings
 from semcache.execution.routes import RoutesEngine
 from semcache.execution.tasks import TasksEngine
 from semcache.planners.failures import FailureMemory
@@ -19,8 +18,6 @@ from semcache.ports import (
     Verifier,
 )
 from semcache.prompts.redaction import Redact
-from semcache.semcache import SemCache
-from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder
 from semcache.wiring.caches import plan_cache
 

@@ -1,6 +1,6 @@
 """Plans of one call, and what lookups made of them: most tests need no other."""
 
-from semcache.cache.result import Hit, Miss
+from semcache import Hit, Miss
 from semcache.canonical import Json, JsonObject
 
 

@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
-from semcache.aio import AsyncPlanCache, AsyncSemCache
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit
+from semcache import (
+    AsyncPlanCache,
+    AsyncSemCache,
+    Hit,
+    PlanCache,
+    SemCache,
+    catalog_from,
+    operation,
+)
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidPrompt, StoreUnavailable
 from semcache.ports import Completion, Message, Vectors
-from semcache.semcache import SemCache
-from semcache.sources.functions import catalog_from, operation
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 
 PLAN: JsonObject = {"steps": [{"year": "2024"}]}

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
+from semcache import Catalog, Operation, SemCache
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.commands.cli import main
 from semcache.errors import InvalidInput, OperationFailed
 from semcache.execution.state import difference
-from semcache.semcache import SemCache
 from semcache.testing import FakeClock, HashEmbedder
 from tests.plans.programs import step
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from semcache import PlanCache
+from semcache import PlanCache, SemCache
 from semcache.__main__ import run as run_semcache
 from semcache.commands import SUMMARIES
 from semcache.commands.cli import main
 from semcache.demo import operations, sales
 from semcache.demo.prompts import CASES, Case, SalesQuery
-from semcache.semcache import SemCache
 from semcache.testing import HashEmbedder
 from tests.listening import listening
 

@@ -4,15 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from semcache import Catalog, Operation, Parameter, SemCache, Settings
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import ModelUnavailable, OperationRefused
 from semcache.plans.codec import decode
 from semcache.ports import Planned, PlanRequest
-from semcache.prompts.parameter import Parameter
-from semcache.semcache import SemCache
-from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock
 from tests.caching import cache_over, semcache_over

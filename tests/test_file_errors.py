@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
+from semcache import PlanCache
 from semcache.commands.cli import main
 from semcache.testing import HashEmbedder
 

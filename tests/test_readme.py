@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 import pytest
 
 import semcache
+from semcache import Settings
 from semcache.cache.result import Reason
 from semcache.commands.cli import main
-from semcache.settings import Settings
 
 if TYPE_CHECKING:
     from tests.conftest import Postgres

@@ -13,14 +13,11 @@ from urllib.parse import quote
 
 import pytest
 
-from semcache import PlanCache, SemCache
+from semcache import Catalog, PlanCache, SemCache, SemCacheError, Settings, catalog_from, operation
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.errors import InvalidSettings, SemCacheError
+from semcache.errors import InvalidSettings
 from semcache.models.openai import OpenAIEmbedder, OpenAIModel
 from semcache.server.tokens import Tokens
-from semcache.settings import Settings
-from semcache.sources.functions import catalog_from, operation
 from semcache.sources.mcp import McpServer
 from semcache.sources.openapi.auth import Auth
 from semcache.stores.cipher import Cipher

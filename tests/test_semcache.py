@@ -11,10 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.cache.result import Hit, Miss
+from semcache import (
+    Catalog,
+    Hit,
+    Miss,
+    Operation,
+    Parameter,
+    SemCache,
+    Settings,
+    catalog_from,
+    operation,
+)
 from semcache.canonical import Json, JsonObject, dumps
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.demo import operations, sales
 from semcache.errors import (
     EmbeddingError,
@@ -37,10 +45,6 @@ from semcache.models.openai import OpenAIModel
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.plans.codec import decode
 from semcache.ports import Planned, PlanRequest, PlanStore
-from semcache.prompts.parameter import Parameter
-from semcache.semcache import SemCache
-from semcache.settings import Settings
-from semcache.sources.functions import catalog_from, operation
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel

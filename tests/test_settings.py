@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from semcache import Settings
 from semcache.errors import InvalidSettings
-from semcache.settings import Settings
 
 
 def test_defaults_are_what_the_design_says() -> None:

@@ -1,4 +1,3 @@
-import logging
 import os
 import subprocess
 import sys
@@ -9,13 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import semcache
-from semcache.cache.plan_cache import PlanCache
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
+from semcache import Catalog, Operation, PlanCache, SemCache, Settings
 from semcache.errors import InvalidSettings, PlanningError
 from semcache.events import Event, Repaired
-from semcache.semcache import SemCache
-from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder
 from semcache.wiring import Reporter, SystemClock
 
@@ -73,22 +68,6 @@ def test_a_reporter_passes_events_on() -> None:
     Reporter(seen.append)(EVENT)
     Reporter(None)(EVENT)
     assert seen == [EVENT]
-
-
-def test_an_observer_that_raises_is_logged_once_and_goes_on_being_asked(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    seen: list[Event] = []
-
-    def observe(event: Event) -> None:
-        seen.append(event)
-        raise RuntimeError("the dashboard is down")
-
-    report = Reporter(observe)
-    report(EVENT)
-    report(EVENT)
-    assert len(seen) == 2
-    assert [r.levelno for r in caplog.records] == [logging.WARNING]
 
 
 def test_a_directory_may_come_from_the_call_or_from_settings(tmp_path: Path) -> None:

@@ -2,12 +2,12 @@ from collections.abc import Callable
 
 import pytest
 
+from semcache import Parameter
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.binding.template import Binding, PlanTemplate
 from semcache.canonical import Json, JsonObject
 from semcache.errors import BindingError
-from semcache.prompts.parameter import Parameter
 
 Routes = Callable[..., JsonObject]
 

@@ -8,19 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog, Operation, Parameter
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.binding.leaves import format_of, survey
 from semcache.canonical import Json, JsonObject, leaves
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import BindingError
 from semcache.execution.program import ProgramEngine
 from semcache.plans.codec import adopt, decode
 from semcache.plans.program.checks import broken_program
 from semcache.plans.program.document import ProgramPlan
 from semcache.ports import Limits
-from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, RecordingObserver
 from tests.binding.back import gives_back
 from tests.plans.programs import step

@@ -3,13 +3,13 @@ from collections.abc import Callable
 
 import pytest
 
+from semcache import Parameter
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.binding.template import PlanTemplate
 from semcache.canonical import Json, JsonObject
 from semcache.errors import BindingError
 from semcache.prompts.mentions import Mention
-from semcache.prompts.parameter import Parameter
 
 Routes = Callable[..., JsonObject]
 Say = Callable[..., Mention]

@@ -85,12 +85,6 @@ def test_what_cannot_be_read_safely_is_refused(how: Wording, source: str, words:
         read(how, mention(words), source=source)
 
 
-def test_only_a_translation_needs_to_have_been_seen_before() -> None:
-    assert [deterministic(how) for how in ("verbatim", "recognized", "known", "absent")] == [
-        True, True, False, False,
-    ]  # fmt: skip
-
-
 @settings(max_examples=100)
 @given(st.from_regex(r"[A-Za-z]{1,8}|[0-9]{1,6}|[0-9]{1,3}\.[0-9]", fullmatch=True))
 def test_words_read_as_they_were_stored_give_the_value_that_was_stored(words: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
+from semcache import PlanCache
 from semcache.ports import Vectors
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, unit
 

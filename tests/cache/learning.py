@@ -1,6 +1,6 @@
 """A cache that learns: plans for it, what it wrote down, and a verifier that teaches it a word."""
 
-from semcache.cache.plan_cache import PlanCache
+from semcache import PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.ports import Verification
 from tests.calling import calling

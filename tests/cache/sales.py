@@ -2,9 +2,8 @@
 
 from functools import partial
 
+from semcache import Parameter, PromptSchema
 from semcache.canonical import Json
-from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema.schema import PromptSchema
 from tests.calling import calling
 
 YEAR = Parameter("year", "2024", mention="2024")

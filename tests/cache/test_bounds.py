@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
+from semcache import PlanCache, Settings
 from semcache.cache import plan_cache
-from semcache.cache.plan_cache import PlanCache
 from semcache.errors import InvalidInput
 from semcache.events import EntriesRemoved
 from semcache.ports import Record
-from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 from tests.caching import cache_over

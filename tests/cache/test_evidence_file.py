@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
+from semcache import PlanCache
 from semcache.canonical import JsonObject
 from semcache.errors import NewerFormat, StoreCorrupt, StoreUnavailable
 from semcache.testing import HashEmbedder

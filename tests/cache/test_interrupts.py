@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from semcache import PlanCache
-from semcache.cache.result import Hit
-from semcache.settings import Settings
+from semcache import Hit, PlanCache, Settings
 from semcache.testing import HashEmbedder
 from semcache.wiring import open_plan_cache
 from tests.calling import calling

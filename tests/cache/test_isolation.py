@@ -17,11 +17,9 @@ from typing import Any
 
 import pytest
 
-from semcache import Hit, PlanCache
-from semcache.cache.result import Found
+from semcache import Found, Hit, PlanCache, Settings
 from semcache.cache.view.summaries import DecodedEntries
 from semcache.canonical import JsonObject
-from semcache.settings import Settings
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
 from semcache.testing import HashEmbedder, RecordingObserver

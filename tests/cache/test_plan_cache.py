@@ -13,13 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog, Hit, Miss, Operation, Parameter, PlanCache, Stored
 from semcache.binding.codecs import alike
-from semcache.cache.entries.writer import Stored
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit, Miss
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import (
     BindingError,
     EmbeddingError,
@@ -41,7 +37,6 @@ from semcache.events import (
     TierFailed,
 )
 from semcache.ports import Vectors
-from semcache.prompts.parameter import Parameter
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 from tests.caching import cache_over
@@ -722,12 +717,16 @@ def test_a_vector_that_cannot_be_kept_leaves_the_plan_to_the_exact_tiers(clock: 
 def test_an_observer_that_raises_breaks_nothing_and_is_logged_once(
     clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
+    seen: list[object] = []
+
     def observer(event: object) -> None:
+        seen.append(event)
         raise RuntimeError("the dashboard is down")
 
     with PlanCache.open(embedder=HashEmbedder(), clock=clock, observer=observer) as cache:
         cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
         assert cache.lookup("sales in 2023")
+    assert len(seen) > 1
     assert len(_warnings(caplog)) == 1
 
 

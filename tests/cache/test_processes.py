@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit
+from semcache import Hit, PlanCache
 from semcache.cache.single_flight import KeyLocks
 from semcache.canonical import JsonObject
 from semcache.forks import Lock

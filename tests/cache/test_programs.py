@@ -5,16 +5,12 @@ import re
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit
+from semcache import Catalog, Hit, Operation, Parameter, PlanCache
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import InvalidPlan
 from semcache.execution.program import ProgramEngine
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.ports import Limits
-from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
 
 GOAL = "Provide best practices for optimizing {} performance for a high-volume {} application"

@@ -2,10 +2,9 @@ import json
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit, Miss, Trace
+from semcache import Hit, Miss, PlanCache, PromptSchema
+from semcache.cache.result import Trace
 from semcache.canonical import JsonObject
-from semcache.prompts.schema.schema import PromptSchema
 
 PLAN: JsonObject = {"steps": [{"year": "2024"}]}
 

@@ -5,8 +5,8 @@ So does pyright, strictly and by hand: its 280 MB are too many for each run of t
 
 from typing import assert_type
 
-from semcache import AsyncPlanCache, Hit, Miss, PlanCache
-from semcache.cache.result import Candidate, Found
+from semcache import AsyncPlanCache, Found, Hit, Miss, PlanCache
+from semcache.cache.result import Candidate
 from semcache.events import Tier
 from semcache.testing import HashEmbedder
 

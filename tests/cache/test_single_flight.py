@@ -12,19 +12,13 @@ from typing import Any, cast
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
+from semcache import Catalog, Miss, Operation, Parameter, PlanCache, SemCache, Settings
 from semcache.cache.reports import HealthReporter
-from semcache.cache.result import Miss
 from semcache.cache.single_flight import SingleFlight
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import PlanningError, StoreUnavailable
 from semcache.events import TierFailed
 from semcache.plans.codec import decode
 from semcache.ports import Clock, Planned, PlanRequest
-from semcache.prompts.parameter import Parameter
-from semcache.semcache import SemCache
-from semcache.settings import Settings
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, RecordingObserver

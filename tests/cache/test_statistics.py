@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
+from semcache import PlanCache
 from semcache.cache.reports import STATISTICS_NOTE, Counters, statistics
 from semcache.errors import StoreUnavailable
 from semcache.stores.memory import MemoryStore

@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.types import Tool
 
-from semcache import Catalog, Hit, Miss, PlanCache
-from semcache.aio import AsyncPlanCache
+from semcache import AsyncPlanCache, Catalog, Hit, Miss, Operation, PlanCache
 from semcache.cache import tool_sets
 from semcache.cache.tool_sets import catalog_of
-from semcache.catalog.operation import Operation
 from semcache.errors import InvalidInput, InvalidOperation
 from semcache.testing import FakeClock, HashEmbedder
 

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit
+from semcache import Hit, Parameter, PlanCache, SemCacheError
 from semcache.canonical import JsonObject
-from semcache.errors import NewerFormat, SemCacheError, StoreCorrupt, StoreUnavailable
-from semcache.prompts.parameter import Parameter
+from semcache.errors import NewerFormat, StoreCorrupt, StoreUnavailable
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling
 

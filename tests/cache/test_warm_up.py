@@ -10,8 +10,7 @@ from typing import Literal
 
 import pytest
 
-from semcache import PlanCache, Settings
-from semcache.aio import AsyncPlanCache
+from semcache import AsyncPlanCache, PlanCache, Settings
 from semcache.errors import InvalidInput, StoreUnavailable, WeightsUnavailable
 from semcache.events import TierFailed
 from semcache.ports import Vectors

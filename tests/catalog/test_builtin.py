@@ -2,10 +2,9 @@
 
 import pytest
 
+from semcache import Catalog, Operation, Question
 from semcache.canonical import JsonObject
-from semcache.catalog.builtin import ASK_USER, Question, ask_user
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
+from semcache.catalog.builtin import ASK_USER, ask_user
 from semcache.errors import InputNeeded, InvalidOperation, UnknownOperation
 
 

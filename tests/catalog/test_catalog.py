@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
+from semcache import Catalog, Operation
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import InvalidOperation, UnknownOperation
 
 LIMIT: JsonObject = {

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from semcache import Miss, Parameter, PlanCache, SemCache
+from semcache import Catalog, Miss, Operation, Parameter, PlanCache, SemCache
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.testing import HashEmbedder
 from tests.calling import calling, given_input
 

@@ -1,8 +1,7 @@
 import pytest
 
+from semcache import Catalog, Operation
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.catalog.shape import Shape, shape
 
 

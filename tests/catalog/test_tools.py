@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from semcache.cache.tool_sets import catalog_of
 from semcache.canonical import Json
-from semcache.errors import InvalidInput, InvalidOperation
+from semcache.errors import InvalidInput
 
 SCHEMA: dict[str, Json] = {"type": "object", "properties": {"order_id": {"type": "string"}}}
 SPELLINGS: list[Any] = [
@@ -69,8 +69,3 @@ def test_only_what_mcp_says_only_reads_is_a_read(key: str) -> None:
 def test_what_names_no_tool_is_refused_with_its_place(tool: Any) -> None:
     with pytest.raises(InvalidInput, match=r"tools\[1\]"):
         catalog_of([SPELLINGS[0], tool])
-
-
-def test_two_tools_of_one_name_are_refused() -> None:
-    with pytest.raises(InvalidOperation, match="two operations are named 'track'"):
-        catalog_of([SPELLINGS[0], SPELLINGS[1]])

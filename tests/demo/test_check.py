@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.cache.result import Found, Miss, Trace
+from semcache import Found, Miss
+from semcache.cache.result import Trace
 from semcache.canonical import Json
 from semcache.demo.check import Checked, DemoTally, Way, checked, difference, finding, truth
 from semcache.demo.prompts import CASES, Case

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
 from semcache.demo import operations, sales
 from semcache.errors import OperationRefused
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from semcache import Catalog, Operation
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.execution.routes import RoutesEngine
 from semcache.plans.routes.document import RoutePlan
 from semcache.ports import Limits, Outcome

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
+from semcache import Catalog, Operation, catalog_from, operation
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import (
     DeadlineExceeded,
     OperationFailed,
@@ -21,7 +20,6 @@ from semcache.execution.budget import bounded
 from semcache.execution.call import MAX_LATE, call
 from semcache.ports import Limits
 from semcache.runs.run_context import LOOP
-from semcache.sources.functions import catalog_from, operation
 
 WHO = contextvars.ContextVar("WHO", default="nobody")
 
@@ -199,22 +197,6 @@ def test_a_coroutine_is_awaited_before_the_call_ends() -> None:
         return limit * 2
 
     assert called(catalog_from(double), "double", {"limit": 4}) == 8
-
-
-def test_a_coroutine_runs_on_the_loop_of_an_async_caller() -> None:
-    loops: list[object] = []
-
-    @operation(effect="read")
-    async def where() -> None:
-        loops.append(asyncio.get_running_loop())
-
-    async def caller() -> object:
-        loop = asyncio.get_running_loop()
-        LOOP.set(loop)
-        await asyncio.to_thread(called, catalog_from(where), "where")
-        return loop
-
-    assert loops == [asyncio.run(caller())]
 
 
 def test_a_coroutine_that_is_too_late_is_cancelled() -> None:

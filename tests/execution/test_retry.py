@@ -2,15 +2,14 @@
 
 import pytest
 
+from semcache import Operation, SemCacheError
 from semcache.canonical import digest
-from semcache.catalog.operation import Operation
 from semcache.errors import (
     DeadlineExceeded,
     InvalidSettings,
     OperationFailed,
     OperationRefused,
     OutputTooLarge,
-    SemCacheError,
 )
 from semcache.execution.retry import Retry, idempotency_key
 

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache import Hit, PlanCache
+from semcache import Catalog, Hit, Operation, PlanCache
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import (
     DeadlineExceeded,
     ExecutionError,

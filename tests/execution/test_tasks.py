@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog, Operation, SemCache
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ask_user
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import (
     CompensationFailed,
     DeadlineExceeded,
@@ -33,7 +32,6 @@ from semcache.execution.tasks import TasksEngine
 from semcache.plans.document import DocumentPlan
 from semcache.plans.tasks.document import TaskPlan
 from semcache.ports import Limits, Outcome, Planned, PlanRequest
-from semcache.semcache import SemCache
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 from tests.orra import ORRA
 

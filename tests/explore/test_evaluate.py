@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from semcache import PlanCache
-from semcache.cache.result import Hit
+from semcache import Hit, PlanCache
 from semcache.errors import InvalidInput, InvalidSettings, InvalidStream
 from semcache.explore.evaluate import evaluate
 from semcache.explore.report import Report, pooled

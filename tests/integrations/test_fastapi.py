@@ -8,8 +8,7 @@ import pytest
 from fastapi import Depends, FastAPI
 from fastapi.testclient import TestClient
 
-from semcache import PlanCache
-from semcache.aio import AsyncPlanCache
+from semcache import AsyncPlanCache, PlanCache
 from semcache.errors import InvalidSettings
 from semcache.integrations.fastapi import Lifespan, plan_cache, plan_cache_lifespan
 from semcache.testing import HashEmbedder

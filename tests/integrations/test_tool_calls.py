@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from semcache import Hit, PlanCache
-from semcache.aio import AsyncPlanCache
+from semcache import AsyncPlanCache, Hit, PlanCache
 from semcache.errors import InvalidInput
 from semcache.integrations.tool_calls import ModelCall, ToolCall, ToolCallPlans, read_calls
 from semcache.testing import HashEmbedder

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from semcache import Settings
 from semcache.errors import (
     EmbeddingError,
     InvalidSettings,
@@ -16,7 +17,6 @@ from semcache.errors import (
 )
 from semcache.models.openai import OpenAIEmbedder, OpenAIModel
 from semcache.ports import Completion, Message
-from semcache.settings import Settings
 from semcache.wiring.models import open_model
 
 if TYPE_CHECKING:

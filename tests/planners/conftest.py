@@ -5,12 +5,9 @@ from typing import Literal
 
 import pytest
 
+from semcache import Catalog, Operation, PromptSchema, catalog_from, operation
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.planners.rules.normalizer import RuleNormalizer
-from semcache.prompts.schema.schema import PromptSchema
-from semcache.sources.functions import catalog_from, operation
 
 Ask = Callable[[str], PromptSchema]
 

@@ -1,8 +1,8 @@
 """A small catalog such as GitHub's, with a service behind it that keeps count of its calls."""
 
+from semcache import Catalog, Operation
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Call, Operation
+from semcache.catalog.operation import Call
 
 TEXT: JsonObject = {"type": "string"}
 WHOLE: JsonObject = {"type": "integer"}

@@ -86,13 +86,6 @@ def test_tenants_and_keys_fail_apart(memory: FailureMemory) -> None:
     memory.check("globex", "k")
 
 
-def test_failures_survive_a_restart(store: MemoryStore, clock: FakeClock) -> None:
-    for _ in range(3):
-        FailureMemory(store, clock).failed("acme", "k", "no")
-    with pytest.raises(PlanSuspended):
-        FailureMemory(store, clock).check("acme", "k")
-
-
 def test_a_clock_that_was_set_back_suspends_nothing_for_long(
     memory: FailureMemory, clock: FakeClock
 ) -> None:

@@ -4,15 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
+from semcache import Catalog, Operation, Parameter, SemCache
 from semcache.errors import OperationFailed, StoreUnavailable
 from semcache.planners.learned import NOTE, Learned, LearnedResolver, step_key
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import Referral, Resolution, ResolutionContext
 from semcache.planners.steps.resolver import WordResolver
-from semcache.prompts.parameter import Parameter
-from semcache.semcache import SemCache
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder
 from tests.planners.github import GitHub

@@ -5,23 +5,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from semcache import Catalog, Operation, Parameter
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import InvalidJson, PlanningError
-from semcache.models.openai import OpenAIModel
 from semcache.planners.model.planner import ModelPlanner
 from semcache.plans.checks import check
 from semcache.plans.codec import decode
 from semcache.ports import Planned, PlanRequest
-from semcache.prompts.parameter import Parameter
 from semcache.runs.dialog import json_object
 from semcache.runs.texts import load
 from semcache.testing import ScriptedModel
 from tests.plans.programs import step
 
 if TYPE_CHECKING:
-    from tests.conftest import OpenAIServer
+    pass
 
 ORDERS = Catalog([
     Operation(
@@ -112,11 +109,3 @@ def test_only_who_asks_for_a_list_gets_one() -> None:
     assert json_object('{"a": [{"b": 1}]}', listed="all") == {"a": [{"b": 1}]}
     with pytest.raises(InvalidJson):
         json_object('[{"a": 1}, {"b": 2}]')
-
-
-def test_it_works_over_http(openai_server: "OpenAIServer") -> None:
-    openai_server.says(f"```json\n{GOOD}\n```")
-    model = OpenAIModel("gpt-x", base_url=openai_server.base_url)
-    request = PlanRequest("the last 5 orders of Acme", None, ORDERS, PARAMS)
-    assert ModelPlanner(model, plan_format="program").plan(request).plan == decode(steps())
-    model.close()

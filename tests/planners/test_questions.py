@@ -5,16 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from semcache.aio import AsyncSemCache
-from semcache.cache.result import Hit
+from semcache import Answer, AsyncSemCache, Catalog, Hit, Operation, Question, SemCache
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.builtin import Question
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import ExecutionError, InputNeeded, InvalidParameter, OperationFailed
 from semcache.planners.questions import Ask
-from semcache.semcache import SemCache
-from semcache.semcache.answer import Answer
 from semcache.testing import FakeClock, HashEmbedder
 
 PROMPT = "list issues in mandubian/ccos but ask me for the page size"

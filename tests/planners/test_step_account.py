@@ -5,12 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from semcache import SemCache
+from semcache import Catalog, Operation, SemCache, catalog_from, operation
 from semcache.canonical import Json
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import PlanningError, Referred
-from semcache.sources.functions import catalog_from, operation
 from semcache.testing import FakeClock, HashEmbedder
 
 PARCELS: list[dict[str, Json]] = [

@@ -4,16 +4,12 @@ import json
 
 import pytest
 
+from semcache import Catalog, Operation, Parameter, SemCache, Settings
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import InvalidJson, NotActionable, PlanningError
 from semcache.planners.model.planner import ModelPlanner
 from semcache.ports import PlanRequest
-from semcache.prompts.parameter import Parameter
 from semcache.runs.dialog import json_object
-from semcache.semcache import SemCache
-from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 
 
@@ -154,16 +150,6 @@ def test_without_a_model_a_prompt_for_two_services_is_refused_and_not_answered_b
         with pytest.raises(PlanningError, match="no property for 'CUST789'"):
             semcache.run(REQUEST.prompt, params=SAID)
         assert semcache.cache.stats().entries == 0
-
-
-# specs: D-9
-def test_an_invalid_plan_is_given_up_after_three_attempts_and_leaves_nothing_behind() -> None:
-    semcache, model = opened(*[json.dumps(plan(service="nobody"))] * 3)
-    with semcache:
-        with pytest.raises(PlanningError, match=r"3 attempt\(s\).*'nobody'"):
-            semcache.run(REQUEST.prompt, params=SAID)
-        assert semcache.cache.stats().entries == 0
-    assert "no operation is named 'nobody'" in model.calls[-1][-1].content
 
 
 # specs: D-10

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
 from semcache.errors import OperationFailed, OperationRefused
 from semcache.execution.call import call
 from semcache.planners.transforms import FUNCTIONS, TRANSFORMS

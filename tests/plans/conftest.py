@@ -2,9 +2,8 @@
 
 import pytest
 
+from semcache import Catalog, Operation
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from tests.orra import IDS, two_services
 
 

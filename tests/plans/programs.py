@@ -2,9 +2,8 @@
 
 from typing import Any
 
+from semcache import Catalog, Operation
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.plans.checks import check
 from semcache.plans.program.document import ProgramPlan
 

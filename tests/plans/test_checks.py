@@ -2,8 +2,8 @@
 
 import pytest
 
+from semcache import Catalog
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan
 from semcache.plans.checks import Finding, check_values, refuse
 from semcache.plans.codec import decode

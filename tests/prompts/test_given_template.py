@@ -5,9 +5,10 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from semcache import Parameter
 from semcache.canonical import Json
 from semcache.prompts.mentions import find_mentions
-from semcache.prompts.parameter import Parameter, by_name
+from semcache.prompts.parameter import by_name
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import agrees, given_template, may_agree
 

@@ -5,11 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Miss
+from semcache import Miss, Parameter, PlanCache, PromptSchema
 from semcache.ports import Vectors
-from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema.schema import PromptSchema
 from tests.calling import calling, given_input, missed
 
 

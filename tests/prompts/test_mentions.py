@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Parameter
 from semcache.canonical import Json
 from semcache.errors import InvalidParameter
 from semcache.prompts.mentions import Mention, find_mentions, locate_mentions
-from semcache.prompts.parameter import Parameter
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import mask
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Parameter
 from semcache.prompts.mentions import Mention, find_mentions
-from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import TemplateText, mask
 from semcache.prompts.tokens import SLOT
 

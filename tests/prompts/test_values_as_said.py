@@ -5,10 +5,8 @@ from typing import TypeAlias
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit
+from semcache import Hit, Parameter, PlanCache
 from semcache.canonical import Json
-from semcache.prompts.parameter import Parameter
 from semcache.testing import HashEmbedder
 from tests.calling import calling, given_input
 

@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from semcache import SemCache, Settings
+from semcache import Parameter, SemCache, Settings, catalog_from, operation
 from semcache.errors import InvalidJson, ModelUnavailable
 from semcache.planners.model.planner import ModelPlanner
 from semcache.ports import Completion, Message, Model, PlanRequest, RememberingModel
-from semcache.prompts.parameter import Parameter
 from semcache.responses.cache import Responses
 from semcache.responses.cached_model import CachedModel
-from semcache.sources.functions import catalog_from, operation
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 
 if TYPE_CHECKING:

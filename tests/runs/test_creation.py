@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from semcache import SemCache
-from semcache.catalog.catalog import Catalog
+from semcache import Catalog, SemCache
 from semcache.errors import InvalidInput, NotInRun
 from semcache.events import NodeClosed, NodeRevised
 from semcache.runs.creation import agent, revise, workflow

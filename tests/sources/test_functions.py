@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog, Operation, catalog_from, operation
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import InvalidOperation, OperationRefused
-from semcache.sources.functions import catalog_from, load, operation
+from semcache.sources.functions import load
 
 
 class Color(enum.Enum):

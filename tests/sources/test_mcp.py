@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from semcache import SemCache
 from semcache.canonical import Json, JsonObject
 from semcache.errors import (
     InvalidSettings,
@@ -20,7 +21,6 @@ from semcache.errors import (
     SourceRejected,
     SourceUnavailable,
 )
-from semcache.semcache import SemCache
 from semcache.sources.mcp import McpServer, McpServers, server_at
 from semcache.sources.mcp.connection import Connection
 from semcache.sources.mcp.servers import FIRST_RETRY_S

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog, SemCache
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
 from semcache.errors import (
     InvalidOperation,
     InvalidSettings,
@@ -24,7 +24,6 @@ from semcache.errors import (
     SourceRejected,
     SourceUnavailable,
 )
-from semcache.semcache import SemCache
 from semcache.sources.openapi import OpenApiService
 from semcache.sources.openapi.auth import Auth
 from semcache.testing import FakeClock, HashEmbedder

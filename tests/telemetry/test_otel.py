@@ -9,10 +9,9 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from semcache import PlanCache, SemCache
+from semcache import PlanCache, SemCache, catalog_from, operation
 from semcache.errors import InvalidSettings, MissingExtra, PlanningError
 from semcache.events import EntriesRemoved, ModelCalled, NodeOpened, PhaseFinished, TierFailed
-from semcache.sources.functions import catalog_from, operation
 from semcache.telemetry.otel import OtelObserver
 from semcache.telemetry.prometheus import PrometheusObserver
 from semcache.telemetry.savings import TokenPrices

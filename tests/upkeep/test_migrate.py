@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from semcache import PlanCache
+from semcache import PlanCache, Settings
 from semcache.errors import InvalidInput
 from semcache.ports import PlanStore, Record
-from semcache.settings import Settings
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, make_record

@@ -2,12 +2,12 @@ from collections.abc import Callable
 
 import pytest
 
+from semcache import Parameter
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import JsonObject
 from semcache.errors import BindingError
 from semcache.prompts.mentions import Mention
-from semcache.prompts.parameter import Parameter
 
 Routes = Callable[..., JsonObject]
 Say = Callable[..., Mention]

@@ -1,9 +1,9 @@
 from collections.abc import Callable
 
+from semcache import Parameter
 from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import JsonObject
 from semcache.prompts.mentions import Mention
-from semcache.prompts.parameter import Parameter
 
 Routes = Callable[..., JsonObject]
 Say = Callable[..., Mention]

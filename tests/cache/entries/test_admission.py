@@ -2,16 +2,12 @@
 
 import pytest
 
+from semcache import Catalog, Operation, Parameter, PlanCache, PromptSchema
 from semcache.cache.entries.admission import said
 from semcache.cache.entries.entry import Entry
-from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import InvalidPlan
 from semcache.prompts.mentions import find_mentions
-from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema.schema import PromptSchema
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling
 

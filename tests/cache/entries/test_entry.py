@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Parameter, PlanCache
 from semcache.cache.entries.entry import Entry, from_json, from_record, merged, template_key
-from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidJson, StoreCorrupt
 from semcache.prompts.mentions import find_mentions
-from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import mask
 from semcache.testing import FakeClock, HashEmbedder, unit
 from tests.calling import calling

@@ -10,11 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache import Hit, Miss, PlanCache, SemCache
-from semcache.cache.result import Found
+from semcache import Catalog, Found, Hit, Miss, Operation, PlanCache, SemCache
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import ExecutionError, InvalidInput, PlanningError
 from semcache.prompts.mentions import find_mentions
 from semcache.prompts.redaction import hide

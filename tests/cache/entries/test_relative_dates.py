@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit, Miss
+from semcache import Hit, Miss, Parameter, PlanCache
 from semcache.errors import InvalidSettings
-from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling, given_input
 

@@ -4,10 +4,8 @@ from functools import partial
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit
+from semcache import Hit, Parameter, PlanCache
 from semcache.canonical import Json
-from semcache.prompts.parameter import Parameter
 from tests.calling import calling
 
 STATES = {"Reno": "NV", "Boise": "ID", "Fresno": "CA", "Oakland": "CA"}

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from semcache import Miss, PlanCache
+from semcache import Miss, PlanCache, Settings
 from semcache.cache.evidence.evidence_notes import EvidenceNotes
 from semcache.errors import StoreUnavailable
-from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder
 from tests.cache.learning import plan, plan_it

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from semcache import Hit, Miss, PlanCache
 from semcache.cache.evidence.evidence_notes import UNANSWERED
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit, Miss
 from semcache.matching.evidence import Evidence
 from semcache.matching.model.bound import STEP, is_withheld
 from semcache.matching.samples import Sample, Samples

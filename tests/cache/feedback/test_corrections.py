@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from semcache import PlanCache
+from semcache import Hit, PlanCache, Settings
 from semcache.cache.feedback.corrections import Correction
-from semcache.cache.result import Hit
 from semcache.errors import StoreCorrupt
-from semcache.settings import Settings
 from semcache.stores.disk.journal import FileJournal
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import unlocked

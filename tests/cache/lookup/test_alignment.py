@@ -2,8 +2,7 @@
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit
+from semcache import Hit, PlanCache
 from tests.calling import calling, given_input
 
 STAFF = ("Nina", "Otis", "Petra")

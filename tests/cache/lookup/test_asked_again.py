@@ -2,8 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Found
+from semcache import Found, PlanCache
 from semcache.canonical import JsonObject
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling, given_input, missed

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Miss
+from semcache import Miss, Parameter, PlanCache
 from semcache.canonical import Json
-from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock
 from tests.calling import calling, given_input
 

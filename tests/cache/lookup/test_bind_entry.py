@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit, Miss
+from semcache import Hit, Miss, Parameter, PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.models.minilm import MiniLMEmbedder
-from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock
 from tests.calling import calling, given_input
 from tests.orra import IDS, ORRA, two_services
@@ -79,6 +77,7 @@ def test_fewer_more_or_other_parameters_are_a_miss(
 
 # specs: D-5
 def test_names_that_differ_in_spelling_only_are_the_same(cache: PlanCache) -> None:
+    # specs: D-5
     cache.store("Refund my order", ORRA, params=IDS)
     renamed = {"customer_id": "CUST111", "Order-ID": "ORD222"}
     assert served(cache.lookup("Refund my order", params=renamed)) == two_services(**NEW)

@@ -1,10 +1,7 @@
 from functools import partial
 
-from semcache.cache.plan_cache import PlanCache
+from semcache import Catalog, Operation, Parameter, PlanCache
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
-from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling, missed
 

@@ -1,8 +1,6 @@
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit
-from semcache.prompts.schema.schema import PromptSchema
+from semcache import Hit, PlanCache, PromptSchema
 from semcache.testing import HashEmbedder
 from tests.cache.sales import YEAR, plan, schema
 from tests.calling import given_input, missed

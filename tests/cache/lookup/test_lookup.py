@@ -1,4 +1,4 @@
-from semcache.cache.plan_cache import PlanCache
+from semcache import PlanCache
 from tests.cache.sales import YEAR, plan, schema
 from tests.calling import missed
 

@@ -2,10 +2,8 @@
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
+from semcache import Catalog, Operation, PlanCache
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.testing import HashEmbedder
 from tests.calling import calling
 

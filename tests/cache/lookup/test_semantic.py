@@ -5,13 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit
+from semcache import Catalog, Hit, Operation, Parameter, PlanCache
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.models.minilm import MiniLMEmbedder
-from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock
 from tests.calling import calling, given_input, missed
 

@@ -2,10 +2,8 @@ from functools import partial
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit, Miss
+from semcache import Hit, Miss, Parameter, PlanCache
 from semcache.canonical import JsonObject
-from semcache.prompts.parameter import Parameter
 from semcache.testing import HashEmbedder
 from tests.calling import calling
 

@@ -5,14 +5,11 @@ from typing import Literal
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit, Miss
+from semcache import Hit, Miss, Parameter, PlanCache, Settings
 from semcache.canonical import JsonObject
 from semcache.errors import ModelUnavailable
 from semcache.planners.model.verifier import ModelVerifier
 from semcache.ports import Verification, Verifier
-from semcache.prompts.parameter import Parameter
-from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
 from semcache.testing import HashEmbedder, RecordingObserver, ScriptedModel
 from tests.caching import cache_over

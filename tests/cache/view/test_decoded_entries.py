@@ -4,8 +4,8 @@ from functools import partial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import PlanCache
 from semcache.cache.entries.entry import Entry, from_record
-from semcache.cache.plan_cache import PlanCache
 from semcache.cache.view.summaries import DecodedEntries
 from semcache.cache.view.views import Views
 from semcache.canonical import Json, JsonObject

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Found, Hit, Parameter, PlanCache
 from semcache.cache.entries.entry import from_record
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Found, Hit
 from semcache.cache.view import views as views_module
 from semcache.cache.view.snapshot import pack_view, unpack_view
 from semcache.cache.view.summaries import EntrySummaries, EntrySummary, pack_examples
@@ -21,7 +20,6 @@ from semcache.errors import InvalidParameter, StoreCorrupt
 from semcache.matching.gates import Side
 from semcache.matching.plan_groups import PlanGroupSets
 from semcache.ports import Record
-from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import Slot, TemplateText
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.vectors.faiss_index import FaissIndex

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from semcache.cache.plan_cache import PlanCache
-from semcache.cache.result import Hit
+from semcache import Hit, PlanCache
 from semcache.cache.view.views import Views
 from semcache.ports import Record
 from semcache.stores.disk.store import DiskStore

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Parameter
 from semcache.planners.arguments.proper_names import proper_names
-from semcache.prompts.parameter import Parameter
 
 
 def names(text: str, *taken: str) -> list[str | None]:

@@ -1,6 +1,6 @@
 """Domains by the keywords of the settings."""
 
-from semcache.catalog.operation import Operation
+from semcache import Operation
 from semcache.planners.model.relevant import domains_of, in_domains
 
 DOMAINS = {"github": ["issue", "pull request", "pr"], "slack": ["channel", "thread"]}

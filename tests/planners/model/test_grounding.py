@@ -5,13 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from semcache.cache.result import Hit
+from semcache import Hit, SemCache, Settings, catalog_from, operation
 from semcache.catalog.grounding import Grounding
 from semcache.errors import InvalidSettings
 from semcache.planners.model.grounding import Groundings
-from semcache.semcache import SemCache
-from semcache.settings import Settings
-from semcache.sources.functions import catalog_from, operation
 from semcache.testing import HashEmbedder, ScriptedModel
 
 

@@ -3,14 +3,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from semcache import Catalog, Operation, Parameter, PromptSchema
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import InvalidPrompt, ModelUnavailable, NormalizationError
 from semcache.models.openai import OpenAIModel
 from semcache.planners.model.normalizer import ModelNormalizer
-from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.schema.vocabulary import Vocabulary
 from semcache.testing import ScriptedModel
 

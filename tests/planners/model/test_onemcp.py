@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from semcache import Catalog, Operation, SemCache, Settings
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import PlanningError
 from semcache.models.openai import OpenAIModel
-from semcache.semcache import SemCache
-from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder
 
 if TYPE_CHECKING:

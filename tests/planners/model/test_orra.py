@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from semcache import SemCache, Settings
 from semcache.canonical import JsonObject
 from semcache.errors import PlanningError
-from semcache.semcache import SemCache
-from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 from tests.execution.test_tasks import services
 from tests.orra import two_services

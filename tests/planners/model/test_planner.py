@@ -3,9 +3,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from semcache import Catalog, Operation, Parameter, PromptSchema
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import (
     InvalidParameter,
     InvalidSettings,
@@ -13,15 +12,12 @@ from semcache.errors import (
     NotActionable,
     PlanningError,
 )
-from semcache.models.openai import OpenAIModel
 from semcache.planners.model.planner import ModelPlanner
 from semcache.ports import PlanRequest
-from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema.schema import PromptSchema
 from semcache.testing import ScriptedModel
 
 if TYPE_CHECKING:
-    from tests.conftest import OpenAIServer
+    pass
 
 SALES = Catalog([
     Operation(
@@ -206,10 +202,3 @@ def test_a_model_that_cannot_answer_is_not_asked_again() -> None:
     model = ScriptedModel([ModelUnavailable("down"), json.dumps(GOOD)])
     with pytest.raises(ModelUnavailable):
         ModelPlanner(model).plan(request())
-
-
-def test_it_works_over_http(openai_server: "OpenAIServer") -> None:
-    openai_server.says("```json\n" + json.dumps(GOOD) + "\n```")
-    model = OpenAIModel("gpt-x", base_url=openai_server.base_url)
-    assert ModelPlanner(model).plan(request()).plan.to_dict() == GOOD
-    model.close()

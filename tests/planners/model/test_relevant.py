@@ -7,14 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog, Operation, Parameter
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import EmbeddingError, InvalidSettings, NotActionable
 from semcache.planners.model.planner import ModelPlanner
 from semcache.planners.model.relevant import Relevant
 from semcache.ports import Embedder, PlanRequest, Vectors
-from semcache.prompts.parameter import Parameter
 from semcache.testing import HashEmbedder, ScriptedModel
 
 NOUNS = "order customer product invoice ticket branch project employee shipment refund".split()

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from semcache.cache.result import Hit
+from semcache import Catalog, Hit, Operation, SemCache, Settings
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.models.openai import OpenAIModel
 from semcache.planners.model.selector import ModelSelector, parted
 from semcache.ports import Message, PlanOption
-from semcache.semcache import SemCache
-from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 
 if TYPE_CHECKING:

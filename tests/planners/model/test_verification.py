@@ -6,16 +6,12 @@ from typing import Any
 
 import pytest
 
+from semcache import Catalog, Operation, Parameter, SemCache, Settings
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import PlanningError
 from semcache.planners.arguments.effects import says_write
 from semcache.planners.model.verification import doubts
 from semcache.plans.codec import decode
-from semcache.prompts.parameter import Parameter
-from semcache.semcache import SemCache
-from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 
 

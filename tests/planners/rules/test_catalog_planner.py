@@ -2,11 +2,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from semcache import Catalog, Operation, Parameter, PromptSchema
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.demo import sales as sales_data
 from semcache.demo.check import finding
 from semcache.demo.operations import catalog as demo_catalog
@@ -18,8 +17,6 @@ from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.plans.checks import check
 from semcache.plans.routes.document import RoutePlan
 from semcache.ports import Limits, Planned, PlanRequest
-from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema.schema import PromptSchema
 from semcache.testing import FakeClock
 
 Plan = Callable[[str], Planned]

@@ -2,8 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
+from semcache import PromptSchema
 from semcache.canonical import Json
-from semcache.prompts.schema.schema import PromptSchema
 
 Ask = Callable[[str], PromptSchema]
 

@@ -5,15 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog, Operation, Parameter, PromptSchema, catalog_from
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import InvalidPrompt, NormalizationError
 from semcache.planners.rules.normalizer import MAX_TOKENS, RuleNormalizer
-from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.schema.vocabulary import Vocabulary
-from semcache.sources.functions import catalog_from
 
 Ask = Callable[[str], PromptSchema]
 

@@ -2,8 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
+from semcache import PromptSchema
 from semcache.planners.rules.phrases import tokenized
-from semcache.prompts.schema.schema import PromptSchema
 
 Ask = Callable[[str], PromptSchema]
 

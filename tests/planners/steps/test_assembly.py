@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache import Hit, PlanCache
+from semcache import Catalog, Hit, Operation, PlanCache
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ASK_USER, ask_user
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import PlanningError
 from semcache.execution.routes import RoutesEngine
 from semcache.planners.steps.assembly import Assembled, assemble
@@ -142,19 +140,6 @@ def test_asking_for_the_page_size_becomes_a_question_and_a_call_with_the_answer(
     }
     assert run(bound(made), **{"page size": 2}) == ISSUES[:2]
     assert made.serves == serves(made.plan) == {"step1": "step1", "step2": "step2"}
-
-
-def test_two_answers_feed_one_call() -> None:
-    # specs: E-11
-    made = planned("list issues in a1/b2 but ask me for the page size and the labels")
-    body = made.plan.to_dict()
-    call = body["step3"]
-    assert isinstance(call, dict)
-    assert call["input"] == {
-        "repository": "{{params.repository}}",
-        "perPage": "$.step1",
-        "labels": "$.step2",
-    }
 
 
 @pytest.mark.parametrize(

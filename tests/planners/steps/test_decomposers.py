@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from semcache import Catalog, Operation, Parameter
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded, Grounding
-from semcache.catalog.operation import Operation
-from semcache.errors import ModelUnavailable, NotActionable
+from semcache.errors import NotActionable
 from semcache.events import ModelCalled
 from semcache.models.openai import OpenAIModel
 from semcache.planners.model.decomposer import GroundedDecomposer, Hybrid, IntentFirst
@@ -18,9 +17,8 @@ from semcache.planners.model.relevant import Relevant
 from semcache.planners.steps.intents import Decomposer, Decomposition, Deferred
 from semcache.planners.steps.patterns import SINGLE, Patterns
 from semcache.ports import PlanRequest
-from semcache.prompts.parameter import Parameter
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
-from tests.conftest import OpenAIServer, Reply
+from tests.conftest import OpenAIServer
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"perPage": {"type": "integer"}}}
 CATALOG = Catalog(
@@ -208,17 +206,6 @@ def test_a_model_may_refuse(openai_server: OpenAIServer, model: OpenAIModel) -> 
     openai_server.says('{"not_actionable": "nobody can do that"}')
     with pytest.raises(NotActionable, match="nobody can do that"):
         IntentFirst(model).decompose(request())
-
-
-@pytest.mark.parametrize(
-    "reply", [Reply({}, instead="hang"), Reply({}, instead="drop"), Reply({}, status=503)]
-)
-def test_a_model_that_is_late_broken_or_not_there_is_unavailable(
-    openai_server: OpenAIServer, model: OpenAIModel, reply: Reply
-) -> None:
-    openai_server.replies(reply)
-    with pytest.raises(ModelUnavailable):
-        GroundedDecomposer(model).decompose(request())
 
 
 def test_what_failed_before_is_told_and_the_answer_to_it_is_not_taken_from_memory() -> None:

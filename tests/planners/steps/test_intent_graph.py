@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semcache import Parameter
 from semcache.errors import InvalidInput, PlanningError
 from semcache.planners.steps.intent_graph import DependencyIssue, Edge, IntentGraph
 from semcache.planners.steps.intents import GOAL, Decomposition, SubIntent, serves
 from semcache.plans.codec import decode
-from semcache.prompts.parameter import Parameter
 
 
 def step(number: int, goal: str = "", needs: tuple[str, ...] = ()) -> SubIntent:

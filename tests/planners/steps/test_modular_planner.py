@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog, Operation, Parameter, SemCache, Settings
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ask_user
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import (
     InvalidParameter,
     InvalidPrompt,
@@ -33,9 +32,6 @@ from semcache.planners.steps.resolver import Composite, SuggestedResolver, WordR
 from semcache.planners.transforms import TRANSFORMS
 from semcache.plans.checks import check
 from semcache.ports import PlanRequest
-from semcache.prompts.parameter import Parameter
-from semcache.semcache import SemCache
-from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 from tests.conftest import OpenAIServer, Reply
 from tests.planners.github import GitHub
@@ -98,6 +94,7 @@ def test_the_plan_is_kept_and_asks_again_for_another_repository(
 
 # specs: E-11
 def test_two_answers_of_a_person_feed_one_call(semcache: SemCache, github: GitHub) -> None:
+    # specs: E-11
     semcache.run(
         "list issues in mandubian/ccos but ask me for the page size and the labels",
         answers={"page size": "5", "labels": "bug"},
@@ -439,6 +436,7 @@ def test_an_operation_that_takes_the_values_goes_before_one_that_takes_any_words
 
 # specs: E-8
 def test_own_operations_are_called_before_those_of_a_server_that_is_not_named() -> None:
+    # specs: E-8
     calls, catalog = called("github.list_issues", "jira.list_issues", "list_issues")
     with SemCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
         semcache.run("list issues")
@@ -498,8 +496,10 @@ def test_steps_that_multiply_are_stopped(catalog: Catalog) -> None:
         )
 
 
-@pytest.mark.parametrize("reply", [Reply({}, instead="hang"), Reply({}, status=500)])
-def test_a_model_that_is_late_or_broken_is_unavailable(
+@pytest.mark.parametrize(
+    "reply", [Reply({}, instead="hang"), Reply({}, instead="drop"), Reply({}, status=500)]
+)
+def test_a_model_that_is_late_broken_or_gone_is_unavailable(
     catalog: Catalog, openai_server: OpenAIServer, reply: Reply
 ) -> None:
     model = OpenAIModel(

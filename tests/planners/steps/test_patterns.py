@@ -6,14 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semcache import Catalog, Operation, Parameter
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.planners.steps.clauses import PromptClauses
 from semcache.planners.steps.intents import Decomposition, Deferred, SubIntent
 from semcache.planners.steps.patterns import Pattern, Patterns
 from semcache.ports import PlanRequest
-from semcache.prompts.parameter import Parameter
 
 STATE: JsonObject = {"type": "object", "properties": {"state": {"enum": ["open", "closed"]}}}
 CATALOG = Catalog([Operation(name, "x", STATE) for name in ("list_issues", "cancel_order")])

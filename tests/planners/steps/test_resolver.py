@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from semcache import Catalog, Operation, Parameter
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ASK_USER
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Effect, Operation
+from semcache.catalog.operation import Effect
 from semcache.planners.steps.intents import ACTIONS, SubIntent
 from semcache.planners.steps.resolution import (
     DataEdge,
@@ -24,7 +24,6 @@ from semcache.planners.steps.resolver import (
     WordResolver,
 )
 from semcache.prompts.mentions import find_mentions
-from semcache.prompts.parameter import Parameter
 
 TEXT: JsonObject = {"type": "string"}
 NUMBER: JsonObject = {"type": "integer"}
@@ -230,14 +229,6 @@ def test_an_explicit_no_tool_is_never_overridden() -> None:
         step("list issues in acme/web", no_tool=True), asked
     )
     assert isinstance(found, NoTool)
-
-
-def test_own_operations_go_before_those_of_a_server() -> None:
-    # specs: E-8
-    catalog = Catalog([operation("github.list_issues"), operation("list_issues")])
-    assert operations(resolve("list issues", catalog)) == "list_issues"
-    served = Catalog([operation("github.list_issues")])
-    assert operations(resolve("list issues", served)) == "github.list_issues"
 
 
 def test_the_answers_of_a_person_go_where_their_topics_say() -> None:

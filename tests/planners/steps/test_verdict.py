@@ -5,16 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from semcache import Catalog, Operation, Parameter
 from semcache.canonical import JsonObject
 from semcache.catalog.builtin import ASK_USER, ask_user
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import InvalidSettings
 from semcache.planners.steps.intents import Decomposition, SubIntent
 from semcache.planners.steps.resolution import DataEdge, NoTool, Referral, Resolution, Resolved
 from semcache.planners.steps.verdict import Concern, PlanVerdict, repaired, verify
 from semcache.planners.transforms import TRANSFORMS
-from semcache.prompts.parameter import Parameter
 
 OPEN: JsonObject = {"type": "object"}
 CATALOG = Catalog(

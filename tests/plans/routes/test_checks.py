@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from semcache import Catalog
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
 from semcache.plans.finding import Finding
 from semcache.plans.routes.checks import MAX_NODES, broken_routes, check_routes
 from semcache.plans.routes.document import RoutePlan

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog, Operation
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, JsonObject, dumps, leaves, same
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import BindingError
 from semcache.plans.codec import decode, not_actionable, spelled
 from semcache.plans.document import DocumentPlan

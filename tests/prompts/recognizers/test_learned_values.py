@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Parameter
 from semcache.canonical import dumps
-from semcache.prompts.parameter import Parameter
 from semcache.prompts.recognizers.learned_values import CopiedShare, LearnedValues
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import PromptSchema
 from semcache.canonical import Json, JsonObject
 from semcache.prompts.schema.key import identity, psk
-from semcache.prompts.schema.schema import PromptSchema
 
 SUMMED: JsonObject = {"aggregate": "sum"}
 

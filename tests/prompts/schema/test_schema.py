@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Parameter, PromptSchema
 from semcache.canonical import Json
 from semcache.errors import InvalidJson, InvalidParameter
-from semcache.prompts.parameter import Parameter, type_key
-from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.parameter import type_key
 
 
 def test_the_wire_form_is_snake_case_and_has_the_key() -> None:

@@ -2,12 +2,9 @@ from typing import Literal
 
 import pytest
 
+from semcache import Catalog, Operation, PromptSchema, catalog_from
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
-from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.schema.vocabulary import Vocabulary
-from semcache.sources.functions import catalog_from
 
 WORDS = Vocabulary(
     actions=("list", "summarize"),

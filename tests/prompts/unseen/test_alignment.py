@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Parameter
 from semcache.prompts.mentions import find_mentions
-from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import TemplateText, mask
 from semcache.prompts.unseen.alignment import Skeletons, align
 

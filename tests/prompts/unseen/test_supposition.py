@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Parameter
 from semcache.prompts.mentions import find_mentions
-from semcache.prompts.parameter import Parameter
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import mask
 from semcache.prompts.unseen.habits import Habits

@@ -2,7 +2,7 @@
 
 import pytest
 
-from semcache.catalog.catalog import Catalog
+from semcache import Catalog
 from semcache.errors import InvalidInput
 from semcache.execution.program import ProgramEngine
 from semcache.models.minilm import MiniLMEmbedder

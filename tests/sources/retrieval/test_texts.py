@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache import Catalog
 from semcache.canonical import JsonObject
-from semcache.catalog.catalog import Catalog
 from semcache.errors import EmbeddingError, InvalidInput, OperationRefused
 from semcache.execution.call import call
 from semcache.execution.program import ProgramEngine
