@@ -1,7 +1,7 @@
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -54,8 +54,6 @@ from tests.waiting import count_waiting_threads, until
 
 if TYPE_CHECKING:
     from tests.conftest import OpenAIServer
-
-Given = Mapping[str, Json]
 
 
 def plan(operation_name: str = "report", **given: Json) -> JsonObject:

@@ -1,7 +1,6 @@
 """Decomposition by models, and strategies one after the other, through the real openai client."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -64,9 +63,6 @@ def model(openai_server: OpenAIServer) -> OpenAIModel:
 def apart(found: Decomposition | Deferred) -> Decomposition:
     assert isinstance(found, Decomposition), found
     return found
-
-
-Make = Callable[..., Decomposer]
 
 
 def test_intent_first_takes_apart_what_a_model_says_and_sees_no_operation(
