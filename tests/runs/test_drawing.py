@@ -56,12 +56,13 @@ def test_a_large_tree_is_drawn_up_to_a_limit_and_says_what_is_left(desk: Any) ->
 
 
 def test_a_run_that_is_no_longer_kept_says_so(make_desk: Any) -> None:
-    desk = make_desk(max_trees=1)
-    with desk.run("first") as top:
-        pass
-    run = desk.runs.get(top.id)
-    with desk.run("second"):
-        pass
+    desk = make_desk(max_nodes=2)
+    with desk.run("outer"):
+        with desk.run("first") as top:
+            pass
+        run = desk.runs.get(top.id)
+        with desk.run("second"):
+            pass
     assert str(run) == f"run {top.id}: no longer kept"
     assert "no longer kept" in run._repr_html_()
     assert run.to_dict() == {"id": top.id}
