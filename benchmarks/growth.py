@@ -22,8 +22,8 @@ import numpy as np
 
 from semcache import Parameter, PlanCache
 from semcache.ports import Vectors
-from semcache.upkeep.compact import compact, room
-from semcache.wiring.clock import SystemClock
+from semcache.upkeep.files import compact, room
+from semcache.wiring import SystemClock
 
 BOUND = 100
 LETTERS = "bcdfghklmnprstvz"
