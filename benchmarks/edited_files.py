@@ -12,6 +12,7 @@ ends the run with status 1 and is printed with the seed that shows it again.
 """
 
 import argparse
+import contextlib
 import copy
 import hashlib
 import json
@@ -30,15 +31,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from semcache import Parameter, PlanCache
+import numpy as np
+from safetensors.numpy import save_file
+
+from semcache import Parameter, PlanCache, SemCache
+from semcache.cache.query import check_tenant
 from semcache.cache.view import views
+from semcache.canonical import as_object, loads
 from semcache.errors import SemCacheError
+from semcache.models.difference import LowRankDifference
+from semcache.models.weights import BaseWeights
+from semcache.planners.model.plan_files import PlanFiles
+from semcache.planners.steps.intent_graph import IntentGraph
+from semcache.plans.codec import decode
+from semcache.ports import Planned, PlanRequest
+from semcache.prompts.schema.schema import PromptSchema
+from semcache.server.tokens import Tokens
 from semcache.settings import Settings
+from semcache.sources.functions import catalog_from
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.records import seal
 from semcache.testing import FakeClock, HashEmbedder
 
 VERSION_1 = Path(__file__).parents[1] / "tests" / "data" / "version1"
+
+
+def report(order: str = "", city: str = "", year: str = "", by: str = "", limit: int = 0) -> str:
+    """Report visits."""
+    return f"{order}{city}{year}{by}{limit}"
+
+
+REPORTS = catalog_from(report)
 
 # What is stored ------------------------------------------------------------------------------
 
@@ -298,10 +321,32 @@ class Bench:
             fill(cache, "acme")
             cache.lookup(ASKED[0], tenant="acme")
         (kept / "corrections").mkdir(mode=0o700, exist_ok=True)
+        self._weights()
+        self.parts["semcache"] = SemCache.open(catalog=REPORTS, embedder=HashEmbedder())
+        prompt = "report visits in Boston, then report orders by month"
+        self.parts["steps"] = self.parts["semcache"].decompose(prompt).to_json()
         self.parts["correction"] = {
             "kind": "remove", "tenant": "acme", "entries": ["0" * 32], "labels": [],
             "template": "", "why": "invalidated",
         }  # fmt: skip
+
+    def _weights(self) -> None:
+        """Make a folder of weights of 8 bits and one of a difference, of a few numbers each."""
+        place = self.folder / "weights"
+        place.mkdir()
+        tensors = {"layer": np.ones((6, 4), np.int8), "layer.scale": np.ones(6, np.float32)}
+        save_file(tensors, place / "weights.safetensors")
+        told = hashlib.sha256((place / "weights.safetensors").read_bytes()).hexdigest()
+        manifest = {"name": "mini", "files": {"weights.safetensors": told}}
+        (place / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        factors = {
+            "layer.down": np.ones((2, 4), np.float32),
+            "layer.up": np.ones((6, 2), np.float32),
+        }
+        found = LowRankDifference.of("mini", factors, {"prompts": 3})
+        (self.folder / "difference").mkdir()
+        for name, content in found.files().items():
+            (self.folder / "difference" / name).write_bytes(content)
 
     def fresh(self, source: Path) -> Path:
         """Return a copy of a directory that a case may change."""
@@ -521,6 +566,118 @@ Texas = 2
 """
 
 
+def tokens_case(bench: Bench, rng: random.Random) -> Case:
+    """Read tokens of a door, as lines or as JSON."""
+    del bench
+    token = "acme-token-0123456789"  # noqa: S105 - made up
+    lines = f"# who may call\n{token} acme\nother-{token} umbrella read,write  # both\n"
+    listed = {token: "acme", f"other-{token}": {"tenant": "umbrella", "rights": ["read", "write"]}}
+    content = lines.encode() if rng.random() < 0.4 else spelled(changed(listed, rng), rng)
+    if content == lines.encode() or rng.random() < 0.2:
+        content = scribbled(content, rng)
+    text = content.decode(errors="replace")
+
+    def read() -> None:
+        found = Tokens.read(text)
+        for tenant in found.tenants:
+            check_tenant(tenant)
+
+    case = _refused(read, "token")
+    if case.error is not None and token in str(case.error):
+        raise AssertionError("an error shows a token")
+    return case
+
+
+def weights_case(bench: Bench, rng: random.Random) -> Case:
+    """Read weights of 8 bits whose manifest or tensors were edited."""
+    return _weights(bench, rng, bench.folder / "weights", lambda at: BaseWeights.of(at).read())
+
+
+def difference_case(bench: Bench, rng: random.Random) -> Case:
+    """Read the difference of weights, edited, and add it to them."""
+
+    def added(at: Path) -> None:
+        LowRankDifference.read(at).added({"layer": np.zeros((6, 4), np.float32)})
+
+    return _weights(bench, rng, bench.folder / "difference", added)
+
+
+def _weights(
+    bench: Bench, rng: random.Random, source: Path, read: Callable[[Path], object]
+) -> Case:
+    place = bench.fresh(source)
+    manifest = place / "manifest.json"
+    document = json.loads(manifest.read_bytes())
+    [tensors] = place.glob("*.safetensors")
+    content = tensors.read_bytes()
+    if rng.random() < 0.5:
+        document = changed(document, rng)
+    elif rng.random() < 0.5:
+        content = scribbled(content, rng)
+    else:
+        length = int.from_bytes(content[:8], "little")
+        head = spelled(changed(json.loads(content[8 : 8 + length]), rng), rng)
+        content = len(head).to_bytes(8, "little") + head + content[8 + length :]
+    told = hashlib.sha256(content).hexdigest()
+    if content != tensors.read_bytes():
+        tensors.unlink()
+        if "sha256" in document:
+            document["sha256"] = told
+            tensors = place / f"difference-{told[:16]}.safetensors"
+        else:
+            document["files"][tensors.name] = told
+        tensors.write_bytes(content)
+    text = spelled(document, rng)
+    manifest.write_bytes(scribbled(text, rng) if rng.random() < 0.1 else text)
+    return _refused(lambda: read(place), str(place), "a difference cannot be added")
+
+
+SCHEMA = PromptSchema("list", ("visit",), ("month",), {"year": "2024"})
+
+
+def plan_file_case(bench: Bench, rng: random.Random) -> Case:
+    """Plan by a plan file of OneMCP, and store the plan."""
+    folder = bench.folder / "plans"
+    shutil.rmtree(folder, ignore_errors=True)
+    files, params = PlanFiles(folder, FakeClock()), SCHEMA.parameters()
+    body = routes(by="month", year="{{params.year}}")
+    del body["call"]["input"]["columns"]  # which the operation does not take
+    plan = decode(body)
+    if not files.write(SCHEMA, Planned(plan, params, "x"), REPORTS):
+        raise AssertionError("no plan file was written")
+    [path] = folder.iterdir()
+    text = spelled(changed(json.loads(path.read_text("utf-8")), rng), rng)
+    path.write_bytes(scribbled(text, rng) if rng.random() < 0.2 else text)
+    found: list[Planned] = []
+    request = PlanRequest("list visits in 2024 by month", SCHEMA, REPORTS)
+    case = _refused(lambda: found.append(files.plan(request)), str(path))
+    tenant = f"t{bench.number}"
+    for planned in found:
+        bench.cache.store(request.prompt, planned.plan, params=planned.params, tenant=tenant)
+        use(bench.cache, rng, tenant)
+        bench.cache.clear(tenant=tenant)
+    return case
+
+
+def steps_case(bench: Bench, rng: random.Random) -> Case:
+    """Go on planning from the steps of a prompt."""
+    told = bench.parts["steps"]
+
+    def resumed() -> IntentGraph:
+        graph = IntentGraph.from_json(as_object(loads(content, what="the intent graph")))
+        graph.mermaid()
+        graph.why("step1")
+        return graph
+
+    content = spelled(changed(told, rng), rng).decode(errors="surrogatepass")
+    graphs: list[IntentGraph] = []
+    case = _refused(lambda: graphs.append(resumed()), "the intent graph")
+    for graph in graphs:
+        with contextlib.suppress(SemCacheError):  # its steps may not be plannable: that is no fault
+            bench.parts["semcache"].resume_planning(graph)
+    return case
+
+
 def settings_case(bench: Bench, rng: random.Random) -> Case:
     """Load settings from a TOML file, and open a cache by them."""
     path = bench.folder / "edited.toml"
@@ -573,6 +730,11 @@ FORMATS: dict[str, tuple[Callable[[Bench, random.Random], Case], float]] = {
     "correction": (correction_case, 0.03),
     "manifest": (manifest_case, 0.02),
     "version1": (version1_case, 0.03),
+    "tokens": (tokens_case, 0.1),
+    "weights": (weights_case, 0.05),
+    "difference": (difference_case, 0.05),
+    "plan file": (plan_file_case, 0.1),
+    "steps": (steps_case, 0.1),
 }
 """Format → what changes and reads a file of it, and its share of all cases."""
 
