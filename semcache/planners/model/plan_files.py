@@ -71,7 +71,8 @@ class PlanFiles:
             plan = decode(body)
             _check(plan, params, request.catalog)
         except (InvalidInput, BindingError) as error:
-            raise PlanningError(f"the plan file {self._path(schema)} does not fit: {error}") from error
+            path = self._path(schema)
+            raise PlanningError(f"the plan file {path} does not fit: {error}") from error
         return Planned(plan, tuple(params), NAME)
 
     def write(self, schema: PromptSchema, planned: Planned, catalog: Catalog) -> bool:
