@@ -162,10 +162,10 @@ class PlanGroups:
 
     def contested(self, group: str, words: tuple[str, ...]) -> bool:
         """Return whether as many entries with just these words are of another group."""
-        saying = self.said_by(" ".join(words))
-        if saying.keys() <= {group}:
-            return False
-        rivals = max(times for other, times in saying.items() if other != group)
+        saying = self.saying.get(" ".join(words), group)
+        if isinstance(saying, str):
+            return saying != group
+        rivals = max((times for other, times in saying.items() if other != group), default=0)
         return rivals >= max(1, saying.get(group, 0))
 
     def size(self, group: str) -> int:

@@ -88,10 +88,10 @@ def find_mentions(
     if given:
         candidates = [*_given(text, given, candidates, learned), *candidates]
     return tuple(
-        Mention(
-            c.start, c.end, text[c.start : c.end], c.kind, c.value, c.source, c.name, c.relative
-        )
-        for c in _without_overlaps(candidates)
+        [
+            Mention(start, end, text[start:end], kind, value, source, name, relative)
+            for start, end, kind, value, source, name, relative, _ in _without_overlaps(candidates)
+        ]
     )
 
 
@@ -383,7 +383,7 @@ class _Listed(NamedTuple):
 
 RECOGNIZERS = (
     _Listed(quotes, re.compile("[\"'`\u2018\u201c\u00ab]")),
-    _Listed(addresses, re.compile(r"@|://|(?i:www\.)")),
+    _Listed(addresses, re.compile(r"[@:wW](?:(?<=@)|(?<=:)//|(?<=[wW])[wW]{2}\.)")),
     _Listed(times, re.compile(":"), TIME_WORDS),
     _Listed(dates, DATE_SIGNS, DATE_WORDS),
     _Listed(numbers, re.compile("[0-9]"), NUMBER_WORDS),

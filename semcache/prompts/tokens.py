@@ -210,11 +210,8 @@ def _is_plain_case(word: str) -> bool:
 
 def filled(text: str, slots: "tuple[str, ...] | list[str]") -> str:
     """Return folded `text` with its holes replaced by the names of slots, in order."""
-    parts = text.split(HOLE)
-    pieces = [parts[0]]
-    for name, part in zip(slots, parts[1:], strict=True):
-        pieces += ("<", name, ">", part)
-    return "".join(pieces)
+    first, *rest = text.split(HOLE)
+    return first + "".join([f"<{name}>{part}" for name, part in zip(slots, rest, strict=True)])
 
 
 # ── tokens ───────────────────────────────────────────────────────────────────────────────────────

@@ -170,7 +170,7 @@ class SemCache(Stages, Closeable):
             InvalidSettings, ForeignDirectory, NewerFormat, StoreUnavailable, StoreCorrupt: it
                 cannot be opened; nothing was changed.
         """
-        from semcache.wiring import open_semcache  # noqa: PLC0415 - wiring stands right of us
+        from semcache.wiring.semcache import open_semcache  # noqa: PLC0415 - wiring stands right
 
         return open_semcache(
             directory=directory_of(directory),

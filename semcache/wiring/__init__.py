@@ -1,9 +1,12 @@
-"""Wiring: from settings to a working cache; the only place that knows who implements what."""
+"""Wiring: from settings to a working cache; the only place that knows who implements what.
+
+`semcache.wiring.semcache` is not imported here: its planners take a tenth of a second, which a plan
+cache need not pay.
+"""
 
 from semcache.wiring.caches import open_plan_cache, open_responses
 from semcache.wiring.models import open_embedder
 from semcache.wiring.parts import Reporter, SystemClock
-from semcache.wiring.semcache import open_semcache
 from semcache.wiring.stores import open_store
 
 __all__ = [
@@ -12,6 +15,5 @@ __all__ = [
     "open_embedder",
     "open_plan_cache",
     "open_responses",
-    "open_semcache",
     "open_store",
 ]

@@ -217,13 +217,15 @@ def _pair_off(extra: list[str], missing: list[str]) -> list[tuple[str, str]]:
     """Take words that are forms of one another, or mistyped, out of both; return them in pairs."""
     if len(extra) * len(missing) > PAIRS:
         return []
+    # Forms of a word begin as it does, and so do words mistyped.
+    if {word[:1] for word in extra}.isdisjoint([word[:1] for word in missing]):
+        return []
     others = [word for word in missing if word_class(word) == "open"]
     pairs = []
     for word in list(extra) if others else ():
         if word_class(word) != "open":
             continue
         for other in others:
-            # Forms of a word begin as it does, and so do words mistyped.
             if word[:1] == other[:1] and is_alike(word, other):
                 extra.remove(word)
                 missing.remove(other)

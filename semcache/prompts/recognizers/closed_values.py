@@ -65,6 +65,8 @@ class Phrases(Generic[T]):
 
     def find(self, text: str) -> Iterator[tuple[int, int, T]]:
         """Yield start, end and meaning of the longest known phrase at each word of `text`."""
+        if not self._lengths:
+            return
         lower = lowered(text)
         words = _tokens(lower)
         if self._lengths.keys().isdisjoint(words):

@@ -72,9 +72,9 @@ CURRENCIES = {
 }  # fmt: skip
 """Sign, code or singular name of a currency → slot type of its amounts."""
 _AFTER_NUMBER = re.compile(
-    r"\s?(?P<percent>%|percent\b|per cent\b|pct\b)"
-    r"|\s?(?P<currency>[€£¥₹$](?!\s?[0-9])|(?:dollar|buck|euro|pound|rupee)s?\b"
-    r"|(?:usd|eur|gbp|jpy|inr|chf|cad|aud|cny|yen|quid)\b)"
+    r"\s?(?:(?P<percent>%|percent\b|per cent\b|pct\b)"
+    r"|(?P<currency>[€£¥₹$](?!\s?[0-9])|(?:dollar|buck|euro|pound|rupee)s?\b"
+    r"|(?:usd|eur|gbp|jpy|inr|chf|cad|aud|cny|yen|quid)\b))"
 )
 _CODE_BEFORE = re.compile(r"\b(usd|eur|gbp|jpy|inr|chf|cad|aud|cny)\s?$")
 
@@ -259,21 +259,19 @@ _AND_NUMBER = re.compile(rf"\s+and\s+({_DIGITS})(?!\w)")
 
 
 def _is_year(lower: str, start: int, digits: str, last_year_end: int) -> bool:
-    if _YEAR.fullmatch(digits) is None:
+    if len(digits) != 4 or _YEAR.fullmatch(digits) is None:
         return False
     if 0 <= last_year_end < start and _YEAR_LINK.fullmatch(lower, last_year_end, start):
         return True
     before = lower[max(0, start - 32) : start].replace(",", " ").split()
     if before and before[-1] == "the":
         before.pop()
-    match before[-2:]:
-        case [*_, "between"] if other := _AND_NUMBER.match(lower, start + 4):
-            return _YEAR.fullmatch(other[1]) is not None
-        case [word, "of"]:
-            return word in _BEFORE_OF_YEAR
-        case [*_, word]:
-            return word.lstrip("(").rstrip(".") in _BEFORE_YEAR
-    return False
+    word = before[-1] if before else ""
+    if word == "of":
+        return len(before) > 1 and before[-2] in _BEFORE_OF_YEAR
+    if word == "between" and (other := _AND_NUMBER.match(lower, start + 4)):
+        return _YEAR.fullmatch(other[1]) is not None
+    return word.lstrip("(").rstrip(".") in _BEFORE_YEAR
 
 
 _NOW_BEFORE = re.compile(
