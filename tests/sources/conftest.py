@@ -151,7 +151,7 @@ def described(echo: Echo) -> Describe:
 SERVER = """
 import os, sys
 from typing import Literal
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import ToolAnnotations
 
 app = MCPServer("weather")
@@ -190,6 +190,13 @@ def die(code: int) -> str:
     '''Die.'''
     print("out of memory", file=sys.stderr, flush=True)
     os._exit(code)
+
+@app.tool()
+async def grow(context: Context) -> str:
+    '''Offer one tool more, and say so.'''
+    app.add_tool(set_alarm, name="wake")
+    await context.notify_tools_changed()
+    return "grown"
 
 @app.tool(annotations=READ)
 def refuse(why: str) -> str:

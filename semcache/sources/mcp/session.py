@@ -179,8 +179,34 @@ class Session:
         )
         async with client:
             self._client = client
+            listening = asyncio.create_task(self._listen(client))
             self._ready.set()
-            await self._over.wait()
+            try:
+                await self._over.wait()
+            finally:
+                listening.cancel()
+                (ended,) = await asyncio.gather(listening, return_exceptions=True)
+                if isinstance(ended, Exception):
+                    log.info("MCP server %r: listening ended: %r", self._name, ended)
+
+    async def _listen(self, client: "Client") -> None:
+        """Hear of changes to the list of tools as servers tell them since protocol 2026-07-28.
+
+        Servers of earlier versions tell them unasked, see `_heard`. Where nobody tells, the list is
+        asked for again when it is old.
+        """
+        from mcp import MCPError  # noqa: PLC0415 - an extra
+        from mcp.client.subscriptions import (  # noqa: PLC0415 - the same
+            ListenNotSupportedError,
+            SubscriptionLost,
+        )
+
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._changed()
+        except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError) as error:
+            log.debug("MCP server %r tells of no changes: %s", self._name, type(error).__name__)
 
     @asynccontextmanager
     async def _transport(self) -> "AsyncIterator[TransportStreams]":
