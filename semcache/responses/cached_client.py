@@ -47,7 +47,7 @@ def cached_openai(
             `responses` has it.
 
     Raises:
-        InvalidInput: `client` is something else.
+        InvalidInput: `client` is something else, or its HTTP client has hooks of requests.
     """
     openai = sys.modules.get("openai")  # whoever has such a client has imported it
     if openai is None or not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
@@ -66,13 +66,19 @@ def cached_http(
     """Return an HTTP client like `http` that sends equal requests of the OpenAI protocol once.
 
     For whoever makes the `openai` client: `ChatOpenAI(http_client=…, http_async_client=…)`. Its
-    hooks run for what is sent alone. See `cached_openai`.
+    hooks of responses run for what is sent alone. See `cached_openai`.
 
     Raises:
-        InvalidInput: `http` is no `Client` or `AsyncClient` of httpx or httpx2.
+        InvalidInput: `http` is no `Client` or `AsyncClient` of httpx or httpx2, or has hooks of
+            requests: what they add is unknown when requests are compared.
     """
     library, kind = _library(http)
     given: Any = http
+    if given.event_hooks["request"]:
+        raise InvalidInput(
+            "the HTTP client has hooks of requests, which would change requests after they are "
+            "compared; let its `auth` or `headers` add what they add"
+        )
     transport = (AsyncCachedTransport if kind == "AsyncClient" else CachedTransport)(
         given, library, responses, group=group, ttl_s=ttl_s
     )

@@ -26,8 +26,8 @@ MARK = {"x-semcache": "hit"}
 """Header of an answer from memory."""
 
 _HOW_IT_IS_SENT = frozenset({
-    CONTROL, "accept-encoding", "baggage", "connection", "content-length", "host",
-    "idempotency-key", "traceparent", "tracestate", "user-agent",
+    CONTROL, "accept-encoding", "baggage", "connection", "content-length", "idempotency-key",
+    "traceparent", "tracestate", "user-agent",
 })  # fmt: skip
 """Headers that no answer depends on; `x-stainless-…`, by which the client tells of itself, too."""
 _OF_THE_CONNECTION = frozenset({
@@ -50,8 +50,8 @@ def _asked(request: Any, content: bytes) -> _Asked | None:  # noqa: ANN401 - of 
     if request.method != "POST" or not request.url.path.endswith(ENDPOINTS):
         return None
     try:
-        body = loads(content.decode("utf-8", "replace"), what="the request")
-    except InvalidJson:
+        body = loads(content.decode(), what="the request")
+    except (InvalidJson, UnicodeDecodeError):
         return None
     control = {word.strip().lower() for word in request.headers.get(CONTROL, "").split(",")}
     if not isinstance(body, dict) or body.get("background") or "no-store" in control:
@@ -66,7 +66,7 @@ def _key(request: Any, body: JsonObject) -> str:  # noqa: ANN401 - as above
         for name, value in request.headers.items()
         if name.lower() not in _HOW_IT_IS_SENT and not name.lower().startswith("x-stainless-")
     )
-    rest: dict[str, Any] = {**body, "headers": headers}
+    rest: dict[str, Any] = {**body}
     if not rest.get("stream"):
         rest.pop("stream", None)  # `parse` says that it wants none, `create` nothing
     tools = rest.get("tools")
@@ -76,7 +76,7 @@ def _key(request: Any, body: JsonObject) -> str:  # noqa: ANN401 - as above
         model=str(rest.pop("model", "")),
         temperature=rest.pop("temperature", None),
         tools=rest.pop("tools") if in_any_order else (),
-        sampling=rest,
+        sampling={"body": rest, "headers": headers},  # apart: a body may have any member
     )
     return response_key(asked)
 

@@ -98,7 +98,9 @@ def test_an_answer_is_the_callers_own(openai_server: "OpenAIServer", client: Ope
         {"tools": [TOOL]},
         {"response_format": {"type": "json_object"}},
         {"extra_body": {"min_p": 0.1}},
+        {"extra_body": {"headers": [["x-route", "b"]]}},
         {"extra_headers": {"X-Route": "b"}},
+        {"extra_headers": {"Host": "b.example"}},
     ],
 )
 def test_what_the_answer_depends_on_is_asked_anew(
@@ -434,3 +436,17 @@ def test_a_client_is_closed_with_its_drop_in(plain: OpenAI, responses: Responses
 def test_another_kind_of_client_is_refused(what: Any, responses: Responses) -> None:
     with pytest.raises(InvalidInput, match=r"client is a object"):
         what(object(), responses)
+
+
+def test_a_client_whose_hooks_change_requests_after_they_are_compared_is_refused(
+    responses: Responses,
+) -> None:
+    def add(request: httpx.Request) -> None:
+        request.headers["X-Tenant"] = "a"
+
+    with httpx.Client(event_hooks={"request": [add]}) as http:
+        with pytest.raises(InvalidInput, match="let its `auth` or `headers`"):
+            cached_http(http, responses)
+        client = OpenAI(api_key="k", http_client=http)
+        with pytest.raises(InvalidInput, match="hooks of requests"):
+            cached_openai(client, responses)
