@@ -444,7 +444,9 @@ def test_a_client_whose_hooks_change_requests_after_they_are_compared_is_refused
     def add(request: httpx.Request) -> None:
         request.headers["X-Tenant"] = "a"
 
-    with httpx.Client(event_hooks={"request": [add]}) as http:
+    given = httpx.Client(event_hooks={"request": [add]})
+    with given:
+        http: Any = given
         with pytest.raises(InvalidInput, match="let its `auth` or `headers`"):
             cached_http(http, responses)
         client = OpenAI(api_key="k", http_client=http)
