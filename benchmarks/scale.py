@@ -126,7 +126,7 @@ def examined(directory: Path, work: Workload, tenants: int, seed: int) -> dict[s
 def imported(embedder: Timed) -> None:
     """Import what takes its time, which is no part of opening a cache."""
     embedder.embed(["so that numpy is there"])
-    for heavy in ("diskcache", "faiss", "semcache.wiring"):
+    for heavy in ("faiss", "semcache.wiring"):
         import_module(heavy)
 
 

@@ -126,7 +126,6 @@ HEAVY = (
     "onnxruntime",
     "faiss",
     "openai",
-    "diskcache",
 )
 
 

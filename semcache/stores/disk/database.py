@@ -13,8 +13,8 @@ from urllib.parse import quote
 from semcache.errors import StoreUnavailable
 from semcache.forks import Forked, Lock, follow_forks, pauses
 from semcache.stores.disk.directory import DATABASE
-from semcache.stores.disk.failures import failure
-from semcache.stores.disk.tables import migrate
+from semcache.stores.disk.failures import ErrorTranslation, failure
+from semcache.stores.disk.schema import Schema
 
 T = TypeVar("T")
 Connection = sqlite3.Connection
@@ -53,13 +53,16 @@ class Database(Forked):
     What SQLite raises passes through; `failures` turns it into an error of ours.
     """
 
-    def __init__(self, directory: Path, *, timeout_s: float, frozen: bool = False) -> None:
+    def __init__(
+        self, directory: Path, schema: Schema, *, timeout_s: float, frozen: bool = False
+    ) -> None:
         """Open the tables, made or brought up to date. `frozen`: not a byte is written.
 
         Where the disk is full or read-only they are read as they are, with one warning, until a
         write finds that it can be written again.
         """
         self._path = directory / DATABASE
+        self._schema = schema
         self._timeout_s = timeout_s
         self._frozen = frozen
         self._turn = Lock(patience_s=timeout_s)
@@ -75,7 +78,7 @@ class Database(Forked):
 
     def _open(self) -> None:
         try:
-            migrate(self.connection(), where=repr(str(self._path.parent)))
+            self._schema.migrate(self.connection(), where=repr(str(self._path.parent)))
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _UNWRITABLE:
                 raise
@@ -127,7 +130,7 @@ class Database(Forked):
     def _begin_writing(self) -> None:
         """Go over to writing, if the disk can be written again."""
         with closing(_writable(self._path, timeout_s=self._timeout_s)) as connection:
-            migrate(connection, where=repr(str(self._path.parent)))
+            self._schema.migrate(connection, where=repr(str(self._path.parent)))
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
         self._state = None
@@ -154,6 +157,42 @@ class Database(Forked):
         """Connect anew in a forked child, and leave the connections to the parent."""
         _left.append(self._local)
         self._local = threading.local()
+
+
+class DatabaseHandle:
+    """A database that is opened by its first use. Safe from several threads."""
+
+    def __init__(self, directory: Path, opened: Callable[[], Database], *, text: str) -> None:
+        """Open nothing yet; `opened` does. `text`: what the texts are that are handed in."""
+        self.directory = directory
+        self.failing = ErrorTranslation(directory, text=text)
+        """Turns what the database raises into errors of ours, in a `with`."""
+        self._opened = opened
+        self._opening = Lock()
+        self._database: Database | None = None
+        self.closed = False
+        """Whether `close` was called."""
+
+    def db(self) -> Database:
+        """Return the database; the first call opens it.
+
+        Raises:
+            ForeignDirectory, NewerFormat, StoreUnavailable, StoreCorrupt: it cannot be opened.
+        """
+        if self.closed:
+            raise StoreUnavailable(f"the store {str(self.directory)!r} is closed; open a new one")
+        if self._database is not None:
+            return self._database
+        with self._opening, self.failing:
+            if self._database is None:
+                self._database = self._opened()
+            return self._database
+
+    def close(self) -> None:
+        """Release this thread's connection; others' end with their threads. Twice is fine."""
+        self.closed = True
+        if self._database is not None:
+            self._database.close()
 
 
 def _transaction(connection: Connection, work: Callable[[Connection], T]) -> T:
@@ -201,7 +240,7 @@ def _readable(path: Path, *, timeout_s: float) -> Connection:
     how = "mode=ro" if _log_bytes(path) else "mode=ro&immutable=1"
     connection = _connected(_uri(path, how), timeout_s=timeout_s, uri=True)
     try:
-        connection.execute("SELECT last_change FROM state").fetchone()
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:
         connection.close()
         if _log_bytes(path):

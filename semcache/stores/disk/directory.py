@@ -18,15 +18,14 @@ from semcache.schemas import STRICT, read
 MANIFEST = "manifest.json"
 FORMAT = "semcache-store"
 VERSION = 2  # raised when an older semcache could not read what a newer one writes
-FIRST = 1  # of directories whose database is a table of diskcache, as for responses it still is
 DATABASE = "semcache.db"
 
 
-def claim(directory: Path, database: str, *, version: int = VERSION) -> int:
+def claim(directory: Path) -> int:
     """Make `directory` if it is missing, mark it as ours if it is empty, else check that it is.
 
-    Return the version that it has, `version` at most. What is made can be read by its owner alone:
-    plans hold the values of prompts. `database`: the name of the file that is kept in it.
+    Return the version that it has, `VERSION` at most. What is made can be read by its owner alone:
+    plans hold the values of prompts.
 
     Raises:
         ForeignDirectory: a file, or a directory with something that semcache did not write.
@@ -37,7 +36,7 @@ def claim(directory: Path, database: str, *, version: int = VERSION) -> int:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         names = sorted(path.name for path in directory.iterdir())
         if MANIFEST in names:
-            found = _check(directory, (directory / MANIFEST).read_bytes(), version)
+            found = _check(directory, (directory / MANIFEST).read_bytes())
         # A process that is claiming it at this moment, or died on the way, left such a file.
         elif foreign := [name for name in names if not name.startswith(MANIFEST)]:
             raise ForeignDirectory(
@@ -45,10 +44,10 @@ def claim(directory: Path, database: str, *, version: int = VERSION) -> int:
                 f"{foreign[:3]!r}; name an empty or a new directory"
             )
         else:
-            mark(directory, version)
-            found = version
-        if found == version:
-            _begin(directory / database)
+            mark(directory)
+            found = VERSION
+        if found == VERSION:
+            _begin(directory / DATABASE)
     except (FileExistsError, NotADirectoryError) as error:
         raise ForeignDirectory(
             f"{str(directory)!r} is not a directory; name an empty or a new one"
@@ -117,7 +116,7 @@ def require(directory: Path) -> None:
         StoreUnavailable: there is nothing, or it cannot be read.
     """
     try:
-        found = _check(directory, (directory / MANIFEST).read_bytes(), VERSION)
+        found = _check(directory, (directory / MANIFEST).read_bytes())
         if found == VERSION:
             (directory / DATABASE).stat()
     except OSError as error:
@@ -132,12 +131,12 @@ def require(directory: Path) -> None:
         )
 
 
-def mark(directory: Path, version: int) -> None:
-    """Say in the manifest that `directory` is of `version`."""
+def mark(directory: Path) -> None:
+    """Say in the manifest that `directory` is of this version."""
     manifest: Json = {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "format": FORMAT,
-        "version": version,
+        "version": VERSION,
     }
     write_aside(directory / MANIFEST, [dumps(manifest).encode() + b"\n"])
 
@@ -145,22 +144,22 @@ def mark(directory: Path, version: int) -> None:
 @with_config(STRICT)
 class _StoreManifestDoc(TypedDict):
     format: Literal["semcache-store"]
-    version: Annotated[int, Field(ge=FIRST)]
+    version: Annotated[int, Field(ge=1)]
 
 
 _SCHEMA: TypeAdapter[_StoreManifestDoc] = TypeAdapter(_StoreManifestDoc)
 
 
-def _check(directory: Path, content: bytes, latest: int) -> int:
+def _check(directory: Path, content: bytes) -> int:
     try:
         version = read(_SCHEMA, content, what=repr(str(directory / MANIFEST)))["version"]
     except InvalidJson as error:
         raise ForeignDirectory(
             f"{error}; this is no manifest of semcache: name an empty or a new directory"
         ) from error
-    if version > latest:
+    if version > VERSION:
         raise NewerFormat(
-            f"{str(directory)!r} has format {version}; this semcache reads up to {latest}; "
+            f"{str(directory)!r} has format {version}; this semcache reads up to {VERSION}; "
             "upgrade semcache, or name another directory"
         )
     return version

@@ -1,58 +1,41 @@
-"""Responses of models on disk, for the threads and processes that share a directory.
+"""Responses of models on disk, for the threads and processes that share a directory."""
 
-Rows, all of them text, in a diskcache that never pickles:
-
-    e/<key>       the text, sealed, below the key that it belongs to
-    a/<key>       its age: [number of its last use, epoch seconds of that, ttl, bytes, group]
-    u/<number>    the key whose last use has this number: the order of eviction
-    s/room        [entries, bytes] of all texts
-"""
-
-import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from sqlite3 import Connection
+from typing import Any, TypeVar
 
 from semcache.errors import StoreError
 from semcache.forks import Lock
 from semcache.ports import Room
 from semcache.stores.cipher import Cipher
-from semcache.stores.disk.directory import FIRST, claim
-from semcache.stores.disk.handle import DatabaseHandle
+from semcache.stores.disk.database import Database, DatabaseHandle
+from semcache.stores.disk.directory import VERSION, claim
+from semcache.stores.disk.schema import RESPONSES
+from semcache.stores.disk.takeover import take_over
 from semcache.stores.memory_responses import alive
 from semcache.stores.records import seal, unseal
 
-if TYPE_CHECKING:
-    from semcache.stores.disk.response_table import ResponseTable
+T = TypeVar("T")
 
 BUSY_TIMEOUT_S = 1.0  # seconds to wait for another writer: longer than that, asking is as good
 LATE = 1 / 20  # of the ttl; a use that is written later could let the entry die for others
 KEPT_USES = 4096  # uses not yet written; more would make the next write slow
 
-_ROOM = "s/room"
-_KINDS = ("e/", "a/", "u/", "s/")
+_MOST_USES = 2**62  # no use has a greater number, unless the number is damaged
+
+_IS_ROOM = (
+    "typeof(entries) = 'integer' AND typeof(bytes) = 'integer' AND entries >= 0 AND bytes >= 0"
+)
+_COUNT_ANEW = (
+    "UPDATE room SET entries = (SELECT count(*) FROM responses),"
+    " bytes = (SELECT coalesce(sum(bytes), 0) FROM responses)"
+)
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Age:
-    use: int
-    used_s: float
-    ttl_s: float | None
-    bytes: int
-    group: str
-
-    def at(self, used_s: float) -> "_Age":
-        return replace(self, used_s=used_s)
-
-    def written(self, use: int) -> str:
-        return json.dumps([use, self.used_s, self.ttl_s, self.bytes, self.group])
 
 
 class DiskResponses:
@@ -73,20 +56,16 @@ class DiskResponses:
         self.directory = Path(directory).absolute()
         """Where it is kept; not the directory of a `DiskStore`."""
         self._busy_timeout_s = busy_timeout_s
-        self._opened = DatabaseHandle(self.directory, self._open, text="a response or its key")
+        self._handle = DatabaseHandle(self.directory, self._open, text="a response or its key")
         self._cipher = cipher
         self._noting = Lock()
         self._uses: dict[str, float] = {}
         """Epoch seconds of uses that are not written yet, the latest last."""
 
-    def _open(self) -> "ResponseTable":
-        from semcache.stores.disk.response_table import (  # noqa: PLC0415 - imports diskcache
-            RESPONSES,
-            ResponseTable,
-        )
-
-        claim(self.directory, RESPONSES, version=FIRST)
-        return ResponseTable(self.directory, timeout_s=self._busy_timeout_s)
+    def _open(self) -> Database:
+        if claim(self.directory) < VERSION:
+            take_over(self.directory, RESPONSES, timeout_s=self._busy_timeout_s)
+        return Database(self.directory, RESPONSES, timeout_s=self._busy_timeout_s)
 
     def get(self, key: str, *, now_s: float) -> str | None:
         """Return the living text and make it the one used last, its age beginning anew; or None.
@@ -94,79 +73,129 @@ class DiskResponses:
         Raises:
             StoreUnavailable, StoreCorrupt: the directory cannot be read.
         """
-        key = self._name(key)
-        with self._opened.failing:
-            sealed, content = self._opened.db().two(f"e/{key}", f"a/{key}")
-        if sealed is None:
+        name = self._name(key)
+        row = self._one("SELECT sealed, used_s, ttl_s FROM responses WHERE key = ?", name)
+        if row is None:
             return None
-        age = _age(content)
-        text = self._read(key, sealed) if age is not None else None
-        if text is None or age is None:
+        sealed, used_s, ttl_s = row
+        text = self._opened(name, sealed) if _is_age(used_s, ttl_s) else None
+        if text is None:
             _log.warning("a response in %s is not what was written; dropped", self.directory)
-        elif alive(self._used_s(key, age, now_s), age.ttl_s, now_s):
-            self._note(key, age, now_s)
+        elif alive(self._used_s(name, used_s, now_s), ttl_s, now_s):
+            self._note(name, used_s, ttl_s, now_s)
             return text
         # Where even that cannot be written it stays, and is found dead again.
         with suppress(StoreError):
-            self._remove([key])
+            self._write(lambda connection: _drop(connection, [name]))
         return None
 
     def has(self, key: str, *, now_s: float) -> bool:
         """Return whether there is a living text under `key`; that is no use of it."""
-        key = self._name(key)
-        with self._opened.failing:
-            age = _age(self._opened.db().content(f"a/{key}"))
-        return age is not None and alive(self._used_s(key, age, now_s), age.ttl_s, now_s)
+        name = self._name(key)
+        row = self._one("SELECT used_s, ttl_s FROM responses WHERE key = ?", name)
+        if row is None or not _is_age(*row):
+            return False
+        return alive(self._used_s(name, row[0], now_s), row[1], now_s)
 
     def set(
         self, key: str, text: str, *, group: str, ttl_s: float | None, now_s: float, limit: Room
     ) -> int:
         """Keep `text`, replacing what was there; return how many others made room for it."""
-        with self._opened.failing:
+        with self._handle.failing:
             size = len(text.encode())
-            key, group = self._name(key), self._group(group)
-        with self._writing() as ledger:
-            ledger.drop(key)
+            name, group = self._name(key), self._group(group)
+
+        def work(connection: Connection) -> int:
+            _drop(connection, [name])
             if size > limit.bytes or limit.entries < 1:
                 return 0
-            ledger.add(key, self._written(key, text), _Age(0, now_s, ttl_s, size, group))
-            return ledger.evict(limit, beside=key)
+            sealed = seal(_head(name) + self._closed(name, text))
+            connection.execute(
+                'INSERT INTO responses (key, "group", used, used_s, ttl_s, bytes, sealed)'
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (name, group, _last_use(connection) + 1, now_s, ttl_s, size, sealed),
+            )
+            return _evict(connection, limit, beside=name)
+
+        return self._write(work)
 
     def remove(self, keys: Sequence[str]) -> int:
         """Forget texts; return how many were there."""
-        return self._remove([self._name(key) for key in keys])
-
-    def _remove(self, keys: Sequence[str]) -> int:
-        with self._writing() as ledger:
-            return sum(ledger.drop(key) for key in keys)
+        names = [self._name(key) for key in keys]
+        return self._write(lambda connection: _drop(connection, names))
 
     def keys(self, *, group: str | None = None) -> Sequence[str]:
         """Return the keys of `group`, or all (None), sorted; those no longer alive too."""
-        with self._opened.failing:
-            rows = list(self._opened.db().under("a/"))
-        ages = ((row[2:], _age(value)) for row, value in rows)
-        wanted = None if group is None else self._group(group)
-        found = [k for k, age in ages if wanted is None or (age and age.group == wanted)]
+        where, which = ("", ()) if group is None else (' WHERE "group" = ?', (self._group(group),))
+        query = f"SELECT key FROM responses{where}"  # noqa: S608 - a text of ours
+        found = [key for (key,) in self._read(lambda c: c.execute(query, which).fetchall())]
         return sorted(found if self._cipher is None else self._keys_of(found, self._cipher))
 
     def room(self) -> Room:
         """Return how much is kept; what is no longer alive counts until it is found or goes."""
-        with self._opened.failing:
-            return _room(self._opened.db())
+        return self._read(_room)
 
     def clear(self) -> int:
         """Forget everything; return how many texts there were."""
-        with self._writing() as ledger:
-            return ledger.clear()
+        return self._write(_clear)
 
     def close(self) -> None:
         """Write the uses and release this thread's connection; calling it twice is fine."""
-        if self._uses and not self._opened.closed:
-            with suppress(StoreError), self._writing():
-                pass
-        self._opened.close()
+        if self._uses and not self._handle.closed:
+            self._write_uses()
+        self._handle.close()
 
-    # What a cipher makes of it ---------------------------------------------------------------
+    # The database ----------------------------------------------------------------------------
+
+    def _one(self, query: str, name: str) -> tuple[Any, ...] | None:
+        row: tuple[Any, ...] | None = self._read(lambda c: c.execute(query, (name,)).fetchone())
+        return row
+
+    def _read(self, work: Callable[[Connection], T]) -> T:
+        with self._handle.failing:
+            db = self._handle.db()
+            db.refresh()
+            return work(db.connection())
+
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        """Return `work(connection)`, in one transaction that begins with the uses noted so far."""
+
+        def after_uses(connection: Connection) -> T:
+            with self._noting:
+                uses, self._uses = self._uses, {}
+            connection.execute(f"{_COUNT_ANEW} WHERE NOT ({_IS_ROOM})")
+            last = _last_use(connection) if uses else 0
+            connection.executemany(
+                "UPDATE responses SET used = ?, used_s = max(used_s, ?) WHERE key = ?",
+                [(use, used_s, key) for use, (key, used_s) in enumerate(uses.items(), last + 1)],
+            )
+            return work(connection)
+
+        with self._handle.failing:
+            return self._handle.db().write(after_uses)
+
+    def _write_uses(self) -> None:
+        with suppress(StoreError):  # a hit that cannot be noted is still one
+            self._write(lambda _: None)
+
+    def _used_s(self, name: str, used_s: float, now_s: float) -> float:
+        """Return when it was used last: of what is written and what is noted, the nearer to now.
+
+        The later one may be of a clock that was set back since.
+        """
+        with self._noting:
+            noted = self._uses.get(name, used_s)
+        return min(used_s, noted, key=lambda at_s: abs(now_s - at_s))
+
+    def _note(self, name: str, used_s: float, ttl_s: float | None, now_s: float) -> None:
+        with self._noting:
+            self._uses.pop(name, None)
+            self._uses[name] = now_s
+            many = len(self._uses) > KEPT_USES
+        if many or (ttl_s is not None and abs(now_s - used_s) > ttl_s * LATE):
+            self._write_uses()
+
+    # The cipher ------------------------------------------------------------------------------
 
     def _name(self, key: str) -> str:
         return key if self._cipher is None else self._cipher.name("response", key)
@@ -175,15 +204,18 @@ class DiskResponses:
         plain = self._cipher is None or not group
         return group if plain or self._cipher is None else self._cipher.digest("group", group)
 
-    def _written(self, name: str, text: str) -> str:
+    def _closed(self, name: str, text: str) -> str:
         return text if self._cipher is None else self._cipher.encrypt(text, name)
 
-    def _read(self, name: str, sealed: bytes) -> str | None:
-        text = _text(name, sealed)
-        if self._cipher is None or text is None:
-            return text
+    def _opened(self, name: str, sealed: object) -> str | None:
+        """Return the text that was sealed for `name`, or None if this is not it."""
+        head = _head(name)
         try:
-            return self._cipher.decrypt(text, name)
+            text = unseal(sealed.encode() if isinstance(sealed, str) else b"")
+            if not text.startswith(head):
+                return None
+            text = text[len(head) :]
+            return text if self._cipher is None else self._cipher.decrypt(text, name)
         except ValueError:
             return None
 
@@ -194,167 +226,51 @@ class DiskResponses:
             except ValueError:  # written with another key, or with none
                 _log.warning("a response in %s was written with another key", self.directory)
 
-    def _used_s(self, key: str, age: _Age, now_s: float) -> float:
-        """Return when it was used last: of what is written and what is noted, the nearer to now.
 
-        The later one may be of a clock that was set back since.
-        """
-        with self._noting:
-            noted = self._uses.get(key, age.used_s)
-        return min(age.used_s, noted, key=lambda used_s: abs(now_s - used_s))
-
-    def _note(self, key: str, age: _Age, now_s: float) -> None:
-        with self._noting:
-            self._uses.pop(key, None)
-            self._uses[key] = now_s
-            many = len(self._uses) > KEPT_USES
-        if many or (age.ttl_s is not None and abs(now_s - age.used_s) > age.ttl_s * LATE):
-            with suppress(StoreError), self._writing():  # a hit that cannot be noted is still one
-                pass
-
-    @contextmanager
-    def _writing(self) -> "Iterator[_Ledger]":
-        """Enter one transaction that begins with the uses noted so far."""
-        with self._opened.failing, self._opened.db().writing():
-            ledger = _Ledger(self._opened.db())
-            with self._noting:
-                uses, self._uses = self._uses, {}
-            ledger.use(uses)
-            yield ledger
-            ledger.save()
-
-
-class _Ledger:
-    """The rows as one transaction changes them, and what they amount to."""
-
-    def __init__(self, db: "ResponseTable") -> None:
-        self._db = db
-        self._set_room(_room(db))
-        self._last = self._last_use()
-
-    def use(self, uses: Mapping[str, float]) -> None:
-        """Make the keys of `uses` those used last, at those epoch seconds, if still there."""
-        found = [(key, _age(self._db.content(f"a/{key}"))) for key in uses]
-        there = [(key, age) for key, age in found if age is not None]
-        self._db.drop(*(_use_row(age.use) for _, age in there))
-        self._point((key, age.at(max(age.used_s, uses[key]))) for key, age in there)
-
-    def add(self, key: str, text: str, age: _Age) -> None:
-        self._db.point([(f"e/{key}", seal(_head(key) + text))])
-        self._point([(key, age)])
-        self._entries += 1
-        self._bytes += age.bytes
-
-    def drop(self, key: str) -> bool:
-        content, sealed = self._db.content(f"a/{key}"), self._db.content(f"e/{key}")
-        age = _age(content)
-        self._db.drop(f"e/{key}", f"a/{key}")
-        if age is not None:
-            self._db.drop(_use_row(age.use))
-            self._entries -= 1
-            self._bytes -= age.bytes
-        elif content is not None or sealed is not None:
-            self._db.drop_pointers("u/", key)
-            self._set_room(_counted(self._db))
-        return content is not None or sealed is not None
-
-    def evict(self, limit: Room, *, beside: str) -> int:
-        """Drop those used longest ago until all is within `limit`; return how many went."""
-        evicted = 0
-        while self._over(limit):
-            rows = self._db.under("u/", limit=64)
-            oldest = [(row, value.decode(errors="replace")) for row, value in rows]
-            if not any(key != beside for _, key in oldest):
-                # The books are wrong. Nothing here is the truth about anything: it begins anew.
-                return evicted + self.clear()
-            for row, key in oldest:
-                if self._over(limit) and key != beside:
-                    evicted += self.drop(key)
-                    self._db.drop(row)  # still there if it was damaged and led nowhere
-        return evicted
-
-    def clear(self) -> int:
-        count = self._db.count_under("e/")
-        for kind in _KINDS:
-            self._db.drop_under(kind)
-        self._entries = self._bytes = self._last = 0
-        return count
-
-    def save(self) -> None:
-        self._db.point([(_ROOM, json.dumps([self._entries, self._bytes]))])
-
-    def _set_room(self, room: Room) -> None:
-        self._entries, self._bytes = room.entries, room.bytes
-
-    def _over(self, limit: Room) -> bool:
-        return self._entries > limit.entries or self._bytes > limit.bytes
-
-    def _point(self, ages: Iterable[tuple[str, _Age]]) -> None:
-        """Write ages, each with the next number."""
-        rows: list[tuple[str, str]] = []
-        for use, (key, age) in enumerate(ages, self._last + 1):
-            rows += [(f"a/{key}", age.written(use)), (_use_row(use), key)]
-        self._db.point(rows)
-        self._last += len(rows) // 2
-
-    def _last_use(self) -> int:
-        row = self._db.last("u/") or "u/0"
-        try:
-            return int(row[2:])
-        except ValueError:
-            _log.warning("the responses are numbered %r: damaged, and all dropped", row)
-            self.clear()
-            return 0
-
-
-def _use_row(use: int) -> str:
-    return f"u/{use:016d}"
-
-
-def _room(db: "ResponseTable") -> Room:
-    try:
-        match json.loads(db.content(_ROOM) or b"[0,0]"):
-            case [int(entries), int(size)]:
-                return Room(entries, size)
-    except ValueError:
-        pass
-    return _counted(db)
-
-
-def _counted(db: "ResponseTable") -> Room:
-    ages = [_age(value) for _, value in db.under("a/")]
-    return Room(len(ages), sum(age.bytes for age in ages if age is not None))
-
-
-@lru_cache(maxsize=KEPT_USES)  # a hit changes no row, so most ages are seen again and again
-def _age(value: bytes | None) -> _Age | None:
-    if value is None:
-        return None
-    try:
-        match json.loads(value):
-            case [
-                int(use),
-                int() | float() as used_s,
-                None | int() | float() as ttl_s,
-                int(size),
-                str(group),
-            ]:
-                return _Age(use, used_s, ttl_s, size, group)
-    except ValueError:
-        pass
-    return None
-
-
-def _head(key: str) -> str:
+def _head(name: str) -> str:
     """Return what stands before a text: no other key has a head that begins like it."""
-    return f"{len(key)} {key}\n"
+    return f"{len(name)} {name}\n"
 
 
-def _text(key: str, sealed: bytes) -> str | None:
-    """Return the text that was sealed for `key`, or None if these are not its bytes."""
-    head = _head(key)
-    try:
-        text = unseal(sealed)
-    except ValueError:
-        return None
-    return text[len(head) :] if text.startswith(head) else None
+def _is_age(used_s: object, ttl_s: object) -> bool:
+    return isinstance(used_s, float) and isinstance(ttl_s, float | None)
+
+
+def _room(connection: Connection) -> Room:
+    kept = f"SELECT entries, bytes FROM room WHERE {_IS_ROOM}"  # noqa: S608 - texts of ours
+    counted = "SELECT count(*), coalesce(sum(bytes), 0) FROM responses"
+    return Room(*(connection.execute(kept).fetchone() or connection.execute(counted).fetchone()))
+
+
+def _drop(connection: Connection, names: Sequence[str]) -> int:
+    delete = "DELETE FROM responses WHERE key = ?"
+    return connection.executemany(delete, [(name,) for name in names]).rowcount
+
+
+def _clear(connection: Connection) -> int:
+    count = connection.execute("DELETE FROM responses").rowcount
+    connection.execute(_COUNT_ANEW)
+    return count
+
+
+def _last_use(connection: Connection) -> int:
+    (last,) = connection.execute("SELECT max(used) FROM responses").fetchone()
+    if last is None or (isinstance(last, int) and last < _MOST_USES):
+        return last or 0
+    _log.warning("a use of a response is numbered %r: damaged, and all are dropped", last)
+    _clear(connection)
+    return 0
+
+
+def _evict(connection: Connection, limit: Room, *, beside: str) -> int:
+    """Drop those used longest ago until all is within `limit`; return how many went."""
+    oldest = "SELECT rowid FROM responses WHERE key != ? ORDER BY used LIMIT 1"
+    evicted = 0
+    while (kept := _room(connection)).entries > limit.entries or kept.bytes > limit.bytes:
+        row = connection.execute(oldest, (beside,)).fetchone()
+        if row is None:  # what is kept was counted wrong
+            connection.execute(_COUNT_ANEW)
+            break
+        connection.execute("DELETE FROM responses WHERE rowid = ?", row)
+        evicted += 1
+    return evicted

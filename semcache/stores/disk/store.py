@@ -13,9 +13,9 @@ from typing import TypeVar
 from semcache.errors import InvalidInput, StoreUnavailable
 from semcache.ports import Record
 from semcache.stores.disk.change_signal import RECHECK_S, ChangeSignal
-from semcache.stores.disk.database import Database, damage
+from semcache.stores.disk.database import Database, DatabaseHandle, damage
 from semcache.stores.disk.directory import DATABASE, VERSION, claim, require, set_aside
-from semcache.stores.disk.handle import DatabaseHandle
+from semcache.stores.disk.schema import PLANS
 from semcache.stores.disk.tables import DiskTables
 from semcache.stores.disk.takeover import take_over
 from semcache.stores.records import RecordCache
@@ -95,20 +95,20 @@ class DiskStore(RelationalStore):
     def _open(self) -> Database:
         if self._frozen:
             require(self.directory)
-        elif claim(self.directory, DATABASE) < VERSION:
-            take_over(self.directory, timeout_s=self._timeout_s)
+        elif claim(self.directory) < VERSION:
+            take_over(self.directory, PLANS, timeout_s=self._timeout_s)
         self._signal = ChangeSignal(self.directory, writable=not self._frozen)
-        return Database(self.directory, timeout_s=self._timeout_s, frozen=self._frozen)
+        return Database(self.directory, PLANS, timeout_s=self._timeout_s, frozen=self._frozen)
 
     def _repair(self) -> None:
-        if claim(self.directory, DATABASE) < VERSION:
-            take_over(self.directory, timeout_s=self._timeout_s)
+        if claim(self.directory) < VERSION:
+            take_over(self.directory, PLANS, timeout_s=self._timeout_s)
         with self._handle.failing:
             found = damage(self.directory / DATABASE)
         if found:
             self.repaired = f"{found}; moved to {str(set_aside(self.directory))!r}"
             _log.warning("the store %s was damaged: %s", self.directory, self.repaired)
-            claim(self.directory, DATABASE)
+            claim(self.directory)
 
     @property
     def where(self) -> str:

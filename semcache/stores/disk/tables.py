@@ -1,19 +1,14 @@
-"""The tables of a store in SQLite: the statements on them, and how they are made."""
+"""The statements on the tables of a store in the dialect of SQLite."""
 
 import json
 import sqlite3
 from collections.abc import Sequence
-from importlib.resources import files
 
 import numpy as np
 
-from semcache.errors import ForeignDirectory, NewerFormat
 from semcache.ports import Vector
 from semcache.stores.relational.dialect import RecordRow
 from semcache.stores.relational.tables import JOINED, Tables
-
-APPLICATION = 0x73656D63
-"""Number in the head of the file by which SQLite tells whose it is: "semc"."""
 
 
 class DiskTables(Tables):
@@ -26,12 +21,7 @@ class DiskTables(Tables):
     gapless = True
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        super().__init__()
-        self._connection = connection
-
-    def run(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
-        """Run a statement with its values."""
-        return self._connection.execute(statement, values)
+        super().__init__(connection.execute)
 
     @staticmethod
     def list_value(texts: Sequence[str]) -> str:
@@ -99,56 +89,3 @@ class DiskTables(Tables):
         )
         self.run(f"UPDATE records SET size = {size} WHERE size IS NOT {size}")  # noqa: S608 - ours
         self.recount()
-
-
-def migrations() -> list[str]:
-    """Return the steps from each version to the next, from 0 on; files `<version>_<name>.sql`."""
-    folder = files("semcache.stores.disk").joinpath("migrations")
-    steps = sorted((file.name, file) for file in folder.iterdir() if file.name.endswith(".sql"))
-    return [file.read_text(encoding="utf-8") for _, file in steps]
-
-
-def migrate(connection: sqlite3.Connection, *, where: str) -> None:
-    """Bring the tables to the latest version in one transaction; `where` names them in errors.
-
-    Nothing is written where they are of it already.
-
-    Raises:
-        ForeignDirectory: the file holds tables that semcache did not make.
-        NewerFormat: a later semcache made them.
-    """
-    steps = migrations()
-    if _version(connection, where) < len(steps):
-        with connection:
-            connection.execute("BEGIN IMMEDIATE")
-            for step in steps[_version(connection, where) :]:  # another process may have been first
-                _run(connection, step)
-            connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {len(steps)}")
-    found = _version(connection, where)
-    if found > len(steps):
-        raise NewerFormat(
-            f"{where} has tables of version {found}; this semcache reads up to {len(steps)}; "
-            "upgrade semcache, or name another directory"
-        )
-
-
-def _run(connection: sqlite3.Connection, script: str) -> None:
-    # Not `executescript`, which commits before it begins.
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            connection.execute(statement)
-            statement = ""
-
-
-def _version(connection: sqlite3.Connection, where: str) -> int:
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    ours = connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION
-    if not ours and (version or connection.execute("SELECT 1 FROM sqlite_master").fetchone()):
-        raise ForeignDirectory(
-            f"the database of {where} holds tables that semcache did not make; name another "
-            "directory"
-        )
-    return version

@@ -1,12 +1,18 @@
 """Taking over a directory of version 1: its rows, in a table of diskcache, become tables.
 
-Rows of version 1, all of them text; each part of a key is escaped, so that no part has a slash:
+Rows of version 1, all of them text; each part of a key is escaped, so that no part has a slash.
+Of plans:
 
     r/<tenant>/<id>             the record, sealed
     u/<tenant>/<id>             how a record was used: [count, last_s, worth, …], sealed
     m/<tenant>/<name>           a note, sealed
     c/<number>                  a change: [tenant, id, kind]
     bad/<tenant>/<id>/<number>  a record or note that was not what was written
+
+Of responses, their keys as they are:
+
+    e/<key>                     the text, sealed below the key that it belongs to
+    a/<key>                     [number of its last use, epoch seconds of that, ttl, bytes, group]
 
 The other rows follow from these, or are of the moment (leases). The new file is written aside and
 takes its name when it is whole; then the manifest says the new version, and only then is the old
@@ -33,7 +39,8 @@ from semcache.schemas import Name, read
 from semcache.stores.disk.database import Connection
 from semcache.stores.disk.directory import DATABASE, MANIFEST, VERSION, mark
 from semcache.stores.disk.failures import failure
-from semcache.stores.disk.tables import DiskTables, migrate
+from semcache.stores.disk.schema import PLANS, RESPONSES, Schema
+from semcache.stores.disk.tables import DiskTables
 from semcache.stores.eviction import unused
 from semcache.stores.records import decode, unseal
 
@@ -41,16 +48,17 @@ OLD = "cache.db"
 """The file of version 1, named by diskcache."""
 
 _CHANGE = TypeAdapter(tuple[Name, Name, Literal["put", "remove"]])
+_AGE = TypeAdapter(tuple[int, float, float | None, int, str])
 _USE = TypeAdapter(Annotated[list[Annotated[float, Field(ge=0, le=1e15)]], Field(min_length=3)])
 
 _log = logging.getLogger(__name__)
 
 
-def take_over(directory: Path, *, timeout_s: float) -> None:
+def take_over(directory: Path, schema: Schema, *, timeout_s: float) -> None:
     """Bring `directory` from version 1 to this one; nothing, if another process was first.
 
     Raises:
-        ForeignDirectory: it holds responses of models, and no plans.
+        ForeignDirectory: it holds plans where `schema` is of responses, or the other way round.
         StoreUnavailable: it is locked by a process of the earlier semcache, or cannot be written.
     """
     try:
@@ -58,9 +66,9 @@ def take_over(directory: Path, *, timeout_s: float) -> None:
             old.execute("BEGIN IMMEDIATE")  # who writes there by the earlier semcache waits
             if _version(directory) >= VERSION:
                 return
-            _refuse_responses(old, directory)
-            _write_new(old, directory)
-            mark(directory, VERSION)
+            _refuse_others(old, directory, schema)
+            _write_new(old, directory, schema)
+            mark(directory)
             old.execute("ALTER TABLE Cache RENAME TO taken_over_by_a_later_semcache")
             old.execute("COMMIT")
     except sqlite3.Error as error:
@@ -90,21 +98,23 @@ def _version(directory: Path) -> int:
     return version if isinstance(version, int) else 0
 
 
-def _refuse_responses(old: Connection, directory: Path) -> None:
-    if any(_rows(old, "e/")):
-        raise ForeignDirectory(
-            f"{str(directory)!r} holds responses of models, and no plans; name another directory"
-        )
+def _refuse_others(old: Connection, directory: Path, schema: Schema) -> None:
+    for other, prefix in ((PLANS, "r/"), (RESPONSES, "e/")):
+        if other != schema and any(_rows(old, prefix)):
+            raise ForeignDirectory(
+                f"{str(directory)!r} holds {other.name}, and no {schema.name}; name another "
+                "directory"
+            )
 
 
-def _write_new(old: Connection, directory: Path) -> None:
+def _write_new(old: Connection, directory: Path, schema: Schema) -> None:
     handle, aside = tempfile.mkstemp(dir=directory, prefix=DATABASE, suffix=".tmp")
     os.close(handle)
     try:
         with closing(sqlite3.connect(aside, isolation_level=None)) as new:
-            migrate(new, where=repr(str(directory)))
+            schema.migrate(new, where=repr(str(directory)))
             new.execute("BEGIN IMMEDIATE")
-            _copy(old, DiskTables(new))
+            _copy(old, DiskTables(new)) if schema == PLANS else _copy_responses(old, new)
             new.execute("COMMIT")
         Path(aside).replace(directory / DATABASE)
     except BaseException:
@@ -158,6 +168,19 @@ def _keep_damaged(new: DiskTables, parts: list[str], content: bytes) -> None:
     place = "/".join(map(_unescaped, parts[2:]))
     text = content.decode(errors="backslashreplace")
     new.keep_damaged(_unescaped(parts[1]), place, text)
+
+
+def _copy_responses(old: Connection, new: Connection) -> None:
+    texts = {place[2:]: sealed for place, sealed in _rows(old, "e/")}
+    for place, content in _rows(old, "a/"):
+        # One that is damaged is asked for again.
+        with suppress(InvalidJson, UnicodeDecodeError, KeyError, sqlite3.IntegrityError):
+            used, used_s, ttl_s, size, group = read(_AGE, content, what="the age of a response")
+            new.execute(
+                'INSERT INTO responses (key, "group", used, used_s, ttl_s, bytes, sealed)'
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (place[2:], group, used, used_s, ttl_s, size, texts[place[2:]].decode()),
+            )
 
 
 def _use(sealed: bytes) -> Use | None:

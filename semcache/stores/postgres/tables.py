@@ -62,11 +62,10 @@ class PostgresTables(Tables):
     gapless = False  # a role does not see the changes of tenants that it was not granted
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__()
+        super().__init__(self._run)
         self._connection = connection
 
-    def run(self, statement: str, values: Sequence[object] = ()) -> Cursor:
-        """Run a statement with its values."""
+    def _run(self, statement: str, values: Sequence[object] = ()) -> Cursor:
         return self._connection.cursor(binary=True).execute(_native(statement), values)
 
     @staticmethod

@@ -19,6 +19,13 @@ class Rows(Protocol):
         """Return the rows that are left."""
 
 
+class SqlRunner(Protocol):
+    """A function that runs a statement."""
+
+    def __call__(self, statement: str, values: Sequence[object] = (), /) -> Rows:
+        """Run a statement with its values."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecordRow:
     """A record as its table has it; maybe not as it was written."""
@@ -61,13 +68,11 @@ class Dialect(ABC):
     gapless: ClassVar[bool]
     """Whether a reader sees the changes of all tenants, so that a gap in the numbers is damage."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: SqlRunner) -> None:
+        self.run = run
+        """Runs a statement."""
         self.told: int | None = None
         """Number of the last change that was written or read here; None if none was."""
-
-    @abstractmethod
-    def run(self, statement: str, values: Sequence[object] = ()) -> Rows:
-        """Run a statement with its values."""
 
     @staticmethod
     @abstractmethod

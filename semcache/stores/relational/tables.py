@@ -7,6 +7,8 @@ transaction, of its caller.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from semcache.errors import StoreCorrupt
@@ -162,14 +164,11 @@ class Tables(NoteTables):
             self._insert("vectors", ("tenant", "id", "embedder", "embedding"), [row])
         self.count(tenant, 1, record.size)
 
-    def _insert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        row = f"({', '.join('?' * len(columns))})"
+    def _insert(
+        self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[object, ...]]
+    ) -> None:
         for part in _parts(rows):
-            marks = ", ".join([row] * len(part))
-            self.run(
-                f"INSERT INTO {table} ({', '.join(columns)}) VALUES {marks}",  # noqa: S608 - names of ours
-                [value for values in part for value in values],
-            )
+            self.run(_insertion(table, columns, len(part)), list(chain.from_iterable(part)))
 
     def drop(self, tenant: str, ids: Sequence[str]) -> list[str]:
         """Forget records; return which of `ids` were there, in that order."""
@@ -336,6 +335,12 @@ class Tables(NoteTables):
 def _parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
     for start in range(0, len(rows), _AT_ONCE):
         yield rows[start : start + _AT_ONCE]
+
+
+@lru_cache(maxsize=256)  # writing the text takes longer than looking for it
+def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
+    marks = ", ".join([f"({', '.join('?' * len(columns))})"] * rows)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {marks}"  # noqa: S608 - names of ours
 
 
 def _marks(values: Sequence[object]) -> str:

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
-import diskcache
 import pytest
 
 from semcache.errors import (
@@ -50,11 +49,6 @@ class TestOpening:
         with pytest.raises(ForeignDirectory, match=f"{name!r}.*name an empty"):
             DiskStore.open(tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == [name]
-
-    def test_another_diskcache_is_not_taken_over(self, tmp_path: Path) -> None:
-        diskcache.Cache(str(tmp_path)).close()
-        with pytest.raises(ForeignDirectory):
-            DiskStore.open(tmp_path, repair=True)
 
     @pytest.mark.parametrize(
         "manifest",

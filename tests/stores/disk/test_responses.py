@@ -31,7 +31,7 @@ def there(tmp_path: Path, here: DiskResponses) -> Iterator[DiskResponses]:
 
 
 def damage(store: DiskResponses, statement: str) -> None:
-    with closing(sqlite3.connect(store.directory / "cache.db")) as connection, connection:
+    with closing(sqlite3.connect(store.directory / "semcache.db")) as connection, connection:
         connection.execute(statement)
 
 
@@ -75,25 +75,26 @@ def test_uses_that_were_only_noted_are_written_on_closing(
 
 def test_many_hits_write_seldom(here: DiskResponses) -> None:
     keep(here, "a")
-    version = here._opened.db()._sql("PRAGMA data_version").fetchone()
-    with closing(sqlite3.connect(here.directory / "cache.db")) as other:
+    connection = here._handle.db().connection()
+    version = connection.execute("PRAGMA data_version").fetchone()
+    with closing(sqlite3.connect(here.directory / "semcache.db")) as other:
         before = other.execute("PRAGMA data_version").fetchone()
         for second in range(100):
             assert here.get("a", now_s=second)
         assert other.execute("PRAGMA data_version").fetchone() == before
-    assert here._opened.db()._sql("PRAGMA data_version").fetchone() == version
+    assert connection.execute("PRAGMA data_version").fetchone() == version
 
 
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE Cache SET value = replace(value, 'good', 'evil') WHERE key = 'e/a'",
-        "UPDATE Cache SET value = CAST(x'ff00' AS TEXT) WHERE key = 'e/a'",
-        "UPDATE Cache SET value = '[1,2' WHERE key = 'a/a'",
-        "UPDATE Cache SET value = '[1,0,\"soon\",6,\"\"]' WHERE key = 'a/a'",
-        "DELETE FROM Cache WHERE key = 'a/a'",
-        "DELETE FROM Cache WHERE key = 'e/a'",
-        "UPDATE Cache SET value = (SELECT value FROM Cache WHERE key = 'e/b') WHERE key = 'e/a'",
+        "UPDATE responses SET sealed = replace(sealed, 'good', 'evil') WHERE key = 'a'",
+        "UPDATE responses SET sealed = CAST(x'ff00' AS TEXT) WHERE key = 'a'",
+        "UPDATE responses SET sealed = x'ff00' WHERE key = 'a'",
+        "UPDATE responses SET used_s = 'then' WHERE key = 'a'",
+        "UPDATE responses SET ttl_s = 'soon' WHERE key = 'a'",
+        "DELETE FROM responses WHERE key = 'a'",
+        "UPDATE responses SET sealed = (SELECT max(sealed) FROM responses WHERE key = 'b')",
     ],
 )
 def test_a_text_that_is_not_what_was_written_is_a_miss_and_can_be_set_again(
@@ -111,11 +112,12 @@ def test_a_text_that_is_not_what_was_written_is_a_miss_and_can_be_set_again(
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE Cache SET value = 'x' WHERE key = 's/room'",
-        "UPDATE Cache SET value = '[900,900000]' WHERE key = 's/room'",
-        "UPDATE Cache SET key = 'u/zzz' WHERE key LIKE 'u/%2'",
-        "UPDATE Cache SET value = 'nobody' WHERE key LIKE 'u/%1'",
-        "DELETE FROM Cache WHERE key LIKE 'u/%'",
+        "UPDATE room SET entries = 'x'",
+        "UPDATE room SET entries = -7",
+        "UPDATE room SET entries = 900, bytes = 900000",
+        "UPDATE responses SET used = 'zzz' WHERE used = 2",
+        "UPDATE responses SET used = 9223372036854775807 WHERE used = 2",
+        "UPDATE responses SET bytes = 'x' WHERE used = 1",
     ],
 )
 def test_damaged_books_are_kept_within_the_limit(here: DiskResponses, statement: str) -> None:
@@ -131,7 +133,7 @@ def test_damaged_books_are_kept_within_the_limit(here: DiskResponses, statement:
 
 def test_a_locked_database_still_reads_and_says_that_it_cannot_write(here: DiskResponses) -> None:
     keep(here, "a", ttl_s=10)
-    with closing(sqlite3.connect(here.directory / "cache.db")) as other:
+    with closing(sqlite3.connect(here.directory / "semcache.db")) as other:
         other.execute("BEGIN IMMEDIATE")
         assert here.get("a", now_s=9) == "1"
         with pytest.raises(StoreUnavailable, match="locked"):
@@ -148,6 +150,6 @@ def test_a_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_said_to_be_damaged(here: DiskResponses) -> None:
     keep(here, "a")
     here.close()
-    (here.directory / "cache.db").write_bytes(b"no database" * 1000)
+    (here.directory / "semcache.db").write_bytes(b"no database" * 1000)
     with pytest.raises(StoreCorrupt):
         DiskResponses(here.directory).get("a", now_s=0)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from semcache.errors import ForeignDirectory, StoreUnavailable
+from semcache.ports import Room
 from semcache.stores.disk import takeover
 from semcache.stores.disk.responses import DiskResponses
 from semcache.stores.disk.store import DiskStore
@@ -63,9 +64,9 @@ def test_a_process_that_dies_on_the_way_leaves_what_was_there(
     def die(*_: object) -> None:
         raise KeyboardInterrupt
 
-    for step in ("migrate", "_copy_changes", "mark"):
+    for step in ("_write_new", "_copy_changes", "mark"):
         monkeypatch.setattr(takeover, step, die)
-        with pytest.raises((KeyboardInterrupt, TypeError)):
+        with pytest.raises(KeyboardInterrupt):
             DiskStore.open(old)
         monkeypatch.undo()
     assert not list(old.glob("*.tmp"))
@@ -117,8 +118,49 @@ def test_a_frozen_one_is_refused_and_not_changed(old: Path) -> None:
     assert (old / "cache.db").read_bytes() == (DATA / "version1" / "cache.db").read_bytes()
 
 
-def test_responses_of_models_are_not_taken_for_plans(tmp_path: Path) -> None:
-    with closing(DiskResponses(tmp_path)) as responses:
+def test_responses_are_not_taken_for_plans_nor_plans_for_responses(
+    tmp_path: Path, old: Path
+) -> None:
+    with closing(DiskResponses(tmp_path / "new")) as responses:
         keep(responses, "a")
-    with pytest.raises(ForeignDirectory, match="responses"):
-        DiskStore.open(tmp_path)
+    old_responses = shutil.copytree(DATA / "responses1", tmp_path / "responses")
+    for directory in (tmp_path / "new", Path(old_responses)):
+        with pytest.raises(ForeignDirectory, match="responses"):
+            DiskStore.open(directory)
+    DiskStore.open(tmp_path / "plans").close()
+    for directory in (tmp_path / "plans", old):
+        with pytest.raises(ForeignDirectory, match="plans"):
+            DiskResponses(directory).room()
+
+
+@pytest.fixture
+def responses(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(DATA / "responses1", tmp_path / "responses"))
+
+
+def test_responses_are_there_with_their_groups_ages_and_order(responses: Path) -> None:
+    with closing(DiskResponses(responses)) as store:
+        assert [*store.keys()] == ["a/b", "c", "d"]
+        assert [*store.keys(group="g")] == ["c"]
+        assert store.room() == Room(3, 15)
+        assert not store.has("d", now_s=1_000_000.0)
+        assert [store.get(key, now_s=1_001.0) for key in ("a/b", "c", "d")] == [
+            '"é 漢"', "null", "[1]"
+        ]  # fmt: skip
+    assert not list(responses.glob("cache.db*"))
+
+
+def test_the_response_used_longest_ago_before_still_goes_first(responses: Path) -> None:
+    with closing(DiskResponses(responses)) as store:
+        assert keep(store, "new", limit=Room(3, 100)) == 1
+        assert [*store.keys()] == ["a/b", "d", "new"]
+
+
+def test_a_response_that_was_damaged_is_left_out(responses: Path) -> None:
+    with closing(sqlite3.connect(responses / "cache.db")) as database, database:
+        database.execute("UPDATE Cache SET value = replace(value, 'null', 'nil') WHERE key = 'e/c'")
+        database.execute("UPDATE Cache SET value = '[1,2' WHERE key = 'a/d'")
+    with closing(DiskResponses(responses)) as store:
+        assert [store.get(key, now_s=1_001.0) for key in ("c", "d")] == [None, None]
+        assert store.get("a/b", now_s=1_001.0) == '"é 漢"'
+        assert store.room() == Room(1, 8)
