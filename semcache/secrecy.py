@@ -68,7 +68,7 @@ def _pattern(secrets: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, texts)) or r"(?!)")
 
 
-class _Known:
+class KnownSecrets:
     """The secrets of this process. Safe from several threads."""
 
     def __init__(self) -> None:
@@ -77,6 +77,7 @@ class _Known:
         self._lock = threading.Lock()
 
     def remember(self, *secrets: str) -> None:
+        """Take in more; the ones given longest ago make room."""
         with self._lock:
             for secret in secrets:
                 if len(secret) >= SHORTEST and secret not in self._secrets:
@@ -86,6 +87,7 @@ class _Known:
                 self._secrets.popitem(last=False)
 
     def cut(self, text: str) -> str:
+        """Return `text` without any of them, however they are spelled there."""
         pattern = self._pattern
         if pattern is None:
             with self._lock:
@@ -94,7 +96,8 @@ class _Known:
         return pattern.sub(HIDDEN, text)
 
 
-_KNOWN = _Known()
+KNOWN = KnownSecrets()
+"""What this process was given; tests put another in its place."""
 _OPEN = frozenset(
     "accept accept-charset accept-encoding accept-language cache-control connection content-type"
     " host traceparent tracestate user-agent x-request-id".split()
@@ -108,7 +111,7 @@ _SECRET_NAME = re.compile(
 
 def remember(*secrets: str) -> None:
     """Cut these out of whatever is told or kept from now on; empty and very short ones are not."""
-    _KNOWN.remember(*secrets)
+    KNOWN.remember(*secrets)
 
 
 def remember_headers(headers: Mapping[str, str]) -> None:
@@ -135,4 +138,4 @@ def remember_url(url: str) -> None:
 
 def without_known(text: str) -> str:
     """Return `text` without any secret that this process was given."""
-    return _KNOWN.cut(text)
+    return KNOWN.cut(text)

@@ -57,7 +57,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin with no secret: those of another test would be cut out of what this one tells."""
-    monkeypatch.setattr(secrecy, "_KNOWN", type(secrecy._KNOWN)())
+    monkeypatch.setattr(secrecy, "KNOWN", secrecy.KnownSecrets())
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Names: modules are named by words of the glossary, and a class has its name for itself."""
+"""Names: modules by words of the glossary, a class has its own, and tests leave private ones."""
 
 import ast
 import re
@@ -7,6 +7,7 @@ from pathlib import Path
 import semcache
 
 PACKAGE = Path(semcache.__file__).parent
+TESTS = Path(__file__).parent
 GLOSSARY = PACKAGE.parent / "docs" / "glossary.md"
 
 
@@ -29,3 +30,25 @@ def test_no_two_public_classes_share_a_name() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+OWED_PRIVATE = {"stores", "cache/evidence/test_evidence_notes.py"}
+"""Where tests still reach private members."""
+OFFERED = {"_asdict", "_exit", "_getframe", "_replace", "_repr_html_", "_repr_mimebundle_"}
+"""Names with an underscore that are documented."""
+FOREIGN = {"_cleanup"}
+"""Private members of other packages: `pgserver` has no other way to be told to clean nothing up."""
+
+
+def test_no_test_reaches_a_private_member() -> None:
+    reached = []
+    for path in sorted(TESTS.rglob("*.py")):
+        place = path.relative_to(TESTS)
+        if {place.parts[0], place.as_posix()} & OWED_PRIVATE:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and re.match(r"_(?!_)", node.attr):
+                owner = node.value.id if isinstance(node.value, ast.Name) else ""
+                if node.attr not in OFFERED | FOREIGN and owner not in {"self", "cls"}:
+                    reached.append(f"{place}:{node.lineno} {node.attr}")
+    assert reached == []
