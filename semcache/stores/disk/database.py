@@ -14,7 +14,7 @@ from semcache.errors import StoreUnavailable
 from semcache.forks import Forked, Lock, follow_forks, pauses
 from semcache.stores.disk.directory import DATABASE
 from semcache.stores.disk.failures import ErrorTranslation, failure
-from semcache.stores.disk.schema import Schema
+from semcache.stores.disk.schema import DiskSchema
 
 T = TypeVar("T")
 Connection = sqlite3.Connection
@@ -54,7 +54,7 @@ class Database(Forked):
     """
 
     def __init__(
-        self, directory: Path, schema: Schema, *, timeout_s: float, frozen: bool = False
+        self, directory: Path, schema: DiskSchema, *, timeout_s: float, frozen: bool = False
     ) -> None:
         """Open the tables, made or brought up to date. `frozen`: not a byte is written.
 

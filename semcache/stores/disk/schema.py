@@ -8,7 +8,7 @@ from semcache.errors import ForeignDirectory, NewerFormat
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class DiskSchema:
     """The tables that one kind of directory has."""
 
     name: str
@@ -61,8 +61,8 @@ class Schema:
         return version
 
 
-PLANS = Schema("plans", 0x73656D63)  # "semc"
-RESPONSES = Schema("responses", 0x73656D72)  # "semr"
+PLANS = DiskSchema("plans", 0x73656D63)  # "semc"
+RESPONSES = DiskSchema("responses", 0x73656D72)  # "semr"
 
 
 def _run(connection: sqlite3.Connection, script: str) -> None:

@@ -39,7 +39,7 @@ from semcache.schemas import Name, read
 from semcache.stores.disk.database import Connection
 from semcache.stores.disk.directory import DATABASE, MANIFEST, VERSION, mark
 from semcache.stores.disk.failures import failure
-from semcache.stores.disk.schema import PLANS, RESPONSES, Schema
+from semcache.stores.disk.schema import PLANS, RESPONSES, DiskSchema
 from semcache.stores.disk.tables import DiskTables
 from semcache.stores.eviction import unused
 from semcache.stores.records import decode, unseal
@@ -54,7 +54,7 @@ _USE = TypeAdapter(Annotated[list[Annotated[float, Field(ge=0, le=1e15)]], Field
 _log = logging.getLogger(__name__)
 
 
-def take_over(directory: Path, schema: Schema, *, timeout_s: float) -> None:
+def take_over(directory: Path, schema: DiskSchema, *, timeout_s: float) -> None:
     """Bring `directory` from version 1 to this one; nothing, if another process was first.
 
     Raises:
@@ -98,7 +98,7 @@ def _version(directory: Path) -> int:
     return version if isinstance(version, int) else 0
 
 
-def _refuse_others(old: Connection, directory: Path, schema: Schema) -> None:
+def _refuse_others(old: Connection, directory: Path, schema: DiskSchema) -> None:
     for other, prefix in ((PLANS, "r/"), (RESPONSES, "e/")):
         if other != schema and any(_rows(old, prefix)):
             raise ForeignDirectory(
@@ -107,7 +107,7 @@ def _refuse_others(old: Connection, directory: Path, schema: Schema) -> None:
             )
 
 
-def _write_new(old: Connection, directory: Path, schema: Schema) -> None:
+def _write_new(old: Connection, directory: Path, schema: DiskSchema) -> None:
     handle, aside = tempfile.mkstemp(dir=directory, prefix=DATABASE, suffix=".tmp")
     os.close(handle)
     try:
