@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "events": LEAVES,
     "forks": set(),
     "memo": set(),
-    "secrecy": set(),
+    "secrecy": {"forks"},
     "contexts": set(),
     "files": {"errors"},
     "catalog": LEAVES,
