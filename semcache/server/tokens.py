@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_confi
 from typing_extensions import TypedDict
 
 from semcache.cache.query import check_tenant
-from semcache.canonical import loads
+from semcache.canonical import as_object, loads
 from semcache.errors import InvalidInput, InvalidSettings
 from semcache.schemas import STRICT
 from semcache.secrecy import remember
@@ -130,28 +130,27 @@ class _HolderDoc(TypedDict):
     rights: NotRequired[Annotated[list[Right], Field(min_length=1)]]
 
 
-_SCHEMA: TypeAdapter[dict[str, str | _HolderDoc]] = TypeAdapter(dict[str, str | _HolderDoc])
+_SCHEMA: TypeAdapter[str | _HolderDoc] = TypeAdapter(str | _HolderDoc)
 
 
 def _in_json(text: str) -> _Listed:
-    said = loads(text, what="the tokens")
-    numbers = {token: n for n, token in enumerate(said if isinstance(said, dict) else (), start=1)}
-    try:
-        found = _SCHEMA.validate_python(said, strict=True)
-    except ValidationError as error:
-        # Neither what was found nor its place is shown as it is: both may be tokens.
-        at = error.errors(include_input=False, include_url=False)[-1]["loc"]
-        member = next((f" at {part!r}" for part in at[1:] if part in {"tenant", "rights"}), "")
-        raise InvalidSettings(
-            f"token {numbers[str(at[0])]} of {len(numbers)}{member}: expected a tenant, or "
-            f'{{"tenant", "rights"}} with rights of {",".join(sorted(RIGHTS))}'
-        ) from None
-    for token, holder in found.items():
-        where = f"token {numbers[token]} of {len(numbers)}"
-        if isinstance(holder, str):
-            yield where, token, Holder(holder)
+    said = as_object(loads(text, what="the tokens"))
+    for number, (token, holder) in enumerate(said.items(), start=1):
+        where = f"token {number} of {len(said)}"
+        try:
+            found = _SCHEMA.validate_python(holder, strict=True)
+        except ValidationError as error:
+            # Neither what was found nor its place is shown as it is: both may be tokens.
+            at = error.errors(include_input=False, include_url=False)[-1]["loc"]
+            member = next((f" at {part!r}" for part in at if part in {"tenant", "rights"}), "")
+            raise InvalidSettings(
+                f'{where}{member}: expected a tenant, or {{"tenant", "rights"}} with rights of '
+                f"{','.join(sorted(RIGHTS))}"
+            ) from None
+        if isinstance(found, str):
+            yield where, token, Holder(found)
         else:
-            yield where, token, Holder(holder["tenant"], frozenset(holder.get("rights", USUAL)))
+            yield where, token, Holder(found["tenant"], frozenset(found.get("rights", USUAL)))
 
 
 def _check(where: str, token: str, holder: Holder) -> None:
