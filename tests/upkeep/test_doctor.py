@@ -46,7 +46,7 @@ def test_a_sound_cache_is_said_to_be_sound_and_left_as_it_is(kept: Path, clock: 
     [
         (lambda path: None, "there is no directory"),
         (lambda path: path.mkdir(), "no 'manifest.json'"),
-        (lambda path: (path.mkdir(), (path / "manifest.json").write_text("{}")), "not a manifest"),
+        (lambda path: (path.mkdir(), (path / "manifest.json").write_text("{}")), "no manifest"),
         (
             lambda path: (
                 path.mkdir(),
