@@ -51,7 +51,6 @@ from semcache.planners.steps.patterns import Patterns
 from semcache.planners.steps.resolution import Resolver
 from semcache.planners.steps.resolver import (
     Composite,
-    RulesResolver,
     WordResolver,
 )
 from semcache.planners.transforms import TRANSFORMS
@@ -127,7 +126,7 @@ def operation(calls: Sequence[Target]) -> Operation:
 
 def planner() -> ModularPlanner:
     """Return the modular planner with no language model, as `wiring` makes it."""
-    resolvers: list[Resolver] = [BuiltinResolver(), RulesResolver(), WordResolver()]
+    resolvers: list[Resolver] = [BuiltinResolver(), WordResolver()]
     return ModularPlanner(Patterns(), Composite(resolvers), rounds=0)
 
 

@@ -15,7 +15,6 @@ from semcache.planners.steps.patterns import SINGLE, Patterns
 from semcache.planners.steps.resolution import Resolver
 from semcache.planners.steps.resolver import (
     Composite,
-    RulesResolver,
     SuggestedResolver,
     WordResolver,
 )
@@ -134,12 +133,8 @@ def planners(
 
 
 def resolver(learned: Learned) -> Resolver:
-    """What is built in, what a model names, what ran well, what rules and words say."""
-    said: list[Resolver] = [RulesResolver(), WordResolver()]
-    asked: list[Resolver] = [
-        BuiltinResolver(),
-        SuggestedResolver(),
-        LearnedResolver(learned, Composite(said)),
-        *said,
-    ]
-    return Composite(asked)
+    """What is built in, what a model names, what ran well, what words say."""
+    words = WordResolver()
+    return Composite(
+        [BuiltinResolver(), SuggestedResolver(), LearnedResolver(learned, words), words]
+    )

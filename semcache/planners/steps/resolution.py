@@ -14,7 +14,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.planners.steps.intents import SubIntent
 from semcache.prompts.parameter import Parameter
 
-Source: TypeAlias = Literal["suggested", "learned", "rules", "catalog", "builtin"]
+Source: TypeAlias = Literal["suggested", "learned", "catalog", "builtin"]
 """Which strategy found an operation."""
 
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from semcache.canonical import as_object
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
-from semcache.errors import InvalidOperation, NormalizationError, PlanningError
-from semcache.planners.arguments.argument_match import is_guess
+from semcache.errors import InvalidOperation
 from semcache.planners.arguments.fit import Fit, Unfit, breaches, fitted
 from semcache.planners.arguments.operation_index import (
     IndexedOperation,
@@ -22,8 +21,6 @@ from semcache.planners.arguments.operation_index import (
 )
 from semcache.planners.arguments.step_account import StepAccount, accounts, speaks_of_one
 from semcache.planners.arguments.synonyms import words
-from semcache.planners.rules.catalog_planner import CatalogPlanner
-from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import (
     NoTool,
@@ -35,14 +32,11 @@ from semcache.planners.steps.resolution import (
     Source,
 )
 from semcache.planners.transforms import LIMIT
-from semcache.ports import PlanRequest
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import singular
 
 CANDIDATES = 60
 """Operations that are looked at for one step, those with the likeliest words, of however many."""
-MAX_FRAMES = 300
-"""Operations of a catalog that rules read, since each is a frame of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,41 +258,6 @@ def _spelled(name: str, catalog: Catalog) -> tuple[str, ...]:
     folded = [one for one in catalog.names if one.casefold() == name.casefold()]
     ending = [one for one in catalog.names if one.rpartition(".")[2] == name.rpartition(".")[2]]
     return tuple(folded or ending)
-
-
-class RulesResolver:
-    """Resolves a step that the catalog's own words account for in full. Satisfies `Resolver`.
-
-    The step is read as a prompt of its own by rules and planned as one call: that knows filters,
-    ranges, orders and limits, which no mapping of names does.
-    """
-
-    def __init__(self) -> None:
-        self._normalizer = RuleNormalizer()
-        self._planner = CatalogPlanner()
-
-    def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
-        """Return the one call that the step is, or why rules cannot tell; see `Resolver`."""
-        if intent.depends_on or len(asked.catalog) > MAX_FRAMES:
-            return none(intent, f"rules do not read {intent.goal!r}: it needs more than its words")
-        # A name that only says of what kind a value is would be a field that there is not.
-        named = tuple(one for one in intent.params if not is_guess(one.name))
-        try:
-            schema = self._normalizer.normalize(intent.goal, catalog=asked.catalog, params=named)
-            made = self._planner.plan(PlanRequest(intent.goal, schema, asked.catalog, named))
-        except (NormalizationError, PlanningError) as why:
-            return none(intent, str(why))
-        body = made.plan.to_dict()
-        call = next(node for node in body.values() if isinstance(node, dict) and "input" in node)
-        given = call["input"]
-        return Resolution(
-            intent=intent.id,
-            operation=str(call["operation"]),
-            input=as_object(given),
-            params=made.params,
-            source="rules",
-            why=f"every word is accounted for: {schema.key}",
-        )
 
 
 class Composite:

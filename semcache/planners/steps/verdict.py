@@ -37,7 +37,7 @@ _JOINTS = frozenset("also and ask asking but me plus so then user".split())
 _BACK = frozenset("it them these those they that this each its their".split())
 _EACH = _BACK | frozenset("all each every".split())
 # Sources of operations that account for every word of a step.
-_ACCOUNTED = frozenset(["catalog", "learned", "rules"])
+_ACCOUNTED = frozenset(["catalog", "learned"])
 # Words by which people ask for what is built in, beside its topic.
 _BUILT_IN: Mapping[str, tuple[str, ...]] = {
     "output": ("print", "display", "show", "output", "result", "list"),

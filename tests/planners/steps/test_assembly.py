@@ -18,7 +18,7 @@ from semcache.planners.steps.builtin_resolver import BuiltinResolver
 from semcache.planners.steps.intents import Decomposition, Deferred, SubIntent, serves
 from semcache.planners.steps.patterns import Patterns
 from semcache.planners.steps.resolution import Referral, Resolution, ResolutionContext
-from semcache.planners.steps.resolver import Composite, RulesResolver, WordResolver
+from semcache.planners.steps.resolver import Composite, WordResolver
 from semcache.planners.transforms import TRANSFORMS
 from semcache.plans.checks import check
 from semcache.plans.plan import ExecutionPlan
@@ -78,7 +78,7 @@ CATALOG = Catalog(
         Operation("guess_count", "", schema(), {}, "read", lambda _: "7"),
     ]
 ).with_builtins([*TRANSFORMS, ask_user()])
-RESOLVER = Composite([BuiltinResolver(), RulesResolver(), WordResolver()])
+RESOLVER = Composite([BuiltinResolver(), WordResolver()])
 
 
 def decomposed(prompt: str) -> Sequence[SubIntent]:

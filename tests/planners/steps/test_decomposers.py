@@ -56,7 +56,7 @@ DROP = {**DROP, "depends_on": [0], "tool": None}
 @pytest.fixture
 def model(openai_server: OpenAIServer) -> OpenAIModel:
     return OpenAIModel(
-        "m", api_key="key", base_url=openai_server.base_url, timeout_s=0.3, max_retries=0
+        "m", api_key="key", base_url=openai_server.base_url, timeout_s=60, max_retries=0
     )
 
 

@@ -19,7 +19,6 @@ from semcache.planners.steps.resolution import (
 )
 from semcache.planners.steps.resolver import (
     Composite,
-    RulesResolver,
     SuggestedResolver,
     WordResolver,
 )
@@ -383,15 +382,6 @@ def test_words_count_where_the_caller_gives_the_values_too(talk: str, *, plans: 
     assert isinstance(found, Resolution) == plans
 
 
-def test_rules_read_a_step_that_the_catalog_accounts_for(issues: Catalog) -> None:
-    goal = "list open issues of acme/web"
-    found = RulesResolver().resolve(
-        step(goal, params=()), ResolutionContext(prompt=goal, catalog=issues)
-    )
-    assert isinstance(found, Resolution)
-    assert (found.operation, found.source) == ("list_issues", "rules")
-
-
 def test_what_is_meant_and_lacks_a_value_is_asked_for_though_another_lacks_none() -> None:
     catalog = Catalog(
         [
@@ -411,7 +401,7 @@ def test_an_empty_catalog_and_an_enormous_one_are_answered_alike() -> None:
     assert isinstance(resolve("list issues", many), Referral)
 
 
-@pytest.mark.parametrize("make", [WordResolver, SuggestedResolver, RulesResolver])
+@pytest.mark.parametrize("make", [WordResolver, SuggestedResolver])
 def test_no_resolver_raises_for_a_step_without_words(make: Callable[[], WordResolver]) -> None:
     found = make().resolve(
         step("?", verb="", params=()), ResolutionContext(prompt="?", catalog=ISSUES)
