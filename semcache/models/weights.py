@@ -116,7 +116,13 @@ class BaseWeights:
             verify_packaged(packaged)
             return packaged, _tensors(packaged / "model.safetensors")
         verify_files(self.folder, self.manifest.files, way_out="install this package again")
-        return self.folder, widened(_tensors(self.folder / Manifest.WEIGHTS))
+        file = self.folder / Manifest.WEIGHTS
+        try:
+            return self.folder, widened(_tensors(file))
+        except (LookupError, ValueError) as error:  # a row without a scale, or one of another shape
+            raise WeightsUnavailable(
+                f"embedding weights {str(file)!r} are not of 8 bits with a scale a row: {error}"
+            ) from error
 
 
 def shipped_weights() -> Path | None:

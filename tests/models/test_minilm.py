@@ -1,3 +1,4 @@
+import json
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 
 from semcache import Hit, PlanCache, Settings
 from semcache.errors import InvalidSettings, MissingExtra, WeightsUnavailable
@@ -146,6 +148,15 @@ def test_weights_of_8_bits_that_were_changed_are_refused(eight_bits: Path, tmp_p
     changed.write_bytes(changed.read_bytes()[:-1] + b"x")
     with pytest.raises(WeightsUnavailable, match=r"has SHA-256 .* expected"):
         MiniLMEmbedder(copy).embed(["a"])
+
+
+def test_weights_of_8_bits_without_a_scale_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / weights.Manifest.WEIGHTS
+    save_file({"layer": np.ones((6, 4), np.int8)}, file)
+    said = {"name": "mini", "files": {file.name: weights.file_digest(file)}}
+    (tmp_path / weights.Manifest.FILE).write_text(json.dumps(said), encoding="utf-8")
+    with pytest.raises(WeightsUnavailable, match="with a scale a row"):
+        weights.BaseWeights.of(tmp_path).read()
 
 
 @pytest.mark.parametrize(
