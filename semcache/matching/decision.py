@@ -7,7 +7,6 @@ kind where the risk was low (`cautions`). A word that no stored template ever ha
 condition that no plan knows, unless the caller gave the values. What remains is a matter of risk.
 """
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from semcache.matching.model.features import Beliefs, GroupFeatures, MatchContex
 from semcache.matching.model.risk import probability_wrong
 from semcache.matching.plan_groups import PlanGroups
 from semcache.matching.words.classes import stem, word_class
-from semcache.matching.words.content import MARKS
+from semcache.matching.words.content import MARKS, telling_words
 from semcache.matching.words.difference import Difference
 from semcache.prompts.template import slot_name
 from semcache.prompts.unseen.supposition import Supposed
@@ -36,8 +35,6 @@ LIGHT_HABIT = 0.35
 """The same for prepositions and words that widen what is asked for anyway, which the risk weighs
 too: after three labels that said so and none against."""
 _WIDENING = frozenset("all any some several also too even entire whole".split())
-MIN_ODDS = math.log(0.75 / 0.25)
-"""Log odds of a supposed value under which it is not served."""
 MISREAD = 0.15
 """Share of wrong suppositions of a class over which none of it is served."""
 _MUST_BE_PROVEN = frozenset({"meaning", "role", "digit"})
@@ -115,12 +112,15 @@ def _repeated(difference: Difference, mine: Sequence[str]) -> frozenset[str]:
     return frozenset(more.union(word for word in difference.missing if word in said))
 
 
-def unproven_values(context: MatchContext) -> tuple[str, ...]:
-    """Return what was supposed to be a value and is not known well enough to be one."""
+def unproven_values(context: MatchContext, cutoff: float) -> tuple[str, ...]:
+    """Return what was supposed to be a value and is not known well enough to be one.
+
+    That it is one must be as sure as a plan must be: `cutoff` is the lowest score served.
+    """
     return tuple(
         one.mention.text
         for one in context.supposed
-        if one.odds < MIN_ODDS or context.evidence.share_misread(one) > MISREAD
+        if one.odds < cutoff or context.evidence.share_misread(one) > MISREAD
     )
 
 
@@ -233,9 +233,12 @@ class WeighedGroup:
 
 
 def _judged(one: GroupFeatures, score: float, rule: DecisionRule) -> _Judged:
-    supposed = unproven_values(rule.context)
+    supposed = unproven_values(rule.context, rule.cutoff)
     if supposed:
         reason = f"not known to be values: {', '.join(map(repr, supposed))}"
+        return _Judged(Verdict("slots", passed=False, reason=reason))
+    if rule.context.supposed and not telling_words(one.near.words):
+        reason = "no word of the template says what a word never heard could be"
         return _Judged(Verdict("slots", passed=False, reason=reason))
     misplaced = misplaced_values(rule.context, one.near.words)
     if misplaced:

@@ -54,7 +54,7 @@ def test_too_few_hits_recommend_nothing_and_say_how_many_it_takes(tuned: Recomme
 def test_a_planner_that_contradicts_itself_leaves_nothing_to_recommend(tuned: Recommend) -> None:
     found = tuned(sample_rows(600, noise=0.1), target=0.01)
     assert found.chosen is None
-    assert "none keeps wrong hits under 1.00%" in found.reason
+    assert found.reason.startswith("none: ")
 
 
 def test_max_wrong_is_tuned_as_well(tuned: Recommend) -> None:

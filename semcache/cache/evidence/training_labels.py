@@ -29,9 +29,6 @@ from semcache.prompts.mentions import Mention
 from semcache.prompts.template import slot_name
 from semcache.prompts.unseen.supposition import Supposed
 
-_NAME = "name"
-"""Key of what the tenant's plans said where a prompt had another name than the entry."""
-
 REMEMBERED = 512
 """Lookups whose neighbors are remembered until their prompts are planned."""
 WEIGHED = 512
@@ -43,6 +40,8 @@ class _Changed(NamedTuple):
 
     entry: str
     group: str
+    kind: str
+    """What of its values was in doubt; see `ValueChange.kind`."""
 
 
 class _Nearly(NamedTuple):
@@ -93,7 +92,6 @@ class TrainingLabels(Forked):
         self._gates = gates
         self._values = shipped_values()
         self._highest = self._values.bound(max_wrong)
-        self._unchanged = self._values.risk(ValueChange())
         self._weighings: Lru[_Key, _Weighing] = Lru(WEIGHED)
         self._begin()
         self._lock = Lock()
@@ -116,17 +114,18 @@ class TrainingLabels(Forked):
     def risk(self, query: Query, entry: str, group: str, change: ValueChange) -> float:
         """Return the probability that the plan of `entry` is wrong for the values of a prompt.
 
-        Where they are names, the prompt's own plan or an audit of its hit will tell.
+        Where they are in doubt, the prompt's own plan or an audit of its hit will tell.
 
         Raises:
             StoreUnavailable: the evidence cannot be read.
         """
-        if not change.names:
-            return self._unchanged
+        if not change.kind:
+            return self._values.risk(change)
         values = self._notes.of(query.tenant).evidence.values
-        risk = self._values.risk(change, values.of(_NAME))
-        if query.known is None:  # else the reading may be wrong, which says nothing of names
-            self._changed.put((query.tenant, query.shown), _Changed(entry, group))
+        risk = self._values.risk(change, values.of(change.kind))
+        if query.known is None:  # else the reading may be wrong, which says nothing of values
+            changed = _Changed(entry, group, change.kind)
+            self._changed.put((query.tenant, query.shown), changed)
         return risk
 
     @property
@@ -261,7 +260,7 @@ class TrainingLabels(Forked):
             self._answered.put((tenant, text), readings)
         news = Evidence()
         if changed is not None:
-            news.values.add(_NAME, same=changed.group in groups)
+            news.values.add(changed.kind, same=changed.group in groups)
         if nearly is not None and not contested:
             is_same = nearly.plan == digest(plan)
             news.samples.add(self._notes.scale, nearly.score, right=is_same)
@@ -295,7 +294,7 @@ class TrainingLabels(Forked):
         news = Evidence()
         # Who says that a hit was wrong has its entry vetoed or removed: nothing of others is said.
         if changed is not None and changed.entry == entry and (right or explored):
-            news.values.add(_NAME, same=right)
+            news.values.add(changed.kind, same=right)
             if served is None:
                 self._notes.take(tenant, news)
         if served is None:

@@ -35,8 +35,8 @@ class BoundEntry(NamedTuple):
     score: float
     risk: float
     """Probability that its values make the plan another one; 0 where its words differ."""
-    new_names: int = 0
-    """Values that are names for which the plan was neither made nor confirmed."""
+    is_judged: bool = False
+    """Whether the tenant's own plans and audits tell how probable that is."""
 
 
 class PhaseTimer:

@@ -1,6 +1,6 @@
 """The evaluation of a candidate: it is bound and checked for a prompt, or refused."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from semcache.cache.entries.entry import Entry
 from semcache.cache.lookup.bind_entry import (
@@ -18,6 +18,7 @@ from semcache.canonical import Json, same
 from semcache.events import Tier
 from semcache.matching.gates import Verdict, match_slots
 from semcache.matching.model.value_risk import ValueChange
+from semcache.matching.words.classes import stem
 from semcache.matching.words.content import content, is_other_mood, is_telling, other_numbers
 from semcache.plans.checks import check_values
 from semcache.plans.codec import made
@@ -25,8 +26,6 @@ from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.mentions import OPEN_KINDS
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.tokens import tokens
-
-_NONE = ValueChange()
 
 
 def says_the_same(entry: Entry, query: Query) -> bool:
@@ -38,7 +37,20 @@ def says_the_same(entry: Entry, query: Query) -> bool:
 def value_change(
     view: View, entry_id: str, entry: Entry, query: Query, values: Mapping[str, Json]
 ) -> ValueChange:
-    """Return what the `values` of a prompt change in `entry`."""
+    """Return what speaks against `entry` for a prompt with these `values` and the same words."""
+    seen = view.entries.known(entry_id)
+    given = bool(query.given)
+    plan_groups = view.plan_groups((entry.catalog, entry.grounding), given=given)
+    contested, repeated = plan_groups.contradictions()
+    if contested and entry.fixed_slots:
+        # Entries with equal words and other fixed values do not contradict one another.
+        contested, repeated = contested - 1, repeated - 1
+    known = ValueChange(
+        group=plan_groups.size(seen.group(given=given)) if seen is not None else 1,
+        unsaid=unsaid(entry, query),
+        contested=contested,
+        repeated=repeated,
+    )
     changed = [
         parameter
         for parameter in entry.plan.params
@@ -47,26 +59,44 @@ def value_change(
         and _is_name(entry, parameter, values[parameter.name])
     ]
     if not changed:
-        return _NONE
-    seen = view.entries.known(entry_id)
+        return known
     before: dict[str, set[str]] = {}
     for parameter in (*entry.plan.params, *(seen.parameters() if seen is not None else ())):
         before.setdefault(name_key(parameter.name), set()).add(_text(parameter.value))
     names = [p for p in changed if _text(values[p.name]) not in before[name_key(p.name)]]
     if not names:
-        return _NONE
-    given = bool(query.given)
-    plan_groups = view.plan_groups((entry.catalog, entry.grounding), given=given)
-    contested, repeated = plan_groups.contradictions()
-    return ValueChange(
+        return known
+    return known._replace(
         names=len(names),
         seen=min(len(before[name_key(p.name)]) for p in names),
-        group=plan_groups.size(seen.group(given=given)) if seen is not None else 1,
         telling=_declared(names, query, values)
         or is_telling(entry.given if given else entry.template),
-        contested=contested,
-        repeated=repeated,
     )
+
+
+def unsaid(entry: Entry, query: Query) -> bool:
+    """Return whether the plan depends on a value of which no word of the prompt says anything.
+
+    A number must be said; of other values, a word of the value or of the name of its parameter.
+    """
+    kept = [
+        (name, value)
+        for name, value in entry.reading.unsaid.items()
+        if name_key(name) not in query.given
+    ]
+    if not kept:
+        return False
+    said = {stem(word) for word in tokens(query.text)}
+    said.update(word for mention in query.mentions for word in tokens(str(mention.value)))
+    return not all(_is_hinted(name, value, said) for name, value in kept)
+
+
+def _is_hinted(name: str, value: Json, said: Container[str]) -> bool:
+    words = tokens(str(value).replace("_", " "))
+    numbers = [word for word in words if any(map(str.isdigit, word))]
+    if numbers:
+        return all(number in said for number in numbers)
+    return any(stem(word) in said for word in (*words, *tokens(name.replace("_", " "))))
 
 
 def _declared(names: Sequence[Parameter], query: Query, values: Mapping[str, Json]) -> bool:
@@ -140,11 +170,13 @@ def bind_candidate(
             served = bind_by_slots(entry, query, lookup.view.learned)
     with lookup.timed("check"):
         plan = _checked(lookup, entry, served)
-    if tier == "semantic" and not says_the_same(entry, query):
-        return BoundEntry(entry_id, entry, served, plan, score, 0.0)
     change = value_change(lookup.view, entry_id, entry, query, served.values)
+    if tier == "semantic" and not says_the_same(entry, query):
+        if not change.unsaid:
+            return BoundEntry(entry_id, entry, served, plan, score, 0.0)
+        change = change._replace(names=0)  # the risk of the words is of other names too
     risk = _value_risk(lookup, query, entry_id, change)
-    return BoundEntry(entry_id, entry, served, plan, score, risk, new_names=change.names)
+    return BoundEntry(entry_id, entry, served, plan, score, risk, is_judged=bool(change.kind))
 
 
 def _is_vetoed(lookup: Lookup, query: Query, entry_id: str) -> bool:
@@ -156,12 +188,12 @@ def _value_risk(lookup: Lookup, query: Query, entry_id: str, change: ValueChange
     """Return how probable it is that the values make it another plan.
 
     Raises:
-        Refused: more probable than the bound allows, and there are new names.
+        Refused: more probable than the bound allows, and something of them is in doubt.
     """
     seen, labels = lookup.view.entries.known(entry_id), lookup.context.labels
     group = "" if seen is None else seen.group(given=bool(query.given))
     risk = labels.risk(query, entry_id, group, change)
-    if risk > labels.highest_risk and change.names:
+    if risk > labels.highest_risk and change.kind:
         raise Refused(
             "risk",
             f"with these values the plan is another one with probability {risk:.3f}; "

@@ -60,10 +60,10 @@ def _served_before(lookup: Lookup) -> BoundEntry | None:
 def _keep(lookup: Lookup, passed: BoundEntry) -> None:
     """Keep what was served, where the words and the view say all of it.
 
-    Not what depends on the day, nor what a tenant's evidence says of names that are new.
+    Not what depends on the day, nor on what a tenant's evidence says of its values.
     """
     query = lookup.query
-    if query.before is None or passed.new_names or len(lookup.candidates) > 1:
+    if query.before is None or passed.is_judged or len(lookup.candidates) > 1:
         return
     dated = any(slot.how == "dated" for slot in passed.entry.reading.slots)
     if not dated and not any(mention.relative for mention in query.mentions):

@@ -322,8 +322,14 @@ def is_telling(template: TemplateText) -> bool:
     "What does <airline_code> mean" fits any code there is; only a template with two or more content
     words may teach a value that was never seen.
     """
-    literals = [word for word in content(template.text) if not is_slot(word)]
-    return sum(word not in CLOSED_CLASS and word not in MARKS for word in literals) >= TELLING
+    return telling_words(content(template.text)) >= TELLING
+
+
+def telling_words(words: Iterable[str]) -> int:
+    """Return how many of the content words of a template say what its slots hold."""
+    return sum(
+        not is_slot(word) and word not in CLOSED_CLASS and word not in MARKS for word in words
+    )
 
 
 TELLING = 2
