@@ -110,11 +110,17 @@ class WordPiece:
         return found or [self.numbers["[UNK]"]]
 
 
+KEPT_CHARACTERS = 5_000
+"""Of the million that there are, so that no prompts fill the memory."""
+
+
 class _PlainCharacters(dict[int, str]):
     """Character → what stands for it in a word, worked out when it is first met."""
 
     def __missing__(self, code: int) -> str:
-        plain = self[code] = _plain(chr(code))
+        plain = _plain(chr(code))
+        if len(self) < KEPT_CHARACTERS:
+            self[code] = plain
         return plain
 
 
