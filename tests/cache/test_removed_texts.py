@@ -106,7 +106,7 @@ def test_memory_does_not_grow_with_the_number_of_plans_ever_stored(
     store = DiskStore.open(tmp_path / "cache") if on_disk else MemoryStore(kept_changes=50)
     embedder = HashEmbedder()
     with cache_over(store, Settings(max_entries=20, max_wrong=0.05), embedder=embedder) as cache:
-        fill(cache, range(200))
+        fill(cache, range(600))
         before = bytes_held(cache, embedder)
-        fill(cache, range(200, 600))
+        fill(cache, range(600, 1000))
         assert bytes_held(cache, embedder) - before < 400 * 32  # less than a text a plan
