@@ -43,7 +43,8 @@ def value_change(
     plan_groups = view.plan_groups((entry.catalog, entry.grounding), given=given)
     contested, repeated = plan_groups.contradictions()
     if contested and entry.fixed_slots:
-        # Entries with equal words and other fixed values do not contradict one another.
+        # Entries with equal words and other fixed values do not contradict one another: the words
+        # of this one are counted, and are no contradiction.
         contested, repeated = contested - 1, repeated - 1
     known = ValueChange(
         group=plan_groups.size(seen.group(given=given)) if seen is not None else 1,

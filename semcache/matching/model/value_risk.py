@@ -4,8 +4,8 @@ The words of two prompts may be equal and their plans not: "is the <name> open" 
 window in two ways, a plan may hold a year that nobody said, and a tenant's planner may contradict
 itself. Numbers, dates, quoted texts and codes do not decide which plan it is; names may. What tells
 is how many names the plan was made or confirmed for, how many entries share the plan, whether the
-template says anything beside the name, whether the prompt says of each value where it is from, and
-how often the tenant's entries that say the same have another plan.
+template says anything beside the name, whether words of the prompt hint at each value, and how
+often the tenant's entries that say the same have another plan.
 
 The weights are a logistic model's, fitted to replays of public streams; they ship as data
 (`value_prior.json`, made by `benchmarks/train_value_risk.py`), with what was served at each risk by
