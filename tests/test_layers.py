@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schemas": {"errors", "canonical"},
     "events": LEAVES,
     "forks": set(),
-    "memo": set(),
+    "memo": {"forks"},
     "secrecy": {"forks"},
     "contexts": set(),
     "files": {"errors"},

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from semcache.cache.lru import Lru
 from semcache.cache.result import Candidate, Hit, Miss
 from semcache.cache.tool_sets import Tools, ToolSet, ToolSets
 from semcache.cache.view.view import View
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput, InvalidPrompt, ModelError, NormalizationError
 from semcache.matching.gates import Side, words_and_value
+from semcache.memo import Lru
 from semcache.ports import Clock, Normalizer
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, by_name, name_key

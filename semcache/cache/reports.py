@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from semcache.cache.lru import Lru
 from semcache.cache.result import Found, Hit, Miss
 from semcache.canonical import dumps, loads
 from semcache.errors import InvalidJson, StoreError
 from semcache.events import EntriesRemoved, Event, LookupFinished, PhaseFinished, TierFailed
 from semcache.forks import Forked, Lock, follow_forks
 from semcache.matching.model.bound import Certificate
+from semcache.memo import Lru
 from semcache.ports import Clock, Observer, PlanStore
 
 STATISTICS_NOTE = "statistics"

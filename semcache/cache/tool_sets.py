@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
-from semcache.cache.lru import Lru
 from semcache.canonical import Json, JsonObject, as_object, dumps, loads
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidInput, InvalidJson
+from semcache.memo import Lru
 from semcache.plans.document import SdkModel
 from semcache.prompts.recognizers.closed_values import ClosedValues, Scalar
 

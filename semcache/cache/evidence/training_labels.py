@@ -4,7 +4,6 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeAlias
 
 from semcache.cache.evidence.evidence_notes import EvidenceNotes, TenantEvidence
-from semcache.cache.lru import Lru
 from semcache.cache.query import Query
 from semcache.cache.view.summaries import EntrySummary
 from semcache.cache.view.view import View
@@ -24,6 +23,7 @@ from semcache.matching.model.features import (
 from semcache.matching.model.risk import Prior
 from semcache.matching.model.value_risk import ValueChange, shipped_values
 from semcache.matching.words.content import content
+from semcache.memo import Lru
 from semcache.ports import Neighbor, PlanStore
 from semcache.prompts.mentions import Mention
 from semcache.prompts.template import slot_name

@@ -12,10 +12,10 @@ from typing import Literal, TypeAlias
 
 from semcache.cache.context import CacheContext
 from semcache.cache.feedback.promotion import PendingVerification, Promotion
-from semcache.cache.lru import Lru
 from semcache.canonical import Json
 from semcache.errors import SemCacheError
 from semcache.forks import Forked, Lock, follow_forks
+from semcache.memo import Lru
 from semcache.ports import Verification, Verifier
 
 log = logging.getLogger(__name__)

@@ -9,12 +9,11 @@ from typing import Any, Self, cast
 
 from semcache.binding.wording import Wording
 from semcache.cache.entries.entry import Entry, from_record
-from semcache.cache.lru import Lru
 from semcache.canonical import Json, JsonObject
 from semcache.errors import StoreCorrupt
 from semcache.forks import Lock
 from semcache.matching.gates import PinnedWords, Side
-from semcache.memo import memoized
+from semcache.memo import Lru, memoized
 from semcache.ports import Record
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import Slot, TemplateText

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from semcache.cache.lru import Lru
 from semcache.cache.single_flight import KeyLocks
 from semcache.cache.view.snapshot import pack_view, unpack_view
 from semcache.cache.view.summaries import DecodedEntries
 from semcache.cache.view.view import View
 from semcache.errors import StoreCorrupt, StoreError
 from semcache.forks import Forked, Lock, follow_forks
-from semcache.memo import forget_memos
+from semcache.memo import Lru, forget_memos
 from semcache.ports import Change, Neighbor, PlanStore, Snapshots, VectorIndex
 
 log = logging.getLogger(__name__)
