@@ -181,13 +181,13 @@ def teach(
 
     A tenant without labels serves little.
     """
-    entries = cache._views.current(tenant).entries  # noqa: SLF001 - labels without their stores
+    entries = cache._context.views.current(tenant).entries  # noqa: SLF001 - labels without their stores
     for prompt in prompts:
         stored, asked = cache.lookup(prompt, tenant=tenant), f"{lead}{prompt}{tail}"
         cache.lookup(asked, tenant=tenant)
         if isinstance(stored, Hit):
             family = entries[stored.entry].said
-            cache._labels.planned(tenant, asked, {family})  # noqa: SLF001 - as above
+            cache._context.labels.planned(tenant, asked, {family})  # noqa: SLF001 - as above
 
 
 # Timing --------------------------------------------------------------------------------------
@@ -377,14 +377,14 @@ def weighing(
 
     A prompt that hit is labeled as if it had missed and its plan were the one that was served.
     """
-    labels = cache._labels  # noqa: SLF001 - a store does a good deal beside
+    labels = cache._context.labels  # noqa: SLF001 - a store does a good deal beside
     gates, learn = [float("inf")] * 2
     worst = 0.0
     for _ in range(ROUNDS):
         prompts = polite(asked(templates, 128, rng))
         found = [cache.lookup(prompt) for prompt in prompts]
         gates = min(gates, statistics.median(one.trace.seconds["gates"] for one in found))
-        entries = cache._views.current(TENANT).entries  # noqa: SLF001 - as above
+        entries = cache._context.views.current(TENANT).entries  # noqa: SLF001 - as above
         planned = [(h.trace.prompt, {entries[h.entry].said}) for h in found if isinstance(h, Hit)]
         took = each(lambda one: labels.planned(TENANT, *one), planned)
         learn, worst = min(learn, statistics.median(took)), max(worst, *took)

@@ -1,16 +1,31 @@
 """The context that the parts of one cache share: the store, what follows from it, whom to tell."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from semcache.binding.volatile import Volatile
+from semcache.binding.volatile import Ignore, Volatile
 from semcache.cache.entries.writer import EntryWriter
 from semcache.cache.evidence.training_labels import TrainingLabels
-from semcache.cache.feedback.corrections import Corrections
+from semcache.cache.feedback.corrections import Corrections, Vetoes
 from semcache.cache.query import QueryReader
-from semcache.cache.reports import HealthReporter, Reports
+from semcache.cache.reports import Counters, HealthReporter, Reports
 from semcache.cache.view.summaries import DecodedEntries
-from semcache.cache.view.views import Views
-from semcache.ports import Clock, Embedder, PlanStore
+from semcache.cache.view.views import NOTE, Views
+from semcache.catalog.catalog import Catalog
+from semcache.matching.gates import risk_gates
+from semcache.matching.model.risk import USUAL_WRONG, shipped
+from semcache.ports import (
+    Bounds,
+    Clock,
+    Embedder,
+    Journal,
+    Normalizer,
+    Observer,
+    PlanStore,
+    Snapshots,
+    VectorIndex,
+)
+from semcache.prompts.redaction import Redact
 from semcache.settings import Settings
 
 
@@ -35,9 +50,109 @@ class CacheContext:
     """Vetoes and removals."""
     writer: EntryWriter
     """Writes entries."""
+    counters: Counters
+    """Counts of what happened."""
     reports: Reports
     """Counts and tells what happens."""
     health: HealthReporter
     """Is told what fails."""
     volatile: Volatile
     """Fields of plans that are neither kept nor compared."""
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        *,
+        store: PlanStore,
+        embedder: Embedder,
+        clock: Clock,
+        make_index: Callable[[str], VectorIndex],
+        observer: Observer | None = None,
+        catalog: Catalog | None = None,
+        normalizer: Normalizer | None = None,
+        snapshots: Snapshots | None = None,
+        redact: Redact | None = None,
+        ignore: Ignore = (),
+        snapshot_note: str = NOTE,
+        journal: Journal | None = None,
+    ) -> "CacheContext":
+        """Return the parts of a cache over `store`, which know of one another.
+
+        `make_index`: returns an empty index for a tenant. `snapshot_note`: name of the note that
+        holds the checksums of `snapshots`. `journal`: where corrections wait for the store.
+        """
+
+        def flush() -> None:
+            context.flush()
+
+        counters, health = Counters(store, clock), HealthReporter(observer)
+        decoded = DecodedEntries()
+        views = Views(
+            store,
+            make_index=make_index,
+            embedder=embedder.fingerprint,
+            snapshots=snapshots,
+            note=snapshot_note,
+            keep=not settings.frozen,
+            decoded=decoded,
+        )
+        labels = TrainingLabels(
+            store,
+            shipped(),
+            max_wrong=USUAL_WRONG if settings.max_wrong is None else settings.max_wrong,
+            gates=risk_gates(),
+            embedder=embedder.fingerprint,
+            adapts=not settings.frozen,
+        )
+        queries = QueryReader(
+            clock=clock, settings=settings, catalog=catalog, normalizer=normalizer, redact=redact
+        )
+        vetoes = Vetoes(store, frozen=settings.frozen)
+        corrections = Corrections(
+            store,
+            vetoes,
+            health,
+            journal=journal,
+            forget=[memory.forget for memory in (counters, vetoes, labels, views, decoded)],
+            forget_texts=[part.forget_texts for part in (views, queries, labels)],
+            frozen=settings.frozen,
+        )
+        context = cls(
+            store=store,
+            embedder=embedder,
+            clock=clock,
+            settings=settings,
+            views=views,
+            entries=decoded,
+            queries=queries,
+            labels=labels,
+            corrections=corrections,
+            writer=EntryWriter(store, embedder, health, bounds=_bounds(settings)),
+            counters=counters,
+            reports=Reports(counters, health, flush=flush),
+            health=health,
+            volatile=Volatile.of(ignore),
+        )
+        return context
+
+    def flush(self) -> None:
+        """Write what is kept in memory; see `PlanCache.flush`."""
+        if self.corrections.pending:
+            self.corrections.retry()
+        with self.health.guarded(""):
+            self.counters.flush()
+            self.labels.flush()
+            self.health.mended("store", doing="writing")
+        with self.health.guarded(""):
+            if not self.settings.frozen:
+                self.views.save()
+
+
+def _bounds(settings: Settings) -> Bounds:
+    return Bounds(
+        tenant_entries=settings.max_entries,
+        tenant_bytes=settings.max_bytes,
+        entries=settings.max_total_entries,
+        bytes=settings.max_total_bytes,
+    )

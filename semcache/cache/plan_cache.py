@@ -1,56 +1,33 @@
 """PlanCache: plans made once, found again by template text, by schema and by meaning."""
 
 import itertools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
-from semcache.binding.volatile import Ignore, Volatile
+from semcache.binding.volatile import Ignore
 from semcache.cache.context import CacheContext
-from semcache.cache.entries.entry import Entry
-from semcache.cache.entries.writer import EntryWriter, Stored
-from semcache.cache.evidence.training_labels import TrainingLabels
-from semcache.cache.feedback.corrections import Corrections, Judgment, Removed, Vetoes
+from semcache.cache.entries.writer import Stored
 from semcache.cache.feedback.feedback import Feedback, Removal
 from semcache.cache.feedback.promotion import Promotion
 from semcache.cache.lookup.lookup import Tiers
 from semcache.cache.lookup.selection import Option, Selection, audits_allow
 from semcache.cache.lookup.verification import VerificationQueue
-from semcache.cache.query import QueryReader, check_tenant, path_of
-from semcache.cache.reports import Counters, HealthReporter, Reports, Statistics, statistics
 from semcache.cache.result import Found, Hit, Miss
 from semcache.cache.single_flight import SingleFlight
 from semcache.cache.store_plan import PlanIntake
 from semcache.cache.tool_sets import Tools
 from semcache.cache.transfer import Transfer
 from semcache.cache.vector_renewal import VectorRenewal
-from semcache.cache.view.summaries import DecodedEntries
-from semcache.cache.view.views import NOTE, Views
 from semcache.cache.warm_up import Preload, WarmUp
 from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
 from semcache.contexts import Closeable
 from semcache.events import Event
-from semcache.matching.evidence import Evidence
-from semcache.matching.gates import risk_gates
-from semcache.matching.model.risk import USUAL_WRONG, shipped
 from semcache.plans.codec import PlanSource
-from semcache.ports import (
-    Bounds,
-    Clock,
-    Embedder,
-    Journal,
-    Normalizer,
-    Observer,
-    PlanOption,
-    PlanStore,
-    Snapshots,
-    VectorIndex,
-    Verifier,
-)
+from semcache.ports import Clock, Embedder, Observer, PlanOption, Verifier
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.settings import Settings, directory_of
@@ -60,7 +37,7 @@ TIDIED = 500
 are never served, but take room; reading all of a tenant's takes as long as some hundred stores."""
 
 
-class PlanCache(Closeable):
+class PlanCache(Feedback, Removal, Transfer, Closeable):
     """Plans made once, served again with each prompt's own values. Safe from several threads.
 
     Needs no catalog, model or engine; given a catalog it also finds plans by schema and checks
@@ -68,102 +45,29 @@ class PlanCache(Closeable):
     event and one warning; it is never raised to a caller.
     """
 
-    def __init__(
-        self,
-        *,
-        store: PlanStore,
-        embedder: Embedder,
-        clock: Clock,
-        make_index: Callable[[str], VectorIndex],
-        observer: Observer | None,
-        settings: Settings,
-        catalog: Catalog | None = None,
-        normalizer: Normalizer | None = None,
-        snapshots: Snapshots | None = None,
-        redact: Redact | None = None,
-        ignore: Ignore = (),
-        snapshot_note: str = NOTE,
-        verifier: Verifier | None = None,
-        journal: Journal | None = None,
-    ) -> None:
-        self.settings = settings
-        self.embedder = embedder
+    def __init__(self, context: CacheContext, *, verifier: Verifier | None = None) -> None:
+        """Put the cache together; `open` makes the parts from settings."""
+        self._context = context
+        self.settings = context.settings
+        self.embedder = context.embedder
         """What turns texts into vectors."""
-        self._store = store
-        self._counters = Counters(store, clock)
-        self._health = HealthReporter(observer)
-        decoded = DecodedEntries()
-        self._views = Views(
-            store,
-            make_index=make_index,
-            embedder=embedder.fingerprint,
-            snapshots=snapshots,
-            note=snapshot_note,
-            keep=not settings.frozen,
-            decoded=decoded,
-        )
-        bound = USUAL_WRONG if settings.max_wrong is None else settings.max_wrong
-        self._labels = TrainingLabels(
-            store,
-            shipped(),
-            max_wrong=bound,
-            gates=risk_gates(),
-            embedder=embedder.fingerprint,
-            adapts=not settings.frozen,
-        )
-        vetoes = Vetoes(store, frozen=settings.frozen)
-        memories = (self._counters, vetoes, self._labels, self._views, decoded)
-        self._queries = QueryReader(
-            clock=clock,
-            settings=settings,
-            catalog=catalog,
-            normalizer=normalizer,
-            redact=redact,
-        )
-        self._corrections = Corrections(
-            store,
-            vetoes,
-            self._health,
-            journal=journal,
-            forget=[memory.forget for memory in memories],
-            forget_texts=[part.forget_texts for part in (self._views, self._queries, self._labels)],
-            frozen=settings.frozen,
-        )
-        self._context = CacheContext(
-            store=store,
-            embedder=embedder,
-            clock=clock,
-            settings=settings,
-            views=self._views,
-            entries=decoded,
-            queries=self._queries,
-            labels=self._labels,
-            corrections=self._corrections,
-            writer=EntryWriter(store, embedder, self._health, bounds=_bounds(settings)),
-            reports=Reports(self._counters, self._health, flush=self.flush),
-            health=self._health,
-            volatile=Volatile.of(ignore),
-        )
-        self._intake = PlanIntake(self._context)
-        promotion = Promotion(self._context, self._intake)
+        self._intake = PlanIntake(context)
+        self._promotion = Promotion(context, self._intake)
         self._verification = (
-            None if verifier is None else VerificationQueue(self._context, verifier, promotion)
+            None if verifier is None else VerificationQueue(context, verifier, self._promotion)
         )
-        self._tiers = Tiers(self._context, self._verification)
-        self._preload = Preload(self._context, self._tiers)
-        self._renewal = VectorRenewal(self._context)
+        self._tiers = Tiers(context, self._verification)
+        self._selection = Selection(context, self._promotion)
+        self._preload = Preload(context, self._tiers)
+        self._renewal = VectorRenewal(context)
         self._single_flight = SingleFlight(
-            store,
-            clock,
-            self._health,
-            ttl_s=settings.flight_ttl_s,
-            wait_s=settings.flight_wait_s,
-            redacted=self._queries.redacted,
+            context.store,
+            context.clock,
+            context.health,
+            ttl_s=context.settings.flight_ttl_s,
+            wait_s=context.settings.flight_wait_s,
+            redacted=context.queries.redacted,
         )
-        self._feedback = Feedback(self._context, promotion)
-        self._selection = Selection(self._context, promotion)
-        self._removal = Removal(self._context)
-        self._transfer = Transfer(self._context, self._intake)
         self._stores = itertools.count(1)
 
     @classmethod
@@ -267,16 +171,16 @@ class PlanCache(Closeable):
     @property
     def catalog(self) -> Catalog | None:
         """What plans may call; None if nobody said."""
-        return self._queries.catalog
+        return self._context.queries.catalog
 
     @catalog.setter
     def catalog(self, catalog: Catalog | None) -> None:
-        self._queries.catalog = catalog
+        self._context.queries.catalog = catalog
 
     @property
     def redact(self) -> Redact | None:
         """What hides what must not be written down; None: nothing must."""
-        return self._queries.redact
+        return self._context.queries.redact
 
     def warm_up(self, *, tenants: Collection[str] | None = None) -> WarmUp:
         """Load what the first lookups and stores would load; return what was loaded.
@@ -348,7 +252,7 @@ class PlanCache(Closeable):
                 or what else is handed in cannot be used.
             InvalidSettings: `threshold` is under the configured one.
         """
-        request = self._queries.request(
+        request = self._context.queries.request(
             prompt, tenant=tenant, params=params, schema=schema, grounding=grounding, tools=tools
         )
         return self._tiers.lookup(request, threshold=threshold, run=run, what_if=what_if)
@@ -372,7 +276,7 @@ class PlanCache(Closeable):
         Raises:
             InvalidPrompt, InvalidParameter: the prompt or the values cannot be used.
         """
-        request = self._queries.request(
+        request = self._context.queries.request(
             prompt, tenant=tenant, params=params, schema=schema, grounding=grounding, tools=tools
         )
         return self._selection.options(request)
@@ -399,7 +303,7 @@ class PlanCache(Closeable):
         %) lets expect end it, by an exact binomial test at 5 %.
         """
         with self.guarded(tenant):
-            counts = self._counters.read(tenant)
+            counts = self._context.counters.read(tenant)
             right, wrong = counts["selected:right"], counts["selected:wrong"]
             return audits_allow(right, wrong, self.settings.max_wrong)
         return False
@@ -450,9 +354,10 @@ class PlanCache(Closeable):
             InvalidPrompt, InvalidParameter, InvalidPlan, InvalidOperation, NotActionable,
                 BindingError: what is handed in cannot be stored; nothing was changed.
         """
-        if self._corrections.pending:
-            self._corrections.retry()  # first, or what waits would take this plan for the one meant
-        request = self._queries.request(
+        if self._context.corrections.pending:
+            # First, or what waits would take this plan for the one that is meant.
+            self._context.corrections.retry()
+        request = self._context.queries.request(
             prompt, tenant=tenant, params=params, schema=schema, grounding=grounding, tools=tools
         )
         stored = self._intake.keep(
@@ -465,7 +370,7 @@ class PlanCache(Closeable):
             ignore=ignore,
         )
         if next(self._stores) % TIDIED == 0:
-            self._removal.expired(tenant)
+            self.remove_expired(tenant=tenant)
         return stored
 
     def planning(self, found: Found) -> AbstractContextManager[bool]:
@@ -483,157 +388,7 @@ class PlanCache(Closeable):
         """
         return self._single_flight.once(found)
 
-    # Feedback and removal ------------------------------------------------------------------
-
-    def feedback(self, found: Found, *, right: bool) -> Judgment:
-        """Take a caller's word that a hit was right or wrong; return what became of it.
-
-        The prompt of a right semantic hit joins the plan, so that others like it are found by their
-        words; that costs one embedding. A wrong semantic hit is never served to that template
-        again. A wrong hit of any other tier, or of the entry's own template, says that the plan
-        itself is wrong: its entry is removed. If the store cannot take it now, it holds for this
-        process all the same, is kept beside the store, and is done when the store answers.
-
-        Raises:
-            InvalidInput: `found` is a miss; there is nothing to judge.
-        """
-        return self._feedback.feedback(found, right=right)
-
-    def audit(self, hit: Hit, plan: PlanSource) -> bool:
-        """Take in the plan that was made for a prompt although it hit; return whether it agrees.
-
-        Such labels are of hits as they come, and so keep the bound honest. Whether a plan that
-        differs is better, nobody says: nothing is removed.
-
-        Raises:
-            InvalidInput: it is no hit.
-            InvalidPlan: `plan` is none; nothing is counted.
-
-        Raises:
-            InvalidInput: `hit` is none.
-        """
-        return self._feedback.audit(hit, plan)
-
-    def judged(self, hit: Hit, *, right: bool) -> None:
-        """Let the risk model know how a hit turned out; nothing is vetoed or removed.
-
-        Raises:
-            InvalidInput: `hit` is none, or `right` is neither True nor False.
-        """
-        self._feedback.judged(hit, right=right)
-
-    def invalidate(
-        self,
-        *,
-        tenant: str = "default",
-        id: str | None = None,  # noqa: A002 - the word of the entry
-        tag: str | None = None,
-        operation: str | None = None,
-        key: str | None = None,
-    ) -> Removed:
-        """Remove the tenant's entries with that id, tag, operation or key; return how many.
-
-        `key` is a Prompt Schema Key. Several of them remove what any of them names. If the store
-        cannot take it now, `pending` of the number says so: the entries are not served by this
-        process from now on, and go when the store answers, in a later process if need be.
-
-        Raises:
-            InvalidInput: nothing is named; `clear` removes all.
-        """
-        return self._removal.named(tenant, entry=id, tag=tag, operation=operation, key=key)
-
-    def remove_expired(self, *, tenant: str = "default") -> int:
-        """Remove the tenant's expired entries, which are never served anyway; return how many."""
-        return self._removal.expired(tenant)
-
-    def clear(self, *, tenant: str | None = None) -> Removed:
-        """Remove everything of the tenant, or of every tenant (None); return how many entries.
-
-        If the store cannot do it now, `pending` of the number says so; see `invalidate`.
-        """
-        return self._removal.everything(tenant)
-
-    # Looking around ------------------------------------------------------------------------
-
-    def entries(self, *, tenant: str = "default") -> tuple[Entry, ...]:
-        """Return the tenant's readable entries, oldest first.
-
-        Raises:
-            StoreUnavailable: the store cannot be read.
-        """
-        return self._transfer.entries(tenant)
-
-    def tenants(self) -> tuple[str, ...]:
-        """Return the tenants that have entries, sorted."""
-        return tuple(self._store.tenants())
-
-    def stats(self, *, tenant: str = "default") -> Statistics:
-        """Return the tenant's counts since its first lookup, over all processes.
-
-        Raises:
-            StoreUnavailable: the store cannot be read.
-        """
-        check_tenant(tenant)
-        return statistics(
-            self._counters.read(tenant),
-            self._store.count(tenant),
-            self._labels.certificate(tenant),
-        )
-
-    def evidence(self, *, tenant: str = "default") -> Evidence:
-        """Return a copy of what the tenant's labels said of words, word pairs and hits.
-
-        Raises:
-            StoreUnavailable: the store cannot be read.
-        """
-        check_tenant(tenant)
-        return self._labels.evidence(tenant)
-
-    def export_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
-        """Write the tenant's evidence to a file; return from how many labels it is.
-
-        Raises:
-            StoreUnavailable: the store cannot be read or the file cannot be written.
-        """
-        return self._transfer.export_evidence(path_of(path), tenant)
-
-    def import_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
-        """Add the evidence of a file to the tenant's own; return from how many labels it is.
-
-        Import only what you trust: it decides which differences are taken for harmless.
-
-        Raises:
-            StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing changed.
-        """
-        return self._transfer.import_evidence(path_of(path), tenant)
-
-    def learned(self, *, tenant: str = "default") -> LearnedValues:
-        """Return the values that the tenant's plans taught: words, their types, translations.
-
-        Raises:
-            StoreUnavailable: the store cannot be read.
-        """
-        check_tenant(tenant)
-        return self._views.current(tenant).learned
-
-    def export(self, path: str | Path, *, tenant: str = "default") -> int:
-        """Write the tenant's entries to a file that `import_` reads; return how many.
-
-        Raises:
-            StoreUnavailable: the store cannot be read or the file cannot be written.
-        """
-        return self._transfer.export(path_of(path), tenant)
-
-    def import_(self, path: str | Path, *, tenant: str = "default") -> int:
-        """Keep the entries of an exported file as the tenant's own; return how many were kept.
-
-        Those that have expired since are left out. Import only what you trust: a plan decides
-        which operations are called. Cost: one embedding an entry.
-
-        Raises:
-            StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing was kept.
-        """
-        return self._transfer.import_(path_of(path), tenant)
+    # Trouble and the end -----------------------------------------------------------------------
 
     def flush(self) -> None:
         """Write counts that are kept in memory; plans are written when stored.
@@ -641,15 +396,7 @@ class PlanCache(Closeable):
         A tenant with many changes leaves a snapshot too, so that it is opened quickly even if this
         process is killed: a service that never closes its cache may call this now and then.
         """
-        if self._corrections.pending:
-            self._corrections.retry()
-        with self.guarded(""):
-            self._counters.flush()
-            self._labels.flush()
-            self._health.mended("store", doing="writing")
-        with self.guarded(""):
-            if not self.settings.frozen:
-                self._views.save()
+        self._context.flush()
 
     def close(self) -> None:
         """Flush and release files; calling it twice is fine."""
@@ -658,31 +405,20 @@ class PlanCache(Closeable):
         if self._verification is not None:
             self._verification.close()
         self.flush()
-        self._corrections.close()
-        self._store.close()
-
-    # Trouble -------------------------------------------------------------------------------
+        self._context.corrections.close()
+        self._context.store.close()
 
     def redacted(self, text: str, *, prompt: str = "", params: object = None) -> str:
         """Return `text` as it may be written down, for whoever tells of `prompt` elsewhere.
 
         What is hidden of the prompt and of its `params` is hidden in `text` too.
         """
-        return self._queries.redacted(text, prompt=prompt, params=params)
+        return self._context.queries.redacted(text, prompt=prompt, params=params)
 
     def emit(self, event: Event) -> None:
         """Hand `event` to the observer."""
-        self._health.emit(event)
+        self._context.health.emit(event)
 
     def guarded(self, tenant: str) -> AbstractContextManager[None]:
         """Turn store trouble inside into an event and one warning."""
-        return self._health.guarded(tenant)
-
-
-def _bounds(settings: Settings) -> Bounds:
-    return Bounds(
-        tenant_entries=settings.max_entries,
-        tenant_bytes=settings.max_bytes,
-        entries=settings.max_total_entries,
-        bytes=settings.max_total_bytes,
-    )
+        return self._context.health.guarded(tenant)

@@ -4,6 +4,7 @@
     {"catalog":"…",…}                                       one entry a line, keys sorted
 
 Entries stand in the order of their template texts, so that exports differ where entries do.
+`Transfer` is a part of `PlanCache`, which has its methods as its own.
 """
 
 import hashlib
@@ -13,7 +14,8 @@ from typing import cast
 
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import Entry, expired, faults, from_json, from_record
-from semcache.cache.query import check_tenant
+from semcache.cache.query import check_tenant, path_of
+from semcache.cache.reports import Statistics, statistics
 from semcache.cache.store_plan import PlanIntake
 from semcache.canonical import Json, JsonObject, dumps, loads, plain
 from semcache.errors import (
@@ -25,6 +27,7 @@ from semcache.errors import (
 )
 from semcache.files import read_content, text_of, write_text
 from semcache.matching.evidence import FORMAT, Evidence
+from semcache.prompts.recognizers.learned_values import LearnedValues
 
 KIND = "semcache plans"
 EXPECTED = "what `semcache export` writes"
@@ -154,13 +157,12 @@ def _check_version(version: Json, name: str) -> None:
 
 
 class Transfer:
-    """Reads and writes a tenant's entries and evidence as a whole. Safe from several threads."""
+    """What a tenant has, to look at and to carry: its entries, evidence and counts."""
 
-    def __init__(self, context: CacheContext, intake: PlanIntake) -> None:
-        self._context = context
-        self._intake = intake
+    _context: CacheContext
+    _intake: PlanIntake
 
-    def entries(self, tenant: str) -> tuple[Entry, ...]:
+    def entries(self, *, tenant: str = "default") -> tuple[Entry, ...]:
         """Return the tenant's readable entries, oldest first.
 
         Raises:
@@ -175,30 +177,84 @@ class Transfer:
                 self._context.health.failed(tenant, "store", error)
         return tuple(found)
 
-    def export(self, path: Path, tenant: str) -> int:
-        """Write the tenant's entries to a file; return how many. See `PlanCache.export`."""
-        entries = self.entries(tenant)
-        write_text(path, entries_text(entries))
+    def tenants(self) -> tuple[str, ...]:
+        """Return the tenants that have entries, sorted."""
+        return tuple(self._context.store.tenants())
+
+    def stats(self, *, tenant: str = "default") -> Statistics:
+        """Return the tenant's counts since its first lookup, over all processes.
+
+        Raises:
+            StoreUnavailable: the store cannot be read.
+        """
+        check_tenant(tenant)
+        context = self._context
+        counts, entries = context.counters.read(tenant), context.store.count(tenant)
+        return statistics(counts, entries, context.labels.certificate(tenant))
+
+    def learned(self, *, tenant: str = "default") -> LearnedValues:
+        """Return the values that the tenant's plans taught: words, their types, translations.
+
+        Raises:
+            StoreUnavailable: the store cannot be read.
+        """
+        check_tenant(tenant)
+        return self._context.views.current(tenant).learned
+
+    def evidence(self, *, tenant: str = "default") -> Evidence:
+        """Return a copy of what the tenant's labels said of words, word pairs and hits.
+
+        Raises:
+            StoreUnavailable: the store cannot be read.
+        """
+        check_tenant(tenant)
+        return self._context.labels.evidence(tenant)
+
+    def export_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Write the tenant's evidence to a file; return from how many labels it is.
+
+        Raises:
+            StoreUnavailable: the store cannot be read or the file cannot be written.
+        """
+        evidence = self.evidence(tenant=tenant)
+        write_text(path_of(path), evidence_text(evidence))
+        return evidence.labels
+
+    def import_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Add the evidence of a file to the tenant's own; return from how many labels it is.
+
+        Import only what you trust: it decides which differences are taken for harmless.
+
+        Raises:
+            StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing changed.
+        """
+        check_tenant(tenant)
+        labels = self._context.labels
+        evidence = read_evidence(path_of(path), weights=labels.weights)
+        labels.absorb(tenant, evidence)
+        return evidence.labels
+
+    def export(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Write the tenant's entries to a file that `import_` reads; return how many.
+
+        Raises:
+            StoreUnavailable: the store cannot be read or the file cannot be written.
+        """
+        entries = self.entries(tenant=tenant)
+        write_text(path_of(path), entries_text(entries))
         return len(entries)
 
-    def import_(self, path: Path, tenant: str) -> int:
-        """Keep the entries of a file; return how many were kept. See `PlanCache.import_`."""
+    def import_(self, path: str | Path, *, tenant: str = "default") -> int:
+        """Keep the entries of an exported file as the tenant's own; return how many were kept.
+
+        Those that have expired since are left out. Import only what you trust: a plan decides
+        which operations are called. Cost: one embedding an entry.
+
+        Raises:
+            StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing was kept.
+        """
         check_tenant(tenant)
         now = self._context.clock.now()
-        entries = read_entries(path, tenant=tenant)
+        entries = read_entries(path_of(path), tenant=tenant)
         fresh = [entry for entry in entries if not expired(entry, now)]
         return sum(bool(self._intake.put(entry)) for entry in fresh)
-
-    def export_evidence(self, path: Path, tenant: str) -> int:
-        """Write the tenant's evidence to a file; return from how many labels it is."""
-        check_tenant(tenant)
-        evidence = self._context.labels.evidence(tenant)
-        write_text(path, evidence_text(evidence))
-        return evidence.labels
-
-    def import_evidence(self, path: Path, tenant: str) -> int:
-        """Add the evidence of a file to the tenant's own; return from how many labels it is."""
-        check_tenant(tenant)
-        evidence = read_evidence(path, weights=self._context.labels.weights)
-        self._context.labels.absorb(tenant, evidence)
-        return evidence.labels

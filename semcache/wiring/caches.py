@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 from semcache.binding.volatile import Ignore
+from semcache.cache.context import CacheContext
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.view.views import NOTE
 from semcache.catalog.catalog import Catalog
@@ -101,7 +102,8 @@ def plan_cache(
 ) -> PlanCache:
     """Return a plan cache of these parts."""
     make_index, folder = searching(settings, store, embedder), settings.directory
-    cache = PlanCache(
+    context = CacheContext.of(
+        settings,
         store=store,
         embedder=embedder,
         clock=clock,
@@ -109,14 +111,13 @@ def plan_cache(
         snapshots=open_snapshots(settings),
         snapshot_note=snapshot_note(folder) if folder and settings.database else NOTE,
         observer=observer,
-        settings=settings,
         catalog=catalog,
         normalizer=RuleNormalizer(),  # of use where a catalog is, which a call may bring
         redact=redact,
-        verifier=verifier,
         journal=open_journal(settings),
         ignore=ignore,
     )
+    cache = PlanCache(context, verifier=verifier)
     cache.resume_embedding()
     if settings.warm_up == "before":
         cache.warm_up()

@@ -1,8 +1,11 @@
-"""Feedback: what a caller, or a plan made anew, says of a hit, and what becomes of it."""
+"""Feedback and removal: what becomes of a hit that was judged, and how entries go.
+
+Both are parts of `PlanCache`, which has these methods as its own.
+"""
 
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import expired, from_record
-from semcache.cache.feedback.corrections import Correction, Judgment, Removed
+from semcache.cache.feedback.correction import Correction, Judgment, Removed
 from semcache.cache.feedback.promotion import Promotion
 from semcache.cache.query import check_right, check_tenant, check_word, hit_of
 from semcache.cache.result import Found, Hit
@@ -16,22 +19,27 @@ _INFERRED = frozenset({"semantic", "selected"})
 
 
 class Feedback:
-    """Takes judgments of hits: they count, label the risk, join, veto or remove. Thread-safe."""
+    """What a cache makes of judged hits: they count, label the risk, join, veto or remove."""
 
-    def __init__(
-        self,
-        context: CacheContext,
-        promotion: Promotion,
-    ) -> None:
-        self._context = context
-        self._promotion = promotion
+    _context: CacheContext
+    _promotion: Promotion
 
     def feedback(self, found: Found, *, right: bool) -> Judgment:
-        """Take a caller's word; see `PlanCache.feedback`."""
+        """Take a caller's word that a hit was right or wrong; return what became of it.
+
+        The prompt of a right semantic hit joins the plan, so that others like it are found by their
+        words; that costs one embedding. A wrong semantic hit is never served to that template
+        again. A wrong hit of any other tier, or of the entry's own template, says that the plan
+        itself is wrong: its entry is removed. If the store cannot take it now, it holds for this
+        process all the same, is kept beside the store, and is done when the store answers.
+
+        Raises:
+            InvalidInput: `found` is a miss; there is nothing to judge.
+        """
         hit = hit_of(found)
         check_right(right)
         self._context.reports.count(hit.trace.tenant, "right" if right else "wrong")
-        self.judged(hit, right=right)
+        self._label(hit, right=right)
         if not right:
             return self._take_back(hit)
         self._promotion.right(hit)
@@ -67,7 +75,15 @@ class Feedback:
             self._context.corrections.make(Correction("remove", tenant, joined, why="feedback"))
 
     def audit(self, hit: Hit, plan: PlanSource) -> bool:
-        """Compare a hit with the plan that was made all the same; see `PlanCache.audit`."""
+        """Take in the plan that was made for a prompt although it hit; return whether it agrees.
+
+        Such labels are of hits as they come, and so keep the bound honest. Whether a plan that
+        differs is better, nobody says: nothing is removed.
+
+        Raises:
+            InvalidInput: `hit` is none.
+            InvalidPlan: `plan` is none; nothing is counted.
+        """
         tenant = hit_of(hit).trace.tenant
         made = self._context.volatile.without(decode(plan).to_dict())
         agrees = same(hit.plan.to_dict(), made)
@@ -76,64 +92,75 @@ class Feedback:
             self._context.reports.count(tenant, "explored_wrong")
         if hit.tier == "selected":
             self._context.reports.count(tenant, f"selected:{'right' if agrees else 'wrong'}")
-        self.judged(hit, right=agrees, explored=True)
+        self._label(hit, right=agrees, explored=True)
         return agrees
 
-    def judged(self, hit: Hit, *, right: bool, explored: bool = False) -> None:
-        """Let the risk model know how a hit turned out; nothing is vetoed or removed."""
+    def judged(self, hit: Hit, *, right: bool) -> None:
+        """Let the risk model know how a hit turned out; nothing is vetoed or removed.
+
+        Raises:
+            InvalidInput: `hit` is none, or `right` is neither True nor False.
+        """
         check_right(right)
-        with self._context.health.guarded(hit_of(hit).trace.tenant):
-            tenant, prompt = hit.trace.tenant, hit.trace.prompt
+        self._label(hit_of(hit), right=right)
+
+    def _label(self, hit: Hit, *, right: bool, explored: bool = False) -> None:
+        tenant, prompt = hit.trace.tenant, hit.trace.prompt
+        with self._context.health.guarded(tenant):
             self._context.labels.judged(tenant, prompt, hit.entry, right=right, explored=explored)
 
 
-# Removal: entries go by what they are called, by age, or all at once.
-
-
 class Removal:
-    """Removes entries and tells of it. Safe from several threads; trouble removes none."""
+    """The removal of entries: by what they are called, by age, or all at once."""
 
-    def __init__(self, context: CacheContext) -> None:
-        self._corrections = context.corrections
-        self._store = context.store
-        self._clock = context.clock
-        self._health = context.health
+    _context: CacheContext
 
-    def named(
+    def invalidate(
         self,
-        tenant: str,
         *,
-        entry: str | None,
-        tag: str | None,
-        operation: str | None,
-        key: str | None,
+        tenant: str = "default",
+        id: str | None = None,  # noqa: A002 - the word of the entry
+        tag: str | None = None,
+        operation: str | None = None,
+        key: str | None = None,
     ) -> Removed:
-        """Remove what any of these names; return how many entries. See `PlanCache.invalidate`."""
+        """Remove the tenant's entries with that id, tag, operation or key; return how many.
+
+        `key` is a Prompt Schema Key. Several of them remove what any of them names. If the store
+        cannot take it now, `pending` of the number says so: the entries are not served by this
+        process from now on, and go when the store answers, in a later process if need be.
+
+        Raises:
+            InvalidInput: nothing is named; `clear` removes all.
+        """
         check_tenant(tenant)
         labels = {"tag": tag, "operation": operation, "key": key}
         wanted = [f"{name}:{value}" for name, value in labels.items() if value is not None]
-        if not wanted and entry is None:
+        if not wanted and id is None:
             raise InvalidInput("name an id, a tag, an operation or a key; `clear` removes all")
-        for name, value in {**labels, "id": entry}.items():
+        for name, value in {**labels, "id": id}.items():
             if value is not None:
                 check_word(name, value)
-        ids = () if entry is None else (entry,)
-        return self._corrections.make(Correction("remove", tenant, ids, tuple(wanted)))
+        ids = () if id is None else (id,)
+        return self._context.corrections.make(Correction("remove", tenant, ids, tuple(wanted)))
 
-    def expired(self, tenant: str) -> int:
-        """Remove what has expired by now; return how many entries."""
+    def remove_expired(self, *, tenant: str = "default") -> int:
+        """Remove the tenant's expired entries, which are never served anyway; return how many."""
         check_tenant(tenant)
-        removed = 0
-        with self._health.guarded(tenant):
-            now = self._clock.now()
-            old = [r.id for r in self._store.scan(tenant) if expired(r, now)]
-            removed = self._store.remove(tenant, old)
+        context, removed = self._context, 0
+        with context.health.guarded(tenant):
+            now = context.clock.now()
+            old = [r.id for r in context.store.scan(tenant) if expired(r, now)]
+            removed = context.store.remove(tenant, old)
             if removed:
-                self._health.removed(tenant, removed, "expired")
+                context.health.removed(tenant, removed, "expired")
         return removed
 
-    def everything(self, tenant: str | None) -> Removed:
-        """Remove and forget everything of the tenant, or of all (None); return how many entries."""
+    def clear(self, *, tenant: str | None = None) -> Removed:
+        """Remove everything of the tenant, or of every tenant (None); return how many entries.
+
+        If the store cannot do it now, `pending` of the number says so; see `invalidate`.
+        """
         if tenant is not None:
             check_tenant(tenant)
-        return self._corrections.make(Correction("clear", tenant, why="cleared"))
+        return self._context.corrections.make(Correction("clear", tenant, why="cleared"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from semcache import Hit, PlanCache, Settings
-from semcache.cache.feedback.corrections import Correction
+from semcache.cache.feedback.correction import Correction
 from semcache.errors import StoreCorrupt
 from semcache.stores.disk.journal import FileJournal
 from semcache.stores.disk.store import DiskStore

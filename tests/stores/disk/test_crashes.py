@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from semcache.cache.context import CacheContext
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.result import Hit, Miss
 from semcache.cache.view import views
@@ -47,15 +48,16 @@ def prompt(number: int) -> str:
 def opened(
     directory: Path, observer: RecordingObserver | None = None, *, busy_timeout_s: float = 30.0
 ) -> PlanCache:
-    return PlanCache(
+    context = CacheContext.of(
+        Settings(directory=directory),
         store=DiskStore.open(directory, busy_timeout_s=busy_timeout_s),
         embedder=HashEmbedder(),
         clock=SystemClock(),
         make_index=lambda _: FaissIndex(),
         observer=observer,
-        settings=Settings(directory=directory),
         snapshots=SnapshotDirectory(directory / VIEWS),
     )
+    return PlanCache(context)
 
 
 def served(cache: PlanCache, number: int) -> int | None:
@@ -106,9 +108,9 @@ def killed(directory: Path, first: int, choose: random.Random) -> list[int]:
 def audit(directory: Path, acknowledged: set[int]) -> None:
     """Fail unless all that was acknowledged is there, and everything agrees with it."""
     with opened(directory) as cache:
-        store: Any = cache._store
+        store: Any = cache._context.store
         records = store.scan("default")
-        view = cache._views.current("default")
+        view = cache._context.views.current("default")
         assert {served(cache, number) for number in acknowledged} == acknowledged
         assert len(records) - len(acknowledged) in range(-1, 400)
         assert store.count("default") == store.room().entries == len(records)
@@ -291,7 +293,7 @@ def test_a_disk_that_becomes_read_only_keeps_serving_and_stores_again_later(
         assert cache.store(prompt(0), plan(0))
     with opened(small_disk / "plans", observer) as cache:
         assert served(cache, 0) == 0
-        store: Any = cache._store
+        store: Any = cache._context.store
         # An open file may be written whatever the mount.
         store._handle.db().connection().execute("PRAGMA query_only = 1")
         for _ in range(3):

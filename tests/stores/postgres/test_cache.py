@@ -368,7 +368,7 @@ class TestTrouble:
                 taken.set()
                 done.wait(30)
 
-            store: Any = cache._store
+            store: Any = cache._context.store
             store.connections._wait_s = 0.1
             thread = threading.Thread(target=store.connections.read, args=(hold,))
             thread.start()

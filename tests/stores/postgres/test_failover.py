@@ -121,7 +121,7 @@ def test_when_the_standby_takes_over_nothing_acknowledged_is_lost_and_the_cache_
         until(lambda: knows(listening))
         for _ in range(3):  # it hears of each change, long before it would ask
             assert fresh.store(prompt(0), plan(0))
-            number = fresh._store.last_change()
+            number = fresh._context.store.last_change()
             until(lambda number=number: listening.last_change() == number)  # type: ignore[misc]
 
 
