@@ -40,7 +40,7 @@ from semcache.cache.view import views
 from semcache.canonical import as_object, loads
 from semcache.errors import SemCacheError
 from semcache.models.difference import LowRankDifference
-from semcache.models.weights import BaseWeights
+from semcache.models.weights import BaseWeights, Tensors
 from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import decode
@@ -597,7 +597,7 @@ def difference_case(bench: Bench, rng: random.Random) -> Case:
     """Read the difference of weights, edited, and add it to them."""
 
     def added(at: Path) -> None:
-        LowRankDifference.read(at).added({"layer": np.zeros((6, 4), np.float32)})
+        LowRankDifference.read(at).added(Tensors({"layer": np.zeros((6, 4), np.float32)}))
 
     return _weights(bench, rng, bench.folder / "difference", added)
 

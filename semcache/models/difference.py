@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidJson, WeightsUnavailable
-from semcache.models.weights import Matrix
+from semcache.models.weights import Matrix, Tensors
 from semcache.schemas import STRICT, Name, Sha256, Value, read
 
 FOLDER = "embedder"
@@ -127,7 +127,7 @@ class LowRankDifference:
                 f"{ANEW}"
             )
 
-    def added(self, tensors: Mapping[str, Matrix]) -> dict[str, Matrix]:
+    def added(self, tensors: Tensors) -> Tensors:
         """Return `tensors` with the difference added.
 
         Raises:
@@ -146,7 +146,7 @@ class LowRankDifference:
                 name, tensors.get(name), factors.get(name + DOWN), factors.get(name + UP)
             )
         sums = {name: tensors[name] + factors[name + UP] @ factors[name + DOWN] for name in names}
-        return {**tensors, **sums}
+        return tensors.replaced(sums)
 
 
 def _check_factors(

@@ -2,7 +2,7 @@
 
 import hashlib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -83,6 +83,59 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
+class RowTable:
+    """A matrix of which only some rows are needed at once: those of 8 bits are widened then."""
+
+    numbers: npt.NDArray[Any]
+    """Of 8 bits or fp32, shape `(rows, width)`."""
+    scale: Matrix | None
+    """What each row of 8 bits is multiplied by; None: it is fp32."""
+
+    def rows(self, which: npt.NDArray[np.int64]) -> Matrix:
+        """Return rows in fp32: shape `(*which.shape, width)`."""
+        found = self.numbers[which]
+        return found if self.scale is None else found * self.scale[which][..., None]
+
+    def widened(self) -> Matrix:
+        """Return all of it in fp32."""
+        return self.numbers if self.scale is None else self.numbers * self.scale[:, None]
+
+
+class Tensors(Mapping[str, Matrix]):
+    """Tensors by name, in fp32. Each of 8 bits is widened anew whenever it is asked for."""
+
+    def __init__(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Keep tensors as they are; those of 8 bits have a scale for each row.
+
+        Raises:
+            ValueError: one of 8 bits has none, or one of another shape.
+        """
+        self._kept = kept
+        for name, tensor in kept.items():
+            scale = kept.get(name + SCALE)
+            if tensor.dtype == np.int8 and (scale is None or scale.shape != tensor.shape[:1]):
+                raise ValueError(f"{name!r} has no scale for each of its {len(tensor)} rows")
+
+    def table(self, name: str) -> RowTable:
+        """Return a matrix by its rows; raises KeyError if there is none of that name."""
+        tensor = self._kept[name]
+        return RowTable(tensor, self._kept[name + SCALE] if tensor.dtype == np.int8 else None)
+
+    def replaced(self, others: Mapping[str, Matrix]) -> "Tensors":
+        """Return the same tensors with `others` in the place of those of their names."""
+        return Tensors({**self._kept, **others})
+
+    def __getitem__(self, name: str) -> Matrix:
+        return self.table(name).widened()
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._kept if not name.endswith(SCALE))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+@dataclass(frozen=True, slots=True)
 class BaseWeights:
     """Weights that a difference may be added to: those of a folder, or the packaged ones."""
 
@@ -105,8 +158,8 @@ class BaseWeights:
         """Name and hash, for a fingerprint."""
         return MINILM_NAME if self.manifest is None else self.manifest.label
 
-    def read(self) -> tuple[Path, Mapping[str, Matrix]]:
-        """Return the folder that has the tokenizer, and the tensors in fp32, checked by hashes.
+    def read(self) -> tuple[Path, "Tensors"]:
+        """Return the folder that has the tokenizer, and the tensors, checked by hashes.
 
         Raises:
             WeightsUnavailable: a file is missing, unreadable or not the one expected.
@@ -114,12 +167,12 @@ class BaseWeights:
         if self.folder is None or self.manifest is None:
             packaged = packaged_weights()
             verify_packaged(packaged)
-            return packaged, _tensors(packaged / "model.safetensors")
+            return packaged, Tensors(_tensors(packaged / "model.safetensors"))
         verify_files(self.folder, self.manifest.files, way_out="install this package again")
         file = self.folder / Manifest.WEIGHTS
         try:
-            return self.folder, widened(_tensors(file))
-        except (LookupError, ValueError) as error:  # a row without a scale, or one of another shape
+            return self.folder, Tensors(_tensors(file))
+        except ValueError as error:
             raise WeightsUnavailable(
                 f"embedding weights {str(file)!r} are not of 8 bits with a scale a row: {error}"
             ) from error
@@ -173,7 +226,7 @@ def verify_files(directory: Path, files: Mapping[str, str], *, way_out: str) -> 
             )
 
 
-def _tensors(path: Path) -> Mapping[str, Matrix]:
+def _tensors(path: Path) -> Mapping[str, npt.NDArray[Any]]:
     from safetensors import SafetensorError  # noqa: PLC0415 - only who embeds pays for it
     from safetensors.numpy import load_file  # noqa: PLC0415 - the same
 
@@ -184,15 +237,6 @@ def _tensors(path: Path) -> Mapping[str, Matrix]:
             f"embedding weights {str(path)!r} cannot be read: {error}"
         ) from error
     return loaded
-
-
-def widened(tensors: Mapping[str, Any]) -> dict[str, Matrix]:
-    """Return tensors of 8 bits, whose rows have a scale each, in fp32; others as they are."""
-    return {
-        name: tensor * tensors[name + SCALE][:, None] if tensor.dtype == np.int8 else tensor
-        for name, tensor in tensors.items()
-        if not name.endswith(SCALE)
-    }
 
 
 def directory_digest(directory: Path) -> str:

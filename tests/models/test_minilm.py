@@ -3,6 +3,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -132,6 +133,29 @@ def test_weights_of_8_bits_are_a_quarter_and_give_nearly_the_same_vectors(
     found = MiniLMEmbedder(eight_bits).embed(texts)
     assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
     assert ((found * plain.embed(texts)).sum(axis=1) > 0.995).all()
+
+
+def test_words_of_8_bits_stay_narrow_and_give_the_vectors_of_wide_ones(
+    eight_bits: Path, tmp_path: Path
+) -> None:
+    wide = tmp_path / weights.Manifest.WEIGHTS
+    save_file(dict(weights.BaseWeights.of(eight_bits).read()[1]), wide)
+    shutil.copy(eight_bits / "tokenizer.json", tmp_path)
+    said = {"name": "wide", "files": {wide.name: weights.file_digest(wide)}}
+    (tmp_path / weights.Manifest.FILE).write_text(json.dumps(said), encoding="utf-8")
+
+    def embedded(folder: Path) -> tuple["Vectors", int]:
+        tracemalloc.start()
+        embedder = MiniLMEmbedder(folder)
+        rows = embedder.embed(["total sales by state", "é🙂-5", ""])
+        kept, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return rows, kept
+
+    narrow, kept = embedded(eight_bits)
+    widened, kept_wide = embedded(tmp_path)
+    assert np.array_equal(narrow, widened)
+    assert kept_wide - kept > 30_000_000
 
 
 def test_weights_of_8_bits_are_a_model_of_their_own(
