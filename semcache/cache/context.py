@@ -142,7 +142,7 @@ class CacheContext:
             self.corrections.retry()
         with self.health.guarded(""):
             self.counters.flush()
-            self.labels.flush()
+            self.labels.notes.flush()
             self.health.mended("store", doing="writing")
         with self.health.guarded(""):
             if not self.settings.frozen:

@@ -26,7 +26,8 @@ class ToolSet:
 
     catalog: Catalog | None
     """None: nobody said."""
-    closed: ClosedValues
+    closed: ClosedValues | None
+    """None: there are none."""
     fingerprint: str
     """That of the catalog; empty without one."""
 
@@ -60,14 +61,14 @@ class ToolSets:
     def made(self, catalog: Catalog | None) -> ToolSet:
         """Return the tool set of a catalog, which is not remembered."""
         if catalog is None:
-            return ToolSet(None, ClosedValues({}, translations=self._translations), "")
+            return ToolSet(None, ClosedValues({}, translations=self._translations) or None, "")
         closed = ClosedValues(
             catalog.closed,
             synonyms=catalog.synonyms,
             labels=catalog.labels,
             translations=self._translations,
         )
-        return ToolSet(catalog, closed, catalog.fingerprint)
+        return ToolSet(catalog, closed or None, catalog.fingerprint)
 
     def known(self, fingerprint: str) -> ToolSet | None:
         """Return the remembered tool set with that fingerprint; None if it is forgotten."""

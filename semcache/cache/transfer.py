@@ -190,7 +190,7 @@ class Transfer:
         check_tenant(tenant)
         context = self._context
         counts, entries = context.counters.read(tenant), context.store.count(tenant)
-        return statistics(counts, entries, context.labels.certificate(tenant))
+        return statistics(counts, entries, context.labels.notes.certificate(tenant))
 
     def learned(self, *, tenant: str = "default") -> LearnedValues:
         """Return the values that the tenant's plans taught: words, their types, translations.
@@ -208,7 +208,7 @@ class Transfer:
             StoreUnavailable: the store cannot be read.
         """
         check_tenant(tenant)
-        return self._context.labels.evidence(tenant)
+        return self._context.labels.notes.written(tenant)
 
     def export_evidence(self, path: str | Path, *, tenant: str = "default") -> int:
         """Write the tenant's evidence to a file; return from how many labels it is.
@@ -229,9 +229,9 @@ class Transfer:
             StoreUnavailable, StoreCorrupt, NewerFormat: the file cannot be used; nothing changed.
         """
         check_tenant(tenant)
-        labels = self._context.labels
-        evidence = read_evidence(path_of(path), weights=labels.weights)
-        labels.absorb(tenant, evidence)
+        notes = self._context.labels.notes
+        evidence = read_evidence(path_of(path), weights=notes.weights)
+        notes.absorb(tenant, evidence)
         return evidence.labels
 
     def export(self, path: str | Path, *, tenant: str = "default") -> int:

@@ -93,12 +93,11 @@ def adopt(body: JsonObject, data: frozenset[Pointer] = frozenset()) -> Execution
     return DocumentPlan(body, data)
 
 
-_MAKERS = {known.name: known.make for known in FORMATS} | {DocumentPlan.format: DocumentPlan}
-
-
-def made(format_name: str, body: JsonObject, data: frozenset[Pointer]) -> ExecutionPlan:
-    """Return the plan that `body` is where its format is known, without a look at it."""
-    return _MAKERS[format_name](body, data)
+MAKERS: Mapping[str, Callable[[JsonObject, frozenset[Pointer]], ExecutionPlan]] = {
+    **{known.name: known.make for known in FORMATS},
+    DocumentPlan.format: DocumentPlan,
+}
+"""Name of a format → what makes a plan of it, without a look at the JSON."""
 
 
 def not_actionable(plan: ExecutionPlan) -> str | None:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from semcache.canonical import Json, same
 from semcache.errors import InvalidParameter
 from semcache.prompts.parameter import Parameter, type_key
-from semcache.prompts.recognizers.closed_values import NOTHING_CLOSED, ClosedValues
+from semcache.prompts.recognizers.closed_values import ClosedValues
 from semcache.prompts.recognizers.dates import (
     DATE_SIGNS,
     DATE_WORDS,
@@ -72,7 +72,7 @@ def find_mentions(
     text: str,
     *,
     given: Sequence[Parameter] = (),
-    closed: Mapping[str, Sequence[str]] = NOTHING_CLOSED,
+    closed: Mapping[str, Sequence[str]] | None = None,
     learned: LearnedValues | None = None,
 ) -> tuple[Mention, ...]:
     """Return the mentions of `text` in order; they never overlap.
@@ -81,8 +81,8 @@ def find_mentions(
     open class (number, date…) names the slot before a closed set, and that before a learned value.
     So a span has one kind whether or not it was given or learned before. A given parameter that is
     not in the text has no mention, nor has one whose words are grammar ("more"): they stay literal
-    words of the template, since no lookup could tell them from others. `closed` is compiled on
-    each call unless it is a `ClosedValues`.
+    words of the template, since no lookup could tell them from others. `closed` (None: no sets) is
+    compiled on each call unless it is a `ClosedValues`.
     """
     candidates = _found(text, closed, learned)
     if given:
@@ -114,7 +114,7 @@ def locate_mentions(text: str, given: Sequence[Parameter]) -> tuple[Mention, ...
 
 def _found(
     text: str,
-    closed: Mapping[str, Sequence[str]],
+    closed: Mapping[str, Sequence[str]] | None,
     learned: LearnedValues | None,
 ) -> list[_Candidate]:
     """Return all that recognizers, closed sets and learned values find, best name first."""

@@ -325,3 +325,16 @@ def _spelled_out(token: str) -> tuple[str, ...]:
 def phrase_of(text: str) -> tuple[str, ...]:
     """Return the singular words of a name or value in lower case, for a search in a prompt."""
     return tuple(singular(word) for word in tokens(text.lower().replace("_", " ")))
+
+
+# ── phrases ──────────────────────────────────────────────────────────────────────────────────────
+
+PIECE = re.compile(r"\w+|[^\w\s]")
+"""A run of letters and digits, or one sign: what names and values are compared by."""
+
+
+def phrase_key(phrase: str) -> str:
+    """Return the form in which phrases are compared: lower case, one space between all tokens."""
+    if phrase.isascii() and phrase.isalnum():
+        return phrase.lower()
+    return " ".join(PIECE.findall(lowered(phrase)))

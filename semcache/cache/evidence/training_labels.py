@@ -5,19 +5,16 @@ from typing import NamedTuple, TypeAlias
 
 from semcache.cache.evidence.evidence_notes import EvidenceNotes, TenantEvidence
 from semcache.cache.query import Query
-from semcache.cache.view.summaries import EntrySummary
 from semcache.cache.view.view import View
 from semcache.canonical import Json, digest
 from semcache.forks import Forked, Lock, follow_forks
 from semcache.matching.decision import DecisionRule, WeighedGroup
 from semcache.matching.evidence import Evidence
-from semcache.matching.gates import CandidatePair, Gates, common, gate_key
+from semcache.matching.gates import Gates
 from semcache.matching.learning import learn_judgment, learn_plan, learn_record
-from semcache.matching.model.bound import Certificate, is_withheld, lowest_sampled
+from semcache.matching.model.bound import is_withheld, lowest_sampled
 from semcache.matching.model.features import (
-    NEIGHBORS,
     MatchContext,
-    NearEntry,
     featured,
 )
 from semcache.matching.model.risk import Prior
@@ -86,9 +83,10 @@ class TrainingLabels(Forked):
         `embedder`: its fingerprint. `adapts`: whether a tenant's own samples may lower its cutoff;
         not where no plans are taken, which would go on giving samples.
         """
-        self._notes = EvidenceNotes(
+        self.notes = EvidenceNotes(
             store, prior, max_wrong=max_wrong, embedder=embedder, adapts=adapts
         )
+        """The evidence itself."""
         self._gates = gates
         self._values = shipped_values()
         self._highest = self._values.bound(max_wrong)
@@ -109,7 +107,7 @@ class TrainingLabels(Forked):
     def forked(self) -> None:
         """Begin anew in a forked child: what is pending is the parent's to write."""
         self._begin()
-        self._notes.forked()
+        self.notes.forked()
 
     def risk(self, query: Query, entry: str, group: str, change: ValueChange) -> float:
         """Return the probability that the plan of `entry` is wrong for the values of a prompt.
@@ -121,7 +119,7 @@ class TrainingLabels(Forked):
         """
         if not change.kind:
             return self._values.risk(change)
-        values = self._notes.of(query.tenant).evidence.values
+        values = self.notes.of(query.tenant).evidence.values
         risk = self._values.risk(change, values.of(change.kind))
         if query.known is None:  # else the reading may be wrong, which says nothing of values
             changed = _Changed(entry, group, change.kind)
@@ -141,7 +139,7 @@ class TrainingLabels(Forked):
         Raises:
             StoreUnavailable: the evidence cannot be read.
         """
-        known = self._notes.of(query.tenant)
+        known = self.notes.of(query.tenant)
         with known.lock:
             weighed = self._weighed(known, view, query, neighbors)
         key = (query.tenant, query.shown)
@@ -187,7 +185,7 @@ class TrainingLabels(Forked):
             StoreUnavailable: the evidence cannot be read.
         """
         left = [neighbor for neighbor in neighbors if neighbor.id not in without]
-        known = self._notes.of(query.tenant)
+        known = self.notes.of(query.tenant)
         with known.lock:
             found = weigh(known, view, query, left, self._gates)
         other = next((one for one in found if one.featured.near.group == group), None)
@@ -203,14 +201,14 @@ class TrainingLabels(Forked):
 
     def is_near(self, score: float) -> bool:
         """Return whether what a refused candidate of that score turns out to be is of use."""
-        return score >= lowest_sampled(self._notes.shipped)
+        return score >= lowest_sampled(self.notes.shipped)
 
     def is_withheld(self, query: Query, score: float) -> bool:
         """Return whether a prompt that would be served at `score` is to be planned all the same.
 
         So it is with one in a few of those that are served because of the tenant's own samples.
         """
-        return score < self._notes.shipped and is_withheld(query.shown)
+        return score < self.notes.shipped and is_withheld(query.shown)
 
     def not_served(self, query: Query, score: float, plan: Json, *, withheld: bool) -> None:
         """Take in that `plan` was not served to a prompt; the prompt's own makes it a sample.
@@ -220,15 +218,7 @@ class TrainingLabels(Forked):
         """
         self._nearly.put((query.tenant, query.shown), _Nearly(score, digest(plan)))
         if withheld:
-            self._notes.withheld(query.tenant)
-
-    def certificate(self, tenant: str) -> Certificate:
-        """Return what is known of the wrong share of what the tenant is served by meaning.
-
-        Raises:
-            StoreUnavailable: the evidence cannot be read.
-        """
-        return self._notes.certificate(tenant)
+            self.notes.withheld(query.tenant)
 
     # Learning ------------------------------------------------------------------------------
 
@@ -263,18 +253,18 @@ class TrainingLabels(Forked):
             news.values.add(changed.kind, same=changed.group in groups)
         if nearly is not None and not contested:
             is_same = nearly.plan == digest(plan)
-            news.samples.add(self._notes.scale, nearly.score, right=is_same)
-            if nearly.score >= self._notes.shipped:
+            news.samples.add(self.notes.scale, nearly.score, right=is_same)
+            if nearly.score >= self.notes.shipped:
                 # Judged hits had raised the cutoff over it: this is how it comes down again.
                 learn_record(news, nearly.score, right=is_same)
         spans = {(m.start, m.end, slot_name(m.kind)) for m in mentions}
         right = [read for read in readings if news.read_right(read.supposed, spans)]
         last = right[-1] if right else _Read((), ())
-        known = self._notes.of(tenant)
+        known = self.notes.of(tenant)
         with known.lock:
             # Readings that were wrong say nothing of words; that they were is in the evidence now.
             learn_plan(news, last.weighed, groups, model=known.model, cutoff=known.cutoff)
-        self._notes.take(tenant, news)
+        self.notes.take(tenant, news)
 
     def judged(
         self, tenant: str, text: str, entry: str, *, right: bool, explored: bool = False
@@ -296,14 +286,14 @@ class TrainingLabels(Forked):
         if changed is not None and changed.entry == entry and (right or explored):
             news.values.add(changed.kind, same=right)
             if served is None:
-                self._notes.take(tenant, news)
+                self.notes.take(tenant, news)
         if served is None:
             return
         learn_record(news, served.score, right=right)
         if _is_sample(served, right=right, explored=explored):
-            news.samples.add(self._notes.scale, served.score, right=right)
+            news.samples.add(self.notes.scale, served.score, right=right)
         if unplanned:  # else its plan has labeled the pair already
-            known = self._notes.of(tenant)
+            known = self.notes.of(tenant)
             with known.lock:
                 learn_judgment(
                     news,
@@ -313,17 +303,9 @@ class TrainingLabels(Forked):
                     right=right,
                     explored=explored,
                 )
-        self._notes.take(tenant, news, at_once=True)
+        self.notes.take(tenant, news, at_once=True)
 
     # Keeping -------------------------------------------------------------------------------
-
-    def flush(self) -> None:
-        """Write what is pending.
-
-        Raises:
-            StoreUnavailable: the store cannot be written; what is pending waits for the next.
-        """
-        self._notes.flush()
 
     def forget_texts(self, tenant: str | None) -> None:
         """Forget how prompts of the tenant, or of all (None), were weighed, planned yet or not."""
@@ -333,29 +315,8 @@ class TrainingLabels(Forked):
 
     def forget(self, tenant: str | None) -> None:
         """Drop what is in memory of the tenant, or of all (None)."""
-        self._notes.forget(tenant)
+        self.notes.forget(tenant)
         self.forget_texts(tenant)
-
-    @property
-    def weights(self) -> int:
-        """How many weights the risk model has."""
-        return self._notes.weights
-
-    def evidence(self, tenant: str) -> Evidence:
-        """Return a copy of what the tenant's labels said, of all processes; written first.
-
-        Raises:
-            StoreUnavailable: the evidence cannot be read or written.
-        """
-        return self._notes.written(tenant)
-
-    def absorb(self, tenant: str, evidence: Evidence) -> None:
-        """Add `evidence` to what the tenant's own labels said.
-
-        Raises:
-            StoreUnavailable: the evidence cannot be read or written.
-        """
-        self._notes.absorb(tenant, evidence)
 
 
 def _is_sample(served: WeighedGroup, *, right: bool, explored: bool) -> bool:
@@ -374,7 +335,7 @@ def weigh(
     known: TenantEvidence, view: View, query: Query, neighbors: Sequence[Neighbor], gates: Gates
 ) -> tuple[WeighedGroup, ...]:
     """Return the groups among the `neighbors` that pass the `gates`, least risk first."""
-    near = _comparable(view, query, neighbors, gates)
+    near = view.comparable(query.side(), neighbors, gates, given=bool(query.given))
     if not near:
         return ()
     rule = _rule(known, view, query)
@@ -399,38 +360,6 @@ def _rule(known: TenantEvidence, view: View, query: Query) -> DecisionRule:
         supposed=query.supposed,
     )
     return DecisionRule(context, known.cutoff)
-
-
-def _comparable(
-    view: View, query: Query, neighbors: Sequence[Neighbor], gates: Gates
-) -> list[NearEntry]:
-    """Return the first neighbors that pass the gates that no evidence can argue with."""
-    side, given = query.side(), bool(query.given)
-    found: list[NearEntry] = []
-    known: dict[tuple[object, ...] | None, bool] = {}
-    for neighbor in neighbors:
-        seen = view.entries.known(neighbor.id)
-        if seen is None:
-            continue
-        pair = CandidatePair(side, seen.facing(given=given), neighbor.similarity)
-        looks = None if given else gate_key(pair.candidate)
-        admitted = known.get(looks)  # most candidates are alike in what the gates look at
-        if admitted is None:
-            admitted = gates.admit(pair)
-            if looks is not None:
-                known[looks] = admitted
-        if admitted:
-            found.append(_near(seen, neighbor, pair, given=given))
-            if len(found) == NEIGHBORS:
-                break
-    return found
-
-
-def _near(seen: EntrySummary, neighbor: Neighbor, pair: CandidatePair, *, given: bool) -> NearEntry:
-    template = common(pair).candidate.template if given else pair.candidate.template
-    words, group = content(template.text), seen.group(given=given)
-    text = template.text
-    return NearEntry(neighbor.id, neighbor.similarity, words, template.slots, group, text)
 
 
 class _Weighing(NamedTuple):

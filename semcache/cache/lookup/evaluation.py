@@ -21,7 +21,7 @@ from semcache.matching.model.value_risk import ValueChange
 from semcache.matching.words.classes import stem
 from semcache.matching.words.content import content, is_other_mood, is_telling, other_numbers
 from semcache.plans.checks import check_values
-from semcache.plans.codec import made
+from semcache.plans.codec import MAKERS
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.mentions import OPEN_KINDS
 from semcache.prompts.parameter import Parameter, name_key
@@ -56,8 +56,8 @@ def value_change(
         parameter
         for parameter in entry.plan.params
         if parameter.name in values
-        and not same(values[parameter.name], parameter.value)
         and _is_name(entry, parameter, values[parameter.name])
+        and not same(values[parameter.name], parameter.value)
     ]
     if not changed:
         return known
@@ -234,7 +234,7 @@ def _check_told(entry: Entry, query: Query) -> None:
 
 
 def _checked(lookup: Lookup, entry: Entry, served: FilledPlan) -> ExecutionPlan:
-    plan = made(entry.plan.format, served.bound.plan, served.bound.data)
+    plan = MAKERS[entry.plan.format](served.bound.plan, served.bound.data)
     catalog = lookup.query.tools.catalog
     findings = check_values(plan, catalog) if catalog is not None else ()
     if findings:

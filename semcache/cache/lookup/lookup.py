@@ -117,9 +117,11 @@ TRIED = 8
 
 def by_alignment(lookup: Lookup) -> Hit | None:
     """Serve the entry whose template the prompt is with unknown words in its slots."""
+    skeletons, query = lookup.view.skeletons, lookup.query
+    if not skeletons.literals:
+        return None  # no template has a slot for a value that was never seen
     tried: set[str] = set()
-    query = lookup.query
-    for entry_id in lookup.view.skeletons.candidates(query.text):
+    for entry_id in skeletons.candidates(query.text):
         if lookup.late():
             break
         seen = lookup.view.entries.known(entry_id)

@@ -34,12 +34,10 @@ def by_meaning(lookup: Lookup) -> Hit | None:
     """Serve the entry near in meaning with the least risk, if that is low enough."""
     if lookup.late():
         return None
-    if not len(lookup.view.index):
-        lookup.tiers.append(("semantic", _nothing_near(lookup)))
-        return None
     neighbors = neighbors_of(lookup, lookup.query)
-    if neighbors is None:
-        lookup.tiers.append(("semantic", "the embedder failed"))
+    if not neighbors:
+        why = "the embedder failed" if neighbors is None else _nothing_near(lookup)
+        lookup.tiers.append(("semantic", why))
         return None
     with lookup.timed("gates"):
         weighed = lookup.context.labels.weigh(lookup.view, lookup.query, neighbors)
@@ -86,7 +84,10 @@ def by_supposing(lookup: Lookup) -> Hit | None:
 
 
 def neighbors_of(lookup: Lookup, query: Query) -> Sequence[Neighbor] | None:
-    """Return what is near in meaning, nearest first; None if the embedder failed."""
+    """Return what is near in meaning, nearest first; None if the embedder failed.
+
+    Empty only where the index is.
+    """
     # Groups are told apart by their members, so that risk is weighed over more of them.
     wanted = lookup.context.settings.neighbors * WIDER
     text, view = embedded_text(query.template), lookup.view
@@ -95,6 +96,8 @@ def neighbors_of(lookup: Lookup, query: Query) -> Sequence[Neighbor] | None:
     known = lookup.context.views.neighbors.get(key)
     if known is not None:
         return known
+    if not len(view.index):
+        return ()
     try:
         with lookup.timed("embed"):
             give_way()

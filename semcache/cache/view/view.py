@@ -3,15 +3,18 @@
 import itertools
 import logging
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from semcache.cache.entries.entry import Entry, from_record
 from semcache.cache.view.summaries import EntrySummaries, EntrySummary, pack_examples
 from semcache.errors import InvalidVector, StoreCorrupt
+from semcache.matching.gates import CandidatePair, Gates, Side, common, gate_key
+from semcache.matching.model.features import NEIGHBORS, NearEntry
 from semcache.matching.plan_groups import PlanGroups, PlanGroupSets, group_name, group_names
 from semcache.matching.words.content import content
-from semcache.ports import Record, VectorIndex
+from semcache.ports import Neighbor, Record, VectorIndex
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import TemplateText
 from semcache.prompts.tokens import is_slot, tokens
@@ -110,6 +113,32 @@ class View:
             return False
         words = content(seen.facing(given=given).template.text)
         return self.plan_groups(seen.prints, given=given).contested(seen.group(given=given), words)
+
+    def comparable(
+        self, side: Side, neighbors: Sequence[Neighbor], gates: Gates, *, given: bool
+    ) -> list[NearEntry]:
+        """Return the first of `neighbors` that pass the gates that no evidence can argue with.
+
+        `side`: that of the prompt, which came with values `given` or without.
+        """
+        found: list[NearEntry] = []
+        known: dict[tuple[object, ...] | None, bool] = {}
+        for neighbor in neighbors:
+            seen = self.entries.known(neighbor.id)
+            if seen is None:
+                continue
+            pair = CandidatePair(side, seen.facing(given=given), neighbor.similarity)
+            looks = None if given else gate_key(pair.candidate)
+            admitted = known.get(looks)  # most candidates are alike in what the gates look at
+            if admitted is None:
+                admitted = gates.admit(pair)
+                if looks is not None:
+                    known[looks] = admitted
+            if admitted:
+                found.append(_near(seen, neighbor, pair, given=given))
+                if len(found) == NEIGHBORS:
+                    break
+        return found
 
     def rivals(self, entry: Entry) -> bool:
         """Return whether entries with the template text of `entry` have another plan."""
@@ -230,6 +259,12 @@ def _seen(entry: Entry, change: int) -> EntrySummary:
         given=given,
         without_given=entry.without_given,
     )
+
+
+def _near(seen: EntrySummary, neighbor: Neighbor, pair: CandidatePair, *, given: bool) -> NearEntry:
+    template = common(pair).candidate.template if given else pair.candidate.template
+    text, group = template.text, seen.group(given=given)
+    return NearEntry(neighbor.id, neighbor.similarity, content(text), template.slots, group, text)
 
 
 def template_words(template: TemplateText) -> frozenset[str]:

@@ -1,6 +1,5 @@
 """Closed sets: the values that a field can have, and the phrases that are known to say them."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -9,12 +8,10 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from semcache.canonical import Json
 from semcache.memo import memoized
 from semcache.prompts.parameter import type_key
-from semcache.prompts.tokens import lowered
+from semcache.prompts.tokens import PIECE, lowered, phrase_key
 from semcache.prompts.words import CLOSED_CLASS, is_grammar, singular
 
 T = TypeVar("T")
-
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 class Phrases(Generic[T]):
@@ -43,7 +40,7 @@ class Phrases(Generic[T]):
 
     def put(self, phrase: str, meaning: T) -> None:
         """Let `phrase` stand for `meaning`, whatever it stood for before; blank text is ignored."""
-        parts = _TOKEN.findall(lowered(phrase))
+        parts = PIECE.findall(lowered(phrase))
         if parts:
             known = " ".join(parts)
             self._begun[parts[0]] += known not in self._known
@@ -73,7 +70,7 @@ class Phrases(Generic[T]):
             return
         hits = list(self._hits(words))
         if hits:
-            spans = [match.span() for match in _TOKEN.finditer(lower)]
+            spans = [match.span() for match in PIECE.finditer(lower)]
             for first, last, meaning in hits:
                 yield spans[first][0], spans[last][1], meaning
 
@@ -89,14 +86,7 @@ class Phrases(Generic[T]):
 # Closed sets and learned values look at the same text, one after the other.
 @memoized(16)
 def _tokens(lower: str) -> tuple[str, ...]:
-    return tuple(_TOKEN.findall(lower))
-
-
-def phrase_key(phrase: str) -> str:
-    """Return the form in which phrases are compared: lower case, one space between all tokens."""
-    if phrase.isascii() and phrase.isalnum():
-        return phrase.lower()
-    return " ".join(_TOKEN.findall(lowered(phrase)))
+    return tuple(PIECE.findall(lower))
 
 
 Scalar: TypeAlias = str | int | float | bool
@@ -178,10 +168,6 @@ class ClosedValues(Mapping[str, Sequence[str]]):
         for spelling in _spellings(member.spelling):
             if self._phrases.get(spelling) is None:
                 self._phrases.put(spelling, member)
-
-
-NOTHING_CLOSED = ClosedValues({})
-"""No closed sets at all."""
 
 
 def _spellings(value: str) -> Iterator[str]:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from semcache.canonical import Json, JsonObject, dumps, loads
 from semcache.prompts.parameter import Parameter, type_key
-from semcache.prompts.recognizers.closed_values import Phrases, phrase_key
+from semcache.prompts.recognizers.closed_values import Phrases
+from semcache.prompts.tokens import phrase_key
 from semcache.prompts.unseen.word_shapes import look
 from semcache.prompts.words import CLOSED_CLASS, is_grammar
 
@@ -61,6 +62,8 @@ class LearnedValues:
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield start, end and slot type of each value that stands in `text`; spans may overlap."""
+        if not self._types:
+            return
         for start, end, learned in self._phrases.find(text):
             as_spelled = not learned.spelling or text[start:end] == learned.spelling
             if as_spelled and not is_grammar(text, start, end):

@@ -1,6 +1,5 @@
 """Alignment: values never seen before, found because nothing else differs from a template."""
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Container, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 from semcache.canonical import JsonObject
 from semcache.prompts.mentions import OPEN_KINDS, Mention, find_mentions
 from semcache.prompts.template import Slot, TemplateText, mask
-from semcache.prompts.tokens import SLOT
+from semcache.prompts.tokens import PIECE, SLOT
 from semcache.prompts.words import CLOSED_CLASS
 
 MAX_CAPTURED = 6
@@ -59,7 +58,6 @@ def align(
     return aligned if mask(text, aligned).text == template.text else None
 
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 _SIGNS = str.maketrans("\u2018\u2019\u02bc`\u201c\u201d\u00ab\u00bb\u2039", "''''\"\"\"\"<")
 _INNER_SIGNS = frozenset("-.&'/")
 _CLOSING = frozenset(".?!,;:")
@@ -79,7 +77,7 @@ def _pieces(text: str, mentions: Sequence[Mention]) -> list[_Piece]:
 
 
 def _plain_pieces(text: str, start: int, end: int) -> list[_Piece]:
-    return [_Piece(*m.span(), _folded(m[0])) for m in _TOKEN.finditer(text, start, end)]
+    return [_Piece(*m.span(), _folded(m[0])) for m in PIECE.finditer(text, start, end)]
 
 
 def _folded(token: str) -> str:
@@ -93,10 +91,10 @@ def _pattern(template: TemplateText) -> list[str | Slot]:
     pattern: list[str | Slot] = []
     at = 0
     for match, slot in zip(SLOT.finditer(template.text), template.slots, strict=True):
-        pattern += map(_folded, _TOKEN.findall(template.text[at : match.start()]))
+        pattern += map(_folded, PIECE.findall(template.text[at : match.start()]))
         pattern.append(slot)
         at = match.end()
-    pattern += map(_folded, _TOKEN.findall(template.text[at:]))
+    pattern += map(_folded, PIECE.findall(template.text[at:]))
     return pattern
 
 
@@ -214,18 +212,19 @@ class Skeletons:
     def __init__(self, *, fixed: Container[str] = OPEN_KINDS) -> None:
         """Start empty; templates whose slots are all of a `fixed` kind are never candidates."""
         self._fixed = fixed
-        self._literals: dict[str, tuple[str, ...]] = {}
+        self.literals: dict[str, tuple[str, ...]] = {}
+        """Id → the literal words of its template."""
         self._filed: dict[str, dict[str, None]] = {}
         self._uses: Counter[str] = Counter()
 
     def __len__(self) -> int:
         """Return how many templates are kept."""
-        return len(self._literals)
+        return len(self.literals)
 
     def to_json(self) -> JsonObject:
         """Return all templates that are kept."""
         return {
-            "literals": {known: list(words) for known, words in self._literals.items()},
+            "literals": {known: list(words) for known, words in self.literals.items()},
             "filed": {word: list(ids) for word, ids in self._filed.items() if ids},
             "uses": dict(self._uses),
         }
@@ -234,7 +233,7 @@ class Skeletons:
     def from_json(cls, doc: dict[str, Any]) -> "Skeletons":
         """Return what `to_json` wrote; what is malformed raises as dict access does."""
         skeletons = cls()
-        skeletons._literals = {known: tuple(words) for known, words in doc["literals"].items()}
+        skeletons.literals = {known: tuple(words) for known, words in doc["literals"].items()}
         skeletons._filed = {word: dict.fromkeys(ids) for word, ids in doc["filed"].items()}
         skeletons._uses = Counter(doc["uses"])
         return skeletons
@@ -246,12 +245,12 @@ class Skeletons:
             return
         words = tuple(part for part in _pattern(template) if isinstance(part, str))
         self._uses.update(set(words))
-        self._literals[id] = words
+        self.literals[id] = words
         self._filed.setdefault(self._rarest(words), {})[id] = None
 
     def remove(self, id: str) -> bool:  # noqa: A002 - the word of the record
         """Forget `id`; return whether it was there."""
-        words = self._literals.pop(id, None)
+        words = self.literals.pop(id, None)
         if words is None:
             return False
         for word in {*words, ""}:
@@ -269,13 +268,13 @@ class Skeletons:
 
         Those with most literal words come first, then by id. None for a prompt that is too long.
         """
-        words = [_folded(token) for token in _TOKEN.findall(text)]
+        words = [_folded(token) for token in PIECE.findall(text)]
         if len(words) > MAX_TOKENS:
             return []
         filed = (id_ for word in sorted({*words, ""}) for id_ in tuple(self._filed.get(word, ())))
         fitting = []
         for id_ in islice(filed, MAX_LOOKED_AT):
-            literals = self._literals.get(id_)
+            literals = self.literals.get(id_)
             if literals is not None and _stand_in_order(literals, words):
                 fitting.append((-len(literals), id_))
         return [id_ for _, id_ in sorted(fitting)]

@@ -1,15 +1,13 @@
 """Shapes: how the words of a text look, by their capitals and digits."""
 
-import re
 import unicodedata
 from typing import Literal, NamedTuple, TypeAlias
 
+from semcache.prompts.tokens import PIECE
 from semcache.prompts.words import CLOSED_CLASS
 
 Shape: TypeAlias = Literal["capital", "upper", "lower", "digit", "sign", "closed", "title"]
 """How a token looks. `closed`: a word of English grammar; `title`: such a word with a capital."""
-
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 class ShapedWord(NamedTuple):
@@ -27,7 +25,7 @@ def token_list(text: str, start: int = 0, end: int | None = None) -> list[Shaped
     stop = len(text) if end is None else end
     return [
         ShapedWord(*m.span(), folded(m[0]), shape_of(m[0]))
-        for m in _TOKEN.finditer(text, start, stop)
+        for m in PIECE.finditer(text, start, stop)
     ]
 
 

@@ -1,7 +1,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.prompts.recognizers.closed_values import Phrases, phrase_key
+from semcache.prompts.recognizers.closed_values import Phrases
+from semcache.prompts.tokens import phrase_key
 
 
 def known(*phrases: str) -> Phrases[str]:
