@@ -114,7 +114,9 @@ def collect(job: Job) -> list[Decision]:
     plans = PlanCache.open(
         embedder=embedder_of(job.weights), ttl_s=None, max_entries=None, max_wrong=0.5
     )
-    labels = Recorder(plans._context.store, job.prior, max_wrong=0.5, gates=risk_gates(), adapts=False)
+    labels = Recorder(
+        plans._context.store, job.prior, max_wrong=0.5, gates=risk_gates(), adapts=False
+    )
     plans._context = plans._tiers._context = plans._intake._context = replace(
         plans._context, labels=labels
     )

@@ -1,79 +1,24 @@
-"""Codecs: how a parameter's value becomes the value that a plan has; lossless, or an error."""
+"""Codecs: how words carry a value, and how a value becomes the plan's; lossless, or an error.
+
+A *wording* reads a parameter's value from words of a prompt, as the words did for which a plan was
+made. A *codec* makes of it the value that the plan has.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
+from semcache.binding.periods import PERIODS, period_bound
 from semcache.binding.texts.parts import WRITERS
 from semcache.canonical import Json, dumps, same
 from semcache.errors import BindingError
 from semcache.memo import memoized
-
-# Periods: years and months, and the days that begin and end them.
-
-_DATE = re.compile(r"(?P<year>[12]\d{3})(?:-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-3]\d))?)?")
-
-
-class PartialDate(NamedTuple):
-    """A year, a month of one, or a day; what is not said is None."""
-
-    year: int
-    month: int | None
-    day: int | None
-
-    @classmethod
-    def of(cls, year: str, month: str | None, day: str | None) -> "PartialDate":
-        """Return the date of these digits."""
-        return cls(int(year), int(month) if month else None, int(day) if day else None)
-
-
-def partial_date(text: str) -> PartialDate | None:
-    """Return the date that `text` is, written `2024`, `2024-03`, `2024-03-11` or as a timestamp."""
-    match = _DATE.fullmatch(text[:10])
-    if match is None or (len(text) > 10 and text[10] not in "T "):
-        return None
-    return PartialDate.of(*match.groups())
-
-
-def _first(year: int, month: int) -> date:
-    return date(year + (month - 1) // 12, (month - 1) % 12 + 1, 1)
-
-
-def _after(year: int, month: int | None) -> date:
-    return _first(year + 1, 1) if month is None else _first(year, month + 1)
-
-
-_BOUNDS: Mapping[str, Callable[[int, int | None], date]] = MappingProxyType(
-    {
-        "begin": lambda year, month: _first(year, month or 1),
-        "end": lambda year, month: _after(year, month) - timedelta(days=1),
-        "after": _after,
-    }
-)
-
-
-def period_bound(value: Json, unit: str, bound: str) -> str | None:
-    """Return the first or last day of a year or month, or the day after, as `2024-01-01`.
-
-    `unit`: `year` or `month`; `bound`: `begin`, `end` or `after`. None for a value that is no such
-    period, written `2024` or `2024-03`.
-    """
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    time = partial_date(str(value)) if is_number or isinstance(value, str) else None
-    if time is None or len(str(value)) != {"year": 4, "month": 7}[unit]:
-        return None
-    return _BOUNDS[bound](time.year, time.month).isoformat()
-
-
-PERIODS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {f"{unit}-{bound}": (unit, bound) for unit in ("year", "month") for bound in _BOUNDS}
-)
-"""Codec → the period that it takes, and which of its days it gives."""
-
+from semcache.prompts.mentions import Mention, as_shown, possible_values
+from semcache.prompts.recognizers.numbers import number_readings
+from semcache.prompts.redaction import pattern
 
 Codec: TypeAlias = Callable[[Json], Json]
 """Gives the value as the plan has it. Raises BindingError where something would be lost."""
@@ -151,46 +96,18 @@ def text(value: Json) -> Json:
     return spelled
 
 
-def day(value: Json) -> Json:
-    """Return a day written `2024-03-11`; what "03/11/2024" means depends on the country."""
-    if isinstance(value, str) and _DAY.fullmatch(value):
+def _written(value: Json, *, form: re.Pattern[str], expected: str) -> Json:
+    """Return text of that form as it is; "03/11/2024" means one day or another by country."""
+    if isinstance(value, str) and form.fullmatch(value):
         return value
-    raise _wrong(value, "a day written as 2024-03-11")
+    raise _wrong(value, expected)
 
 
-def month(value: Json) -> Json:
-    """Return a month written `2024-03`."""
-    if isinstance(value, str) and _MONTH.fullmatch(value):
+def _of_type(value: Json, *, type_: type, expected: str) -> Json:
+    """Return a value of that type as it is; nothing else is taken for one."""
+    if isinstance(value, type_):
         return value
-    raise _wrong(value, "a month written as 2024-03")
-
-
-def clock(value: Json) -> Json:
-    """Return a time of day written `09:30`."""
-    if isinstance(value, str) and _CLOCK.fullmatch(value):
-        return value
-    raise _wrong(value, "a time of day written as 09:30")
-
-
-def boolean(value: Json) -> Json:
-    """Return true or false; nothing else is taken for one."""
-    if isinstance(value, bool):
-        return value
-    raise _wrong(value, "true or false")
-
-
-def array(value: Json) -> Json:
-    """Return an array as it is."""
-    if isinstance(value, list):
-        return value
-    raise _wrong(value, "an array")
-
-
-def object_(value: Json) -> Json:
-    """Return an object as it is."""
-    if isinstance(value, dict):
-        return value
-    raise _wrong(value, "an object")
+    raise _wrong(value, expected)
 
 
 def any_(value: Json) -> Json:
@@ -248,16 +165,16 @@ def _wrong(value: Json, expected: str) -> BindingError:
 CODECS: Mapping[str, Codec] = MappingProxyType(
     {
         "any": any_,
-        "array": array,
-        "boolean": boolean,
-        "clock": clock,
-        "day": day,
+        "array": partial(_of_type, type_=list, expected="an array"),
+        "boolean": partial(_of_type, type_=bool, expected="true or false"),
+        "clock": partial(_written, form=_CLOCK, expected="a time of day written as 09:30"),
+        "day": partial(_written, form=_DAY, expected="a day written as 2024-03-11"),
         "inline": inline,
         "integer": integer,
         "lower": lower,
-        "month": month,
+        "month": partial(_written, form=_MONTH, expected="a month written as 2024-03"),
         "number": number,
-        "object": object_,
+        "object": partial(_of_type, type_=dict, expected="an object"),
         "text": text,
         "title": title,
         "upper": upper,
@@ -341,3 +258,131 @@ def number_text(value: float) -> str:
         return str(text(value))
     except BindingError:
         return repr(value)
+
+
+# Wordings: from words to the value.
+
+Wording: TypeAlias = Literal[
+    "verbatim",
+    "lower",
+    "upper",
+    "title",
+    "recognized",
+    "recognized_text",
+    "dated",
+    "known",
+    "absent",
+]
+"""`verbatim`: the words are the value. `lower`, `upper`, `title`: but for case. `recognized`: what
+a recognizer or a closed set reads from them. `recognized_text`: the same, as text. `dated`: what
+they come to on the day of asking. `known`: only a translation seen before tells. `absent`: no words
+carry it.
+
+What a relative mention reads is never worked out against a clock ("last 30 days" reads 30), so a
+plan that holds it holds the words, and other words may take their place."""
+
+_CASES: dict[Wording, Callable[[str], str]] = {
+    "lower": str.lower,
+    "upper": str.upper,
+    "title": str.title,
+}
+
+
+def wording(value: Json, mention: Mention | None) -> Wording:
+    """Return how `mention` carries `value`; what no rule explains is `known`."""
+    if mention is None:
+        return "absent"
+    if value == mention.text:
+        return "verbatim"
+    may_be = (mention.value, *possible_values(mention.kind, mention.text, mention.value))
+    if any(same(value, each) for each in may_be if each is not None):
+        return "recognized"
+    if isinstance(value, str) and any(value == _as_text(each) for each in may_be):
+        return "recognized_text"
+    return _but_for_case(value, mention.text)
+
+
+def _but_for_case(value: Json, text: str) -> Wording:
+    ways = (how for how, change in _CASES.items() if text.islower() and change(text) == value)
+    return next(ways, "known")
+
+
+def read(how: Wording, mention: Mention, *, source: str, value: Json = None) -> Json:
+    """Return the value that `mention` carries in the wording `how`.
+
+    `source` are the words that were stored with it, and `value` is what they became in the plan.
+
+    Raises:
+        BindingError: only a translation could tell (`known`), there are no words (`absent`), the
+            recognizer read nothing from these words, they may be read in several ways and the
+            plan does not show which, or are written otherwise than what it took as it was.
+    """
+    match how:
+        case "verbatim":
+            return _verbatim(mention, source)
+        case "lower" | "upper" | "title":
+            return _CASES[how](mention.text) if mention.text.islower() else mention.text
+        case "recognized" | "recognized_text":
+            return _recognized(how, mention, source, value)
+        case _:
+            raise BindingError(
+                f"no known translation of {mention.text!r} for a {mention.kind} "
+                "whose stored values were not the prompt's own words"
+            )
+
+
+WRITTEN = frozenset({"date", "time", "money", "percent", "number", "year", "ordinal"})
+"""Kinds that can be written in several ways; a plan that took one way as it was knows no other."""
+
+
+_NUMERAL = re.compile(r"[-+]?\d+(?:\.\d+)*")
+
+
+def _verbatim(mention: Mention, source: str) -> str:
+    if mention.kind in WRITTEN and not _is_written_alike(mention.text, source):
+        raise BindingError(
+            f"{mention.text!r} is written otherwise than {source!r}, which the plan took as it was"
+        )
+    return mention.text
+
+
+def _is_written_alike(words: str, source: str) -> bool:
+    numerals = _NUMERAL.fullmatch(words) and _NUMERAL.fullmatch(source)
+    return bool(numerals) or pattern(words) == pattern(source)
+
+
+def _recognized(how: Wording, mention: Mention, source: str, value: Json) -> Json:
+    if mention.value is None:
+        raise BindingError(f"nothing is read from {mention.text!r}; it cannot be bound")
+    if possible_values(mention.kind, mention.text, mention.value):
+        return _as_shown(mention, source, value)
+    return mention.value if how == "recognized" else _as_text(mention.value)
+
+
+def _as_shown(mention: Mention, source: str, value: Json) -> Json:
+    """Return the value of ambiguous words, read as `source` was where it became `value`."""
+    if not isinstance(value, str) or mention.kind == "date":
+        found = as_shown(mention.kind, mention.text, source=source, value=value)
+    elif value in source:  # the plan took the spelling as it was: release 3.5, then 1.10
+        found = mention.value if _is_written_alike(mention.text, source) else None
+    else:
+        number = next((n for n in number_readings(source).values() if _as_text(n) == value), None)
+        shown = as_shown(mention.kind, mention.text, source=source, value=number)
+        found = None if shown is None else _as_text(shown)
+    if found is None:
+        raise BindingError(
+            f"{mention.text!r} may be read in several ways; {source!r}, for which the plan was "
+            "made, does not show which"
+        )
+    return found
+
+
+def _as_text(value: Json) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else str(value)
+
+
+def deterministic(how: Wording) -> bool:
+    """Return whether the words alone tell the value, with no translation seen before."""
+    return how not in {"known", "absent"}

@@ -7,8 +7,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from semcache.binding.bind import Fill
 from semcache.binding.codecs import inline
-from semcache.binding.template import Fill, PlanTemplate
+from semcache.binding.template import PlanTemplate
 from semcache.canonical import Json, digest
 from semcache.errors import StoreCorrupt
 from semcache.forks import Lock

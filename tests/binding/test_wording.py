@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.binding.wording import Wording, deterministic, read, wording
+from semcache.binding.codecs import Wording, deterministic, read, wording
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
 from semcache.prompts.mentions import Mention, find_mentions

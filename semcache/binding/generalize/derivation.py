@@ -12,7 +12,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
-from semcache.binding.codecs import PartialDate, partial_date
+from semcache.binding.periods import PartialDate, partial_date
 from semcache.canonical import Json
 
 FACTORS = (2, 7, 10, 12, 24, 30, 52, 60, 100, 365, 1000, 3600, 86400)

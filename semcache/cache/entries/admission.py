@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import cast
 
 from semcache.binding.bindings import Pin
+from semcache.binding.codecs import Wording, wording
 from semcache.binding.generalize.generalization import generalize
 from semcache.binding.template import PlanTemplate
-from semcache.binding.wording import Wording, wording
 from semcache.cache.entries.entry import Entry
 from semcache.cache.entries.relative_dates import dated_names, unnamed_dates
 from semcache.cache.query import Query

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from semcache.binding.bind import bind
+from semcache.binding.codecs import Wording
 from semcache.binding.template import PlanTemplate
-from semcache.binding.wording import Wording
 from semcache.canonical import Json, JsonObject, digest, dumps, leaves, loads, spelled
 from semcache.errors import BindingError, InvalidInput, InvalidPlan, StoreCorrupt
 from semcache.matching.gates import PinnedWords, Side, words_and_value

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
+from semcache.binding.codecs import Wording
 from semcache.binding.template_schema import TemplateDoc, agreeing
-from semcache.binding.wording import Wording
 from semcache.prompts.tokens import SLOT, check_prompt
 from semcache.schemas import MOST, STRICT, AnyValue, Name, Seconds, Value, Word
 

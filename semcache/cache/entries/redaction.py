@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from semcache.binding.template import Fill, PlanTemplate
-from semcache.binding.wording import WRITTEN
+from semcache.binding.bind import Fill
+from semcache.binding.codecs import WRITTEN
+from semcache.binding.template import PlanTemplate
 from semcache.cache.entries.entry import Entry
 from semcache.cache.query import Query
 from semcache.canonical import Json, Pointer, pointer_text

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from semcache.binding.bind import BoundPlan, bind
 from semcache.binding.bindings import Pin
-from semcache.binding.wording import deterministic, read
+from semcache.binding.codecs import deterministic, read
 from semcache.cache.entries.entry import Entry, SlotExtraction
 from semcache.cache.entries.relative_dates import resolve_relative_date
 from semcache.cache.query import Query

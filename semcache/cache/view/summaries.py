@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from sys import intern
 from typing import Any, Self, cast
 
-from semcache.binding.wording import Wording
+from semcache.binding.codecs import Wording
 from semcache.cache.entries.entry import Entry, from_record
 from semcache.canonical import Json, JsonObject
 from semcache.errors import StoreCorrupt
