@@ -16,8 +16,9 @@ from semcache.binding.texts.parts import WRITERS
 from semcache.canonical import Json, dumps, same
 from semcache.errors import BindingError
 from semcache.memo import memoized
-from semcache.prompts.mentions import Mention, as_shown, possible_values
-from semcache.prompts.recognizers.numbers import number_readings
+from semcache.prompts.mentions import Mention, possible_values
+from semcache.prompts.recognizers.dates import in_order_of
+from semcache.prompts.recognizers.numbers import number_as_shown, number_readings
 from semcache.prompts.redaction import pattern
 
 Codec: TypeAlias = Callable[[Json], Json]
@@ -361,13 +362,16 @@ def _recognized(how: Wording, mention: Mention, source: str, value: Json) -> Jso
 
 def _as_shown(mention: Mention, source: str, value: Json) -> Json:
     """Return the value of ambiguous words, read as `source` was where it became `value`."""
-    if not isinstance(value, str) or mention.kind == "date":
-        found = as_shown(mention.kind, mention.text, source=source, value=value)
+    found: Json
+    if mention.kind == "date":
+        found = in_order_of(mention.text, source=source, iso=str(value))
+    elif not isinstance(value, str):
+        found = number_as_shown(mention.text, source=source, value=value)
     elif value in source:  # the plan took the spelling as it was: release 3.5, then 1.10
         found = mention.value if _is_written_alike(mention.text, source) else None
     else:
         number = next((n for n in number_readings(source).values() if _as_text(n) == value), None)
-        shown = as_shown(mention.kind, mention.text, source=source, value=number)
+        shown = number_as_shown(mention.text, source=source, value=number)
         found = None if shown is None else _as_text(shown)
     if found is None:
         raise BindingError(

@@ -16,7 +16,6 @@ from semcache.prompts.recognizers.dates import (
     TIME_WORDS,
     dates,
     days,
-    in_order_of,
     times,
 )
 from semcache.prompts.recognizers.learned_values import LearnedValues
@@ -28,7 +27,7 @@ from semcache.prompts.recognizers.numbers import (
     numbers,
 )
 from semcache.prompts.recognizers.recognition import Recognition, Recognizer
-from semcache.prompts.tokens import letter_runs, lowered
+from semcache.prompts.tokens import letter_runs, lowered, occurrences
 from semcache.prompts.words import is_grammar
 
 Source: TypeAlias = Literal["given", "recognized", "closed", "learned", "aligned", "supposed"]
@@ -103,7 +102,7 @@ def locate_mentions(text: str, given: Sequence[Parameter]) -> tuple[Mention, ...
     """
     lower = lowered(text)
     for parameter in given:
-        if parameter.mention is not None and not any(_occurrences(lower, parameter.mention)):
+        if parameter.mention is not None and not any(occurrences(lower, parameter.mention)):
             raise InvalidParameter(
                 f"the mention {parameter.mention!r} of parameter {parameter.name!r} does not stand "
                 f"in the prompt {text[:80]!r}; give its words as they stand there, or None"
@@ -158,18 +157,15 @@ def _without_overlaps(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     else:
         return ordered  # as in most prompts
     chosen: list[_Candidate] = []
-    starts: list[int] = []
+    taken = _Taken()
     for candidate in sorted(candidates, key=_preference):
-        at = bisect_left(starts, candidate.end)
-        if at == 0 or chosen[at - 1].end <= candidate.start:
-            starts.insert(at, candidate.start)
-            chosen.insert(at, candidate)
-    return chosen
+        if taken.is_free(candidate.start, candidate.end):
+            taken.add(candidate.start, candidate.end)
+            chosen.append(candidate)
+    return sorted(chosen, key=_BY_START)
 
 
 # ── given parameters ─────────────────────────────────────────────────────────────────────────────
-
-_MOST_OCCURRENCES = 100  # of one value in one text; a hundred "5" are told apart by nobody
 
 
 def _given(
@@ -193,16 +189,7 @@ def _given(
 
 
 def _placing_order(parameter: Parameter) -> tuple[bool, int]:
-    return parameter.mention is None, -len(_words_of(parameter))
-
-
-def _words_of(parameter: Parameter) -> str:
-    """Return the words to look for; empty if the parameter says none and its value is no scalar."""
-    if parameter.mention is not None:
-        return parameter.mention.strip()
-    value = parameter.value
-    named = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return str(value).strip() if named else ""
+    return parameter.mention is None, -len(parameter.words)
 
 
 class _Taken:
@@ -248,10 +235,10 @@ class _Plain:
 
     def place(self, parameter: Parameter, taken: _Taken) -> _Candidate | None:
         """Return the candidate at the best free place of `parameter`; None if there is none."""
-        words = _words_of(parameter)
+        words = parameter.words
         spans = [
             self._snapped(span, parameter)
-            for span in _occurrences(self._lower, words)
+            for span in occurrences(self._lower, words)
             if taken.is_free(*span) and not is_grammar(self._text, *span)
         ]
         if not spans and parameter.mention is None:
@@ -266,7 +253,7 @@ class _Plain:
         plain = self._by_span.get((placed.start, placed.end))
         if plain is not None and plain.source == "recognized":
             return
-        for start, end in _occurrences(self._lower, self._lower[placed.start : placed.end]):
+        for start, end in occurrences(self._lower, self._lower[placed.start : placed.end]):
             if taken.is_free(start, end) and not is_grammar(self._text, start, end):
                 yield placed._replace(start=start, end=end, rank=2)
 
@@ -337,29 +324,6 @@ def _equal(left: Json, right: Json) -> bool:
     return same(left, right) or str(left).casefold() == str(right).casefold()
 
 
-def _occurrences(lower: str, words: str) -> Iterator[tuple[int, int]]:
-    """Yield where `words` stand in the lower-case text as whole words, at most a hundred times."""
-    needle = lowered(words)
-    at, count = lower.find(needle) if needle else -1, 0
-    while at >= 0 and count < _MOST_OCCURRENCES:
-        end = at + len(needle)
-        if _is_whole(lower, at, end):
-            yield at, end
-            count += 1
-        at = lower.find(needle, end)
-
-
-def _is_whole(lower: str, start: int, end: int) -> bool:
-    """Return whether no word runs over either end of the span."""
-    cut_before = start > 0 and _wordy(lower[start - 1]) and _wordy(lower[start])
-    cut_after = end < len(lower) and _wordy(lower[end]) and _wordy(lower[end - 1])
-    return not (cut_before or cut_after)
-
-
-def _wordy(char: str) -> bool:
-    return char.isalnum() or char == "_"
-
-
 # The recognizers of this package: what each finds, and the values that its words may have.
 #
 # A recognizer is a function from text to what it found. Recognizers may overlap: `find_mentions`
@@ -424,20 +388,3 @@ def possible_values(kind: str, words: str, value: Json) -> tuple[Json, ...]:
     if kind == "date":
         return days(words)
     return tuple(dict.fromkeys(number_readings(words).values())) if kind in _COUNTED else ()
-
-
-def as_shown(kind: str, words: str, *, source: str, value: Json) -> Json:
-    """Return the value of ambiguous `words`, read as `source` was where it became `value`.
-
-    None where that shows nothing of words written so: "500" for 500 does not tell what "10m" is.
-    """
-    if kind == "date":
-        return in_order_of(words, source=source, iso=value) if isinstance(value, str) else None
-    shown = {
-        rule
-        for rules, known in number_readings(source).items()
-        if same(known, value)
-        for rule in rules
-    }
-    found = {known for rules, known in number_readings(words).items() if rules <= shown}
-    return found.pop() if len(found) == 1 else None

@@ -34,6 +34,14 @@ class Parameter:
                 "expected the words of the prompt, or None"
             )
 
+    @property
+    def words(self) -> str:
+        """The words to look for in a prompt; empty if none are said and the value is no scalar."""
+        if self.mention is not None:
+            return self.mention.strip()
+        named = isinstance(self.value, str | int | float) and not isinstance(self.value, bool)
+        return str(self.value).strip() if named else ""
+
 
 _OPERAND = re.compile(r"\.operand(?:\.\d+)?$")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

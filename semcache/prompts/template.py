@@ -142,7 +142,7 @@ def given_template(
     name, any other has none. Where the words of a value are not found, nothing is replaced.
     """
     places = _Places(text, mentions)
-    for parameter in sorted(given, key=lambda p: -len(_words_of(p))):
+    for parameter in sorted(given, key=lambda p: -len(p.words)):
         if name_key(parameter.name) not in places.names:
             places.place(parameter, _spans(text, parameter, learned))
     for agreement in (agrees, may_agree):
@@ -218,19 +218,11 @@ _JOINT = 3
 _LIGHT = CLOSED_CLASS - MEANING
 
 
-def _words_of(parameter: Parameter) -> str:
-    if parameter.mention is not None:
-        return parameter.mention
-    value = parameter.value
-    plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return str(value) if plain else ""
-
-
 def _spans(text: str, parameter: Parameter, learned: LearnedValues | None) -> Iterator[_Span]:
     """Yield where words for `parameter` may stand, the surest first."""
     runs = [_Span(*match.span()) for match in _RUN.finditer(text)]
     folded = [_folded(text[run.start : run.end]) for run in runs]
-    for words in dict.fromkeys(filter(None, (_words_of(parameter), _text(parameter.value)))):
+    for words in dict.fromkeys(filter(None, (parameter.words, _text(parameter.value)))):
         yield from _respelled(text, runs, folded, words)
     if learned is not None:
         slot_type = type_key(parameter.name)

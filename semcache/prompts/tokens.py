@@ -8,6 +8,7 @@ they have the same signs in the same places.
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from semcache.errors import InvalidPrompt
@@ -338,3 +339,30 @@ def phrase_key(phrase: str) -> str:
     if phrase.isascii() and phrase.isalnum():
         return phrase.lower()
     return " ".join(PIECE.findall(lowered(phrase)))
+
+
+MOST_OCCURRENCES = 100
+"""Of one value in one text: a hundred "5" are told apart by nobody."""
+
+
+def occurrences(lower: str, words: str) -> Iterator[tuple[int, int]]:
+    """Yield where `words` stand in the lower-case text as whole words, at most a hundred times."""
+    needle = lowered(words)
+    at, count = lower.find(needle) if needle else -1, 0
+    while at >= 0 and count < MOST_OCCURRENCES:
+        end = at + len(needle)
+        if _is_whole(lower, at, end):
+            yield at, end
+            count += 1
+        at = lower.find(needle, end)
+
+
+def _is_whole(lower: str, start: int, end: int) -> bool:
+    """Return whether no word runs over either end of the span."""
+    cut_before = start > 0 and _wordy(lower[start - 1]) and _wordy(lower[start])
+    cut_after = end < len(lower) and _wordy(lower[end]) and _wordy(lower[end - 1])
+    return not (cut_before or cut_after)
+
+
+def _wordy(char: str) -> bool:
+    return char.isalnum() or char == "_"

@@ -16,7 +16,7 @@ Choices worth knowing:
 import re
 from collections.abc import Iterator, Mapping
 
-from semcache.canonical import Json
+from semcache.canonical import Json, same
 from semcache.prompts.recognizers.recognition import (
     DURATIONS,
     MONTHS,
@@ -198,6 +198,21 @@ def number_readings(words: str) -> "Mapping[frozenset[str], int | float]":
         else:
             found[frozenset({"decimal comma"})] = sign * float(digits.replace(",", "."))
     return found
+
+
+def number_as_shown(words: str, *, source: str, value: Json) -> int | float | None:
+    """Return the value of ambiguous `words`, read as `source` was where it became `value`.
+
+    None where that shows nothing of words written so: "500" for 500 does not tell what "10m" is.
+    """
+    shown = {
+        rule
+        for rules, known in number_readings(source).items()
+        if same(known, value)
+        for rule in rules
+    }
+    found = {known for rules, known in number_readings(words).items() if rules <= shown}
+    return found.pop() if len(found) == 1 else None
 
 
 def _continues(lower: str, end: int) -> bool:
