@@ -94,10 +94,7 @@ def fresh(graph: IntentGraph, plan: ExecutionPlan, prompt: str) -> IntentGraph:
     `<name>` where they had its values.
     """
     nodes = tuple(
-        one
-        if one.status == "archived"
-        else replace(one, goal=_without_values(one), status="resolved", note="")
-        for one in graph.nodes[1:]
+        replace(one, goal=_without_values(one), status="resolved", note="") for one in graph.steps
     )
     root = replace(graph.goal, goal=prompt, status="active", note="")
     trace = tuple(one for one in graph.trace if one.what != "advanced")

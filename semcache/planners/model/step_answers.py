@@ -118,10 +118,9 @@ class StepReader:
         kind = _KINDS.get(said) if isinstance(said, str) else None
         if kind is not None:
             return kind
-        if self.tools is None or not isinstance(said, str):
-            known = ", ".join(_KINDS)
-            errors.append(f"{where} has the intent_type {said!r}; expected one of {known}")
-        return "composite"
+        known = ", ".join(_KINDS)
+        errors.append(f"{where} has the intent_type {said!r}; expected one of {known}")
+        return "api_call"
 
     def _tool(
         self, step: JsonObject, kind: IntentKind, where: str, errors: list[str]

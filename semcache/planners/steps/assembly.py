@@ -19,6 +19,7 @@ from semcache.planners.arguments.data_edges import gives
 from semcache.planners.arguments.input_fields import InputField, places
 from semcache.planners.steps.intents import INTENT_KEY, SubIntent
 from semcache.planners.steps.resolution import DataEdge, Resolution
+from semcache.planners.steps.step_order import in_order
 from semcache.planners.transforms import CONVERT, EACH
 from semcache.plans.checks import check
 from semcache.plans.references.paths import is_expression
@@ -48,16 +49,19 @@ def assemble(
 ) -> Assembled:
     """Return the plan that does all `intents` by the operations that were found for them.
 
+    `intents` have an order: see `IntentGraph.ordered`.
+
     Raises:
-        PlanningError: a step has no operation, steps need one another in a circle, or the plan
-            would not pass `plans.checks`; the message tells every finding.
+        PlanningError: a step has no operation, or the plan would not pass `plans.checks`; the
+            message tells every finding.
     """
     open_ = [one.id for one in intents if one.id not in resolved]
     if open_ or not intents:
         told = ", ".join(map(repr, open_)) or "any step"
         raise PlanningError(f"there is no operation for {told}; resolve every step first")
     making = _Making(catalog, _renamed(intents, resolved))
-    for one in _ordered(intents):
+    # Questions first: a person is asked before anything is called.
+    for one in in_order(sorted(intents, key=lambda one: one.kind != "user_input")):
         making.add(one)
     plan = RoutePlan.from_dict(making.body(intents))
     findings = check(plan, catalog)
@@ -98,26 +102,6 @@ def _with_names(given: JsonObject, names: Mapping[str, str]) -> JsonObject:
 
 
 _PLACEHOLDER = re.compile(r"\{\{params\.([^{}]+)\}\}")
-
-
-def _ordered(intents: Sequence[SubIntent]) -> Iterator[SubIntent]:
-    """Yield the steps, questions first, each after all that it needs.
-
-    Raises:
-        PlanningError: steps need one another, or one that there is not.
-    """
-    waiting = sorted(intents, key=lambda one: one.kind != "user_input")
-    done: set[str] = set()
-    while waiting:
-        ready = next((one for one in waiting if done.issuperset(one.depends_on)), None)
-        if ready is None:
-            told = ", ".join(
-                f"{one.id!r} needs {', '.join(map(repr, one.depends_on))}" for one in waiting[:5]
-            )
-            raise PlanningError(f"no order of the steps gives each what it needs: {told}")
-        waiting.remove(ready)
-        done.add(ready.id)
-        yield ready
 
 
 @dataclass(slots=True)

@@ -15,7 +15,6 @@ _MARKS: dict[Status, str] = {
     "completed": "✓",
     "failed": "✗",
     "suspended": "…",
-    "archived": "-",
 }
 
 

@@ -1,10 +1,8 @@
 """The intent graph: a goal, its steps, how they hang together, and how far each of them is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
-from heapq import heappop, heappush
 from itertools import islice
 from typing import Literal, TypeAlias, cast
 
@@ -13,83 +11,16 @@ from pydantic import TypeAdapter
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidInput, PlanningError
 from semcache.planners.steps.intents import GOAL, Decomposition, Said, SubIntent, serves
+from semcache.planners.steps.step_order import DependencyIssue, in_order, issues
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter
 from semcache.schemas import read
 
-# The order of intents, and what is odd about what they need.
-#
-# graphlib rather than networkx: what is asked of a few dozen steps is an order and the circles in
-# it, and networkx is no dependency of this package and costs an import of 0.2 s.
-
-
-@dataclass(frozen=True, slots=True)
-class DependencyIssue:
-    """Something about the dependencies that a person should know."""
-
-    code: Literal["cycle", "forward", "unknown"]
-    """`forward`: a step needs a later one (harmless: it waits). The others keep a plan from being
-    made: `cycle`, or a step that needs one that there is not."""
-    what: str
-    intents: tuple[str, ...]
-
-
-def knots(intents: tuple[SubIntent, ...]) -> Iterator[DependencyIssue]:
-    """Yield what is odd about the dependencies of `intents`."""
-    at = {one.id: i for i, one in enumerate(intents)}
-    for i, one in enumerate(intents):
-        for other in dict.fromkeys(one.depends_on):
-            if other not in at:
-                what = f"{one.id} needs {other!r}, which is no step"
-                yield DependencyIssue("unknown", what, (one.id, other))
-            elif at[other] > i:
-                what = f"{one.id} needs {other}, which was said later"
-                yield DependencyIssue("forward", what, (one.id, other))
-    for cycle in _cycles({one.id: [d for d in one.depends_on if d in at] for one in intents}):
-        what = " needs ".join((*cycle, cycle[0])) + ": a circle"
-        yield DependencyIssue("cycle", what, cycle)
-
-
-def _cycles(needed: Mapping[str, list[str]]) -> Iterator[tuple[str, ...]]:
-    """Yield cycles until none is left, each with one of its dependencies cut."""
-    left = {name: list(dict.fromkeys(others)) for name, others in needed.items()}
-    while True:
-        try:
-            TopologicalSorter(left).prepare()
-        except CycleError as error:
-            # graphlib tells it as predecessors: each name is needed by the next one.
-            found = list(reversed(error.args[1]))[:-1]
-            yield tuple(found)
-            left[found[0]].remove(found[1 % len(found)])
-        else:
-            return
-
-
-def in_order(needed: Mapping[str, tuple[str, ...]], said: list[str]) -> Iterator[str]:
-    """Yield names so that each comes after those that it needs, else as they were said.
-
-    There must be no circle.
-    """
-    place = {name: i for i, name in enumerate(said)}
-    sorter = TopologicalSorter({k: [o for o in v if o in place] for k, v in needed.items()})
-    sorter.prepare()
-    ready: list[int] = []
-    while sorter.is_active():
-        for name in sorter.get_ready():
-            heappush(ready, place[name])
-        found = said[heappop(ready)]
-        yield found
-        sorter.done(found)
-
-
 MAX_WAYS = 20
 """Ways that `why` tells at most."""
 
-Status: TypeAlias = Literal[
-    "active", "resolved", "executing", "completed", "failed", "suspended", "archived"
-]
-"""How far an intent is: `active` has no operation yet, `suspended` waits for a person, `archived`
-was replaced by others."""
+Status: TypeAlias = Literal["active", "resolved", "executing", "completed", "failed", "suspended"]
+"""How far an intent is: `active` has no operation yet, `suspended` waits for a person."""
 
 Relation: TypeAlias = Literal["is_subgoal_of", "depends_on"]
 """What an edge says of its source and its target."""
@@ -169,7 +100,6 @@ class IntentGraph:
 
     nodes: tuple[IntentNode, ...]
     """The goal first, then the steps in the order in which they were said."""
-    edges: tuple[Edge, ...]
     knots: tuple[DependencyIssue, ...] = ()
     """What is odd about the dependencies; empty if nothing is."""
     strategy: str = ""
@@ -206,16 +136,15 @@ class IntentGraph:
             )
             for i, one in enumerate(intents, 1)
         )
-        edges = _edges(intents)
         told = f"{len(intents)} by {decomposition.strategy}, {decomposition.confidence:.2f} sure"
         trace = [Traced("decomposed", GOAL, told)]
         trace += [Traced("intent_created", one.id, one.goal) for one in intents]
+        edges = _edges(intents)
         trace += [Traced("edge_created", e.source, f"{e.relation} {e.target}") for e in edges]
         return cls(
             trace=tuple(trace),
             nodes=(root, *steps),
-            edges=edges,
-            knots=tuple(knots(intents)),
+            knots=tuple(issues(intents)),
             strategy=decomposition.strategy,
             confidence=decomposition.confidence,
             reasons=decomposition.reasons,
@@ -229,8 +158,18 @@ class IntentGraph:
 
     @property
     def steps(self) -> tuple[IntentNode, ...]:
-        """The steps that still stand, in the order in which they were said."""
-        return tuple(one for one in self.nodes[1:] if one.status != "archived")
+        """The steps, in the order in which they were said."""
+        return self.nodes[1:]
+
+    @property
+    def intents(self) -> tuple[SubIntent, ...]:
+        """What the steps are to do, in the order in which they were said."""
+        return tuple(one.intent for one in self.nodes if one.intent is not None)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """What each step is to the goal, and to the steps that it needs."""
+        return _edges(self.intents)
 
     def node(self, name: str) -> IntentNode:
         """Return the node of that id.
@@ -246,16 +185,12 @@ class IntentGraph:
 
     def dependencies(self, name: str) -> tuple[str, ...]:
         """Return the ids of the steps that `name` needs, in the order in which they were said."""
-        found = [e.target for e in self.edges if e.relation == "depends_on" and e.source == name]
-        return tuple(one.id for one in self.nodes if one.id in found)
+        needed = next((one.depends_on for one in self.intents if one.id == name), ())
+        return tuple(one.id for one in self.nodes if one.id in needed)
 
     def dependents(self, name: str) -> tuple[str, ...]:
         """Return the ids of the steps that need `name`."""
-        return tuple(
-            edge.source
-            for edge in self.edges
-            if edge.relation == "depends_on" and edge.target == name
-        )
+        return tuple(one.id for one in self.intents if name in one.depends_on)
 
     def ordered(self) -> tuple[SubIntent, ...]:
         """Return the steps so that each comes after those that it needs; else as they were said.
@@ -268,10 +203,7 @@ class IntentGraph:
             raise PlanningError(
                 f"the steps of {self.goal.goal[:80]!r} cannot be put in order: {'; '.join(stuck)}"
             )
-        steps = {one.id: one for one in self.steps}
-        needed = {name: self.dependencies(name) for name in steps}
-        found = (steps[name].intent for name in in_order(needed, list(steps)))
-        return tuple(one for one in found if one is not None)
+        return tuple(in_order(self.intents))
 
     def advanced(self, name: str, status: Status, note: str = "") -> "IntentGraph":
         """Return the graph with the status of one node changed; the goal follows its steps.
@@ -387,19 +319,15 @@ def _edges(intents: tuple[SubIntent, ...]) -> tuple[Edge, ...]:
 
 
 def _agreeing(graph: IntentGraph) -> IntentGraph:
-    """Return a graph whose parts say the same of its steps, and which tells what is odd of them."""
-    intents = tuple(one.intent for one in graph.nodes[1:] if one.intent is not None)
+    """Return a graph whose nodes are the goal and its steps, with what is odd about them."""
+    intents = graph.intents
     ids = [GOAL, *(one.id for one in intents)]
     if [one.id for one in graph.nodes] != ids or len(set(ids)) < len(ids):
         raise InvalidInput(
             f"the intent graph at '/nodes': expected {GOAL!r}, which has no intent, and then steps "
             f"that each have the intent of their own id; found {ids!r:.200}"
         )
-    if graph.edges != _edges(intents):
-        raise InvalidInput(
-            "the intent graph at '/edges': expected those that the intents say in `depends_on`"
-        )
-    return replace(graph, knots=tuple(knots(intents)))
+    return replace(graph, knots=tuple(issues(intents)))
 
 
 def _traced(graph: IntentGraph, what: Step, intent: str, detail: str) -> IntentGraph:

@@ -15,8 +15,8 @@ from semcache.plans.plan import ExecutionPlan
 from semcache.ports import PlanRequest
 from semcache.prompts.parameter import Parameter
 
-IntentKind: TypeAlias = Literal["api_call", "data_transform", "output", "user_input", "composite"]
-"""What kind of step an intent is; a composite one must be taken apart once more."""
+IntentKind: TypeAlias = Literal["api_call", "data_transform", "output", "user_input"]
+"""What kind of step an intent is."""
 
 Action: TypeAlias = Literal[
     "list", "get", "create", "update", "delete", "search", "execute", "other"

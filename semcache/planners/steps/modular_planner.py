@@ -12,11 +12,9 @@ from semcache.planners.split_identifier import joined
 from semcache.planners.steps.assembly import Assembled, assemble
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import (
-    MAX_INTENTS,
     Decomposer,
     Decomposition,
     Deferred,
-    SubIntent,
 )
 from semcache.planners.steps.resolution import (
     NoTool,
@@ -32,8 +30,6 @@ from semcache.prompts.parameter import Parameter
 
 NAME = "modular 1"
 """Which planner made a plan; the number grows when its plans change."""
-MAX_DEPTH = 3
-"""How often a step may be taken apart into steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,52 +131,13 @@ class ModularPlanner:
             raise NotActionable("the catalog is empty; expected at least one operation")
         failure = failure or request.failure
         asked = replace(request, params=_given(request), params_read=False, failure=failure)
-        return self._expanded(asked, self._decomposed(asked), 1)
-
-    def _decomposed(self, request: PlanRequest) -> Decomposition:
-        found = self._decomposer.decompose(request)
+        found = self._decomposer.decompose(asked)
         if isinstance(found, Deferred):
             raise PlanningError(
                 f"{request.prompt[:80]!r} cannot be taken apart: {found.why}; say it in simpler "
                 "steps, or use a planner with a model"
             )
         return found
-
-    def _expanded(self, request: PlanRequest, goal: Decomposition, depth: int) -> Decomposition:
-        """Return `goal` with the steps taken apart that are no single step."""
-        steps: list[SubIntent] = []
-        last: dict[str, tuple[str, ...]] = {}
-        for one in goal.intents:
-            needs = tuple(name for d in one.depends_on for name in last.get(d, (d,)))
-            one = replace(one, depends_on=needs)  # noqa: PLW2901 - the same step, as it now stands
-            inner = [one]
-            if one.kind == "composite":
-                inner = self._apart(request, one, depth)
-                last[one.id] = (inner[-1].id,)
-            steps += inner
-        if len(steps) > MAX_INTENTS:
-            raise PlanningError(
-                f"{request.prompt[:80]!r} has {len(steps)} steps; a plan has at most {MAX_INTENTS}"
-            )
-        return replace(goal, intents=tuple(steps))
-
-    def _apart(self, request: PlanRequest, step: SubIntent, depth: int) -> list[SubIntent]:
-        if depth >= MAX_DEPTH:
-            raise PlanningError(
-                f"maximum decomposition depth reached: {step.goal[:80]!r} is still no single step "
-                f"after {depth} rounds; say what shall be done in smaller steps"
-            )
-        inner = replace(request, prompt=step.goal, params=step.params)
-        found = self._expanded(inner, self._decomposed(inner), depth + 1)
-        names = {one.id: f"{step.id}.{one.id.removeprefix('step')}" for one in found.intents}
-        return [
-            replace(
-                one,
-                id=names[one.id],
-                depends_on=tuple(names[d] for d in one.depends_on if d in names) or step.depends_on,
-            )
-            for one in found.intents
-        ]
 
     def _drafted(self, request: PlanRequest, goal: Decomposition) -> PlanDraft:
         """Return `goal` with an operation, or what keeps it from one, for each step."""

@@ -183,11 +183,6 @@ def test_an_invented_operation_is_sent_back_with_the_names_near_it(
     )
 
 
-def test_a_grounded_step_of_an_unknown_kind_is_to_be_taken_apart_once_more() -> None:
-    model = ScriptedModel([answer(step("Sort it all out", "project"))])
-    assert apart(GroundedDecomposer(model).decompose(request())).intents[0].kind == "composite"
-
-
 def test_a_model_that_never_says_anything_usable_is_asked_so_often_and_left(
     openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:

@@ -452,50 +452,6 @@ def test_a_step_for_which_a_model_finds_no_operation_is_not_guessed(catalog: Cat
         made.plan(PlanRequest("list issues of acme/site", None, catalog))
 
 
-def test_a_step_that_is_no_single_step_is_taken_apart_once_more(catalog: Catalog) -> None:
-    where: JsonObject = {"owner": "acme", "repo": "site"}
-    outer = steps(
-        {"description": "Report on acme site", "intent_type": "report"},
-        {
-            "description": "count them",
-            "intent_type": "data_transform",
-            "action": "count",
-            "depends_on": [0],
-        },
-    )
-    inner = steps(call("List the issues of acme site", "list_issues", params=where))
-    model = ScriptedModel([outer, inner])
-    planned = ModularPlanner(GroundedDecomposer(model), RESOLVER).plan(
-        PlanRequest("report on acme site, count them", None, catalog)
-    )
-    assert planned.intents is not None
-    graph = IntentGraph.from_json(planned.intents)
-    assert [one.id for one in graph.steps] == ["step1.1", "step2"]
-    assert graph.dependencies("step2") == ("step1.1",)
-
-
-def test_a_model_that_goes_round_in_circles_is_stopped(catalog: Catalog) -> None:
-    model = ScriptedModel([steps({"description": "Do it", "intent_type": "thing"})] * 9)
-    with pytest.raises(PlanningError, match="maximum decomposition depth reached: 'Do it'"):
-        ModularPlanner(GroundedDecomposer(model), RESOLVER).plan(
-            PlanRequest("do it all", None, catalog)
-        )
-    assert len(model.calls) == 3
-
-
-def test_steps_that_multiply_are_stopped(catalog: Catalog) -> None:
-    things: list[JsonObject] = [
-        {"description": f"Do {i}", "intent_type": "thing"} for i in range(50)
-    ]
-    many = steps(*things)
-    leaves = steps(*(call(f"List {i}", "list_issues") for i in range(50)))
-    model = ScriptedModel([many, *[leaves] * 50])
-    with pytest.raises(PlanningError, match="has 2500 steps; a plan has at most 50"):
-        ModularPlanner(GroundedDecomposer(model), RESOLVER).plan(
-            PlanRequest("do it all", None, catalog)
-        )
-
-
 @pytest.mark.parametrize(
     "reply", [Reply({}, instead="hang"), Reply({}, instead="drop"), Reply({}, status=500)]
 )
