@@ -30,7 +30,7 @@ import platform
 import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -130,12 +130,26 @@ class Semcache:
         if isinstance(found, Hit):
             return found.plan.to_dict(), found.tier, embedding
         if self._accuracy is not None:
-            options = self._cache.options(row.text, tenant=row.scope, params=params)
-            chosen = self._choice([is_right(o.hit.plan.to_dict(), row.plan) for o in options])
-            if chosen is not None:
-                hit = self._cache.take(options[chosen])
+            hit = self._selected(row, params)
+            if hit is not None:
                 return hit.plan.to_dict(), hit.tier, self._embedder.seconds - before
         return None, f"miss:{found.reason}", embedding
+
+    def _selected(self, row: Row, params: Mapping[str, object] | None) -> Hit | None:
+        """Return the hit on the plan that the simulated model chose, as often as is needed."""
+        options = self._cache.options(row.text, tenant=row.scope, params=params)
+        # Who takes a plan for the right one has a value for each of its names.
+        spare = next(iter(row.values.values()), "it")
+        told = [{n: row.values.get(n, spare) for n in one.shown.missing} for one in options]
+        plans = [self._cache.filled(*each) for each in zip(options, told, strict=True)]
+        rights = [plan is not None and is_right(plan.to_dict(), row.plan) for plan in plans]
+        at = self._choice(rights)
+        if at is None:
+            return None
+        needed = self._cache.choices_needed(options[at], told[at])
+        if needed == 0 or (needed == 2 and self._choice(rights) != at):
+            return None
+        return self._cache.take(options[at], told[at], choices=needed)
 
     def _choice(self, rights: Sequence[bool]) -> int | None:
         """Return what a model chooses that is right so often: the plan that is right, or none.

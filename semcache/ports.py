@@ -497,14 +497,28 @@ class PlanOption:
     prompt: str
     """The prompt that it was made for."""
     plan: JsonObject
-    """The plan with the values of the new prompt."""
+    """The plan with the values of the new prompt; with those of its own if any is `missing`."""
+    missing: Mapping[str, Json] = field(default_factory=dict)
+    """Values that the prompt's words do not tell by rule: name → the value that the plan was made
+    with. Who chooses the plan tells them."""
+
+
+class Choice(NamedTuple):
+    """A plan that was chosen."""
+
+    position: int
+    """Which of the options; from 0."""
+    values: Mapping[str, Json]
+    """What the prompt says for each of its `missing` names."""
 
 
 class Selector(Protocol):
     """Says which of a few cached plans a prompt means. Safe from several threads."""
 
-    def select(self, prompt: str, options: Sequence[PlanOption]) -> int | None:
-        """Return the position of the plan that does what `prompt` asks; None if none does.
+    def select(self, prompt: str, options: Sequence[PlanOption]) -> Choice | int | None:
+        """Return the plan that does what `prompt` asks; None if none does.
+
+        A number is the position of a plan that misses no value.
 
         Raises:
             ModelError: what is behind it cannot answer; then the prompt is planned.

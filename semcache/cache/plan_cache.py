@@ -26,6 +26,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.contexts import Closeable
 from semcache.events import Event
 from semcache.plans.codec import PlanSource
+from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Embedder, Observer, PlanOption, Verifier
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.redaction import Redact
@@ -269,8 +270,9 @@ class PlanCache(Feedback, Removal, Transfer, Closeable):
     ) -> tuple[Option, ...]:
         """Return up to five distinct plans near to a prompt that missed, nearest first.
 
-        Each has this prompt's own values and is checked; what keeps them from being served is that
-        nobody knows which is meant. `take` serves the one that somebody chose. Trouble with the
+        What keeps them from being served is that nobody knows which is meant. A plan has this
+        prompt's own values and is checked, or misses some that no rule tells from the words: then
+        `shown.missing` names them. `take` serves the one that somebody chose. Trouble with the
         store or the embedder: none.
 
         Raises:
@@ -281,13 +283,50 @@ class PlanCache(Feedback, Removal, Transfer, Closeable):
         )
         return self._selection.options(request)
 
-    def take(self, option: Option, *, run: str = "", seconds: float = 0.0) -> Hit:
+    def filled(
+        self, option: Option, values: Mapping[str, object] | None = None
+    ) -> ExecutionPlan | None:
+        """Return the plan of an option with `values` for all that it misses.
+
+        None: it cannot take them, or was removed.
+
+        Raises:
+            InvalidParameter: `values` are not those that the option misses.
+        """
+        return self._selection.filled(option, values or {})
+
+    def choices_needed(self, option: Option, values: Mapping[str, object] | None = None) -> int:
+        """Return how many choices of a plan, alike, let `take` serve it: 1, 2, or 0 for never.
+
+        Where the words leave much doubt, one choice of somebody who errs once in twenty is not
+        enough for `max_wrong`. `values`: for all that the option misses.
+
+        Raises:
+            InvalidParameter: `values` are not those that the option misses.
+        """
+        return self._selection.choices_needed(option, values or {})
+
+    def take(
+        self,
+        option: Option,
+        values: Mapping[str, object] | None = None,
+        *,
+        choices: int = 1,
+        run: str = "",
+        seconds: float = 0.0,
+    ) -> Hit | None:
         """Serve a plan that was chosen among `options`: a hit of the tier `selected`.
 
-        The prompt joins the plan, so that others like it are found by their words. `seconds`: how
-        long choosing took.
+        None: the plan cannot take the values, was removed, or is too likely wrong although it was
+        chosen; see `choices_needed`. The prompt joins the plan, so that others like it are found by
+        their words. `values`: for all that the option misses. `choices`: 1, or 2 where it was
+        chosen twice with the same values. `seconds`: how long choosing took.
+
+        Raises:
+            InvalidParameter: `values` are not those that the option misses.
+            InvalidInput: `choices` is another number.
         """
-        return self._selection.take(option, run=run, seconds=seconds)
+        return self._selection.take(option, values or {}, choices=choices, run=run, seconds=seconds)
 
     def example(self, missed: Miss) -> PlanOption | None:
         """Return the plan nearest to a prompt that missed, as it was made for its own prompt.

@@ -214,6 +214,14 @@ class WeighedGroup:
         """What of its difference only the record of its kind can clear."""
         return self.judge().doubts
 
+    @property
+    def is_turned(self) -> bool:
+        """Whether it was refused for words of negation, comparison or direction."""
+        verdict = self.verdict
+        words = [doubt.word for doubt in self.doubts if not doubt.word.startswith("<")]
+        refused = verdict.gate == "words" and not verdict.passed
+        return refused and any(word_class(word) == "meaning" for word in words)
+
     def judge(self) -> _Judged:
         """Return what is said of it, worked out when first asked."""
         if self._judged is None:

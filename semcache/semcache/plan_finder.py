@@ -1,16 +1,16 @@
 """Where the plan of a run comes from: a hit, a choice among near plans, or a planner."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.cache.lookup.selection import Option
 from semcache.cache.result import Found, Hit, Miss
-from semcache.canonical import JsonObject
+from semcache.canonical import Json, JsonObject
 from semcache.contexts import give_way
-from semcache.errors import BindingError, ModelError, PlanningError
+from semcache.errors import BindingError, InvalidParameter, ModelError, PlanningError
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import adopt
@@ -102,14 +102,18 @@ class PlanFinder:
             return None
         start = self._clock.monotonic()
         with self._spending(job, "select"), open_node("select") as opened:
-            option = self._option(job, self._selector)
-            opened.note(chosen=option is not None)
-        if option is None:
+            chosen = self._chosen(job, self._selector)
+            opened.note(chosen=chosen is not None)
+        if chosen is None:
             return None
-        return self._cache.take(option, run=job.run, seconds=self._clock.monotonic() - start)
+        option, values, choices = chosen
+        took = self._clock.monotonic() - start
+        return self._cache.take(option, values, choices=choices, run=job.run, seconds=took)
 
-    def _option(self, job: Job, selector: Selector) -> Option | None:
-        """Return the plan that a model chose; None if it chose none or cannot answer."""
+    def _chosen(
+        self, job: Job, selector: Selector
+    ) -> tuple[Option, Mapping[str, Json], int] | None:
+        """Return the plan that a model chose, its missing values, and how often it was chosen."""
         grounded = self._stages.ground(job.prompt)
         options = self._cache.options(
             job.prompt,
@@ -118,16 +122,22 @@ class PlanFinder:
             grounding="" if grounded is None else grounded.identity,
         )
         if not self._may_write(job):
-            options = tuple(one for one in options if not self._writing(one.hit.plan))
+            options = tuple(one for one in options if not self._writing(one.plan))
         if not options:
             return None
         try:
-            chosen = selector.select(job.prompt, [option.shown for option in options])
-        except ModelError as error:
+            first = _choice(selector, job.prompt, options)
+            if first is None:
+                return None
+            needed = self._cache.choices_needed(*first)
+            # In another order: the place in a list is a reason to err that has gone then.
+            if needed == 2 and _choice(selector, job.prompt, options[::-1]) != first:
+                return None
+        except (ModelError, InvalidParameter) as error:
             said = self._cache.redacted(str(error), prompt=job.prompt, params=job.params)
             log.info("no plan was chosen among those at hand: %s", said)
             return None
-        return None if chosen is None else options[chosen]
+        return (*first, needed) if needed else None
 
     def _writing(self, plan: ExecutionPlan) -> tuple[str, ...]:
         """Return the operations of a plan that write."""
@@ -265,6 +275,17 @@ class PlanFinder:
         template = generalize(planned.plan.to_dict(), planned.params, schemas=schemas)
         own = bind(template, {p.name: p.value for p in planned.params})
         return adopt(own.plan, own.data)
+
+
+def _choice(
+    selector: Selector, prompt: str, options: Sequence[Option]
+) -> tuple[Option, Mapping[str, Json]] | None:
+    """Return the option that a selector chose and the values that it misses; None for none."""
+    chosen = selector.select(prompt, [option.shown for option in options])
+    if chosen is None:
+        return None
+    at, values = (chosen, {}) if isinstance(chosen, int) else chosen
+    return options[at], values
 
 
 def _is_news(schema: PromptSchema, found: Miss) -> bool:

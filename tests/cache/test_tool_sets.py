@@ -117,7 +117,9 @@ def test_closed_values_of_the_tools_of_a_call_are_found_in_its_prompt(cache: Pla
 def test_a_confirmed_prompt_joins_a_plan_with_tools(cache: PlanCache) -> None:
     cache.store("show me where order ORD-17 is", plan("ORD-17"), tools=[TRACK])
     (option,) = cache.options("show where my order ORD-99 now is", tools=[TRACK])
-    assert cache.take(option).plan.to_dict() == plan("ORD-99")
+    taken = cache.take(option)
+    assert taken is not None
+    assert taken.plan.to_dict() == plan("ORD-99")
     again = cache.lookup("show where my order ORD-5 now is", tools=[TRACK])
     assert isinstance(again, Hit)
     assert again.tier == "template"

@@ -139,9 +139,7 @@ class TrainingLabels(Forked):
         Raises:
             StoreUnavailable: the evidence cannot be read.
         """
-        known = self.notes.of(query.tenant)
-        with known.lock:
-            weighed = self._weighed(known, view, query, neighbors)
+        weighed = self.weighed(view, query, neighbors)
         key = (query.tenant, query.shown)
         with self._lock:
             plain = (self._asked.get(key) or ())[:1] if query.supposed else ()
@@ -168,6 +166,26 @@ class TrainingLabels(Forked):
         apart = tuple([one.judged_by(None) for one in weighed])
         self._weighings.put(key, _Weighing(neighbors, known.version, apart))
         return weighed
+
+    def weighed(
+        self, view: View, query: Query, neighbors: Sequence[Neighbor]
+    ) -> tuple[WeighedGroup, ...]:
+        """Return the groups among `neighbors`, least risk first; none awaits the prompt's plan.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        known = self.notes.of(query.tenant)
+        with known.lock:
+            return self._weighed(known, view, query, neighbors)
+
+    def cutoff(self, tenant: str) -> float:
+        """Return the lowest log odds that may be served to the tenant.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        return self.notes.of(tenant).cutoff
 
     def another(
         self,

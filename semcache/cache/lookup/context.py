@@ -76,6 +76,8 @@ class Lookup:
     what_if: bool = False
     """Whether it is only to be seen what would be found: nothing is learned and no entry lives
     longer, as `settings.ttl_slides` says."""
+    choice: float = 0.0
+    """What a model's choices add to the log odds that a plan is right; 0: none was made."""
     candidates: list[Candidate] = field(default_factory=list)
     tiers: list[tuple[Tier, str]] = field(default_factory=list)
     seconds: dict[Phase, float] = field(default_factory=dict)

@@ -1,5 +1,6 @@
 """The evaluation of a candidate: it is bound and checked for a prompt, or refused."""
 
+import math
 from collections.abc import Container, Mapping, Sequence
 
 from semcache.cache.entries.entry import Entry
@@ -154,7 +155,7 @@ def bind_candidate(
         Refused: feedback, another plan for the same words, or the values speak against it.
     """
     # Feedback on a hit of the template tier removes the entry, so a veto names other templates.
-    if tier != "template" and _is_vetoed(lookup, query, entry_id):
+    if tier != "template" and is_vetoed(lookup, query, entry_id):
         raise Refused("vetoed", "feedback said that this plan is wrong for this prompt")
     _check_contested(lookup, tier, query, entry_id)
     if entry.writes:
@@ -162,15 +163,7 @@ def bind_candidate(
     if tier == "semantic":
         _check_said(entry, query)
         query = query if query.given else _in_roles(entry, query)
-    with lookup.timed("bind"):
-        if tier == "schema":
-            served = bind_by_schema(entry, query)
-        elif query.given:
-            served = bind_by_names(entry, query)
-        else:
-            served = bind_by_slots(entry, query, lookup.view.learned)
-    with lookup.timed("check"):
-        plan = _checked(lookup, entry, served)
+    plan, served = _filled(lookup, tier, entry, query)
     change = value_change(lookup.view, entry_id, entry, query, served.values)
     if tier == "semantic" and not says_the_same(entry, query):
         if not change.unsaid:
@@ -180,7 +173,31 @@ def bind_candidate(
     return BoundEntry(entry_id, entry, served, plan, score, risk, is_judged=bool(change.kind))
 
 
-def _is_vetoed(lookup: Lookup, query: Query, entry_id: str) -> bool:
+def fill(lookup: Lookup, entry: Entry, query: Query) -> tuple[ExecutionPlan, FilledPlan]:
+    """Return the plan of `entry` with the values of `query`, whatever its risk.
+
+    Raises:
+        Refused: the plan cannot take the values.
+    """
+    return _filled(lookup, "semantic", entry, query if query.given else _in_roles(entry, query))
+
+
+def _filled(
+    lookup: Lookup, tier: Tier, entry: Entry, query: Query
+) -> tuple[ExecutionPlan, FilledPlan]:
+    with lookup.timed("bind"):
+        if tier == "schema":
+            served = bind_by_schema(entry, query)
+        elif query.given:
+            served = bind_by_names(entry, query)
+        else:
+            served = bind_by_slots(entry, query, lookup.view.learned)
+    with lookup.timed("check"):
+        return _checked(lookup, entry, served), served
+
+
+def is_vetoed(lookup: Lookup, query: Query, entry_id: str) -> bool:
+    """Return whether feedback said that the plan of an entry is wrong for the prompt."""
     context, template = lookup.context, query.plain.digest
     return context.corrections.vetoes(query.tenant, template, entry_id, change=context.views.change)
 
@@ -193,7 +210,7 @@ def _value_risk(lookup: Lookup, query: Query, entry_id: str, change: ValueChange
     """
     seen, labels = lookup.view.entries.known(entry_id), lookup.context.labels
     group = "" if seen is None else seen.group(given=bool(query.given))
-    risk = labels.risk(query, entry_id, group, change)
+    risk = less_likely(labels.risk(query, entry_id, group, change), lookup.choice)
     if risk > labels.highest_risk and change.kind:
         raise Refused(
             "risk",
@@ -201,6 +218,11 @@ def _value_risk(lookup: Lookup, query: Query, entry_id: str, change: ValueChange
             f"served up to {labels.highest_risk:.3f}",
         )
     return risk
+
+
+def less_likely(risk: float, by: float) -> float:
+    """Return a probability in (0, 1) whose log odds are smaller `by` so much."""
+    return risk if not by else risk / (risk + (1 - risk) * math.exp(by))
 
 
 def _check_contested(lookup: Lookup, tier: Tier, query: Query, entry_id: str) -> None:

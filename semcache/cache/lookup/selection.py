@@ -1,21 +1,29 @@
 """Plan selection: the cached plans that a missed prompt may mean, and the one that was chosen."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import comb
 
 from semcache.cache.context import CacheContext
-from semcache.cache.feedback.promotion import PendingVerification, Promotion, parameters_now
+from semcache.cache.entries.admission import said
+from semcache.cache.entries.entry import Entry
+from semcache.cache.feedback.promotion import PendingVerification, Promotion
 from semcache.cache.lookup.bind_entry import Refused
 from semcache.cache.lookup.context import Lookup, renew
-from semcache.cache.lookup.evaluation import bind_candidate
+from semcache.cache.lookup.evaluation import bind_candidate, fill, is_vetoed, says_the_same
 from semcache.cache.lookup.semantic import neighbors_of
-from semcache.cache.query import PromptRequest
+from semcache.cache.query import PromptRequest, Query
 from semcache.cache.result import Hit, Miss
-from semcache.canonical import digest
-from semcache.errors import StoreError
+from semcache.errors import InvalidInput, InvalidParameter, StoreError
+from semcache.matching.decision import WeighedGroup
 from semcache.matching.gates import CandidatePair, risk_gates
+from semcache.matching.model.features import NEIGHBORS
+from semcache.matching.model.risk import probability_wrong
+from semcache.plans.codec import adopt
+from semcache.plans.plan import ExecutionPlan
 from semcache.ports import PlanOption
+from semcache.prompts.parameter import Parameter, by_name, name_key
 
 OPTIONS = 5
 """Plans that are offered at most: the right one is among the five nearest distinct ones for .85 of
@@ -23,12 +31,16 @@ what could be served, among ten for .91 (eleven streams that nothing was fitted 
 NEAR = 0.5
 """Cosine of template texts under which a plan is not offered: what shares no subject with a prompt
 is not worth the question."""
-TRIED = 32
-"""Neighbors that are bound at most while options are looked for."""
 WRONG = 0.05
-"""Share of chosen plans that may be wrong where no `max_wrong` is set."""
+"""Probability with which a chosen plan may be wrong where no `max_wrong` is set. Most are far less
+likely to be: in replays 1.9 % of the plans that were chosen so were wrong."""
 DOUBT = 0.05
 """Chance of so many wrong audits, were the bound kept, under which selection ends."""
+CHOICES = (0.0, math.log(19), math.log(19) * 1.5)
+"""What so many choices alike add to the log odds that a plan is right. A model that errs once in
+twenty chooses the right plan 19 times as often as a wrong one that it is drawn to; asked again, in
+another order, it may err for the same reason, so that a second choice counts half."""
+MOST = len(CHOICES) - 1
 
 _GATES = risk_gates()
 
@@ -37,12 +49,14 @@ _GATES = risk_gates()
 class Option:
     """One plan that a prompt may mean."""
 
-    hit: Hit
-    """What would be served: the plan with this prompt's own values, checked."""
     shown: PlanOption
     """What a selector is shown of it."""
-    pending: PendingVerification
-    """What joins the plan if it is chosen."""
+    plan: ExecutionPlan
+    """The plan that is shown."""
+    entry: str
+    """Id of the entry whose plan it is."""
+    request: PromptRequest
+    """What was asked, with the values that are known."""
 
 
 class Selection:
@@ -54,15 +68,14 @@ class Selection:
 
     def options(self, request: PromptRequest) -> tuple[Option, ...]:
         """Return up to five distinct plans, nearest first; see `PlanCache.options`."""
+        found: dict[str, Option] = {}
         try:
-            view = self._context.views.current(request.tenant)
-            query = self._context.queries.read(request, view)
-            if not len(view.index):
+            lookup = self._lookup(request)
+            if not len(lookup.view.index):
                 return ()
-            lookup = Lookup(self._context, view, query, view.change, what_if=True)
-            found: dict[str, Option] = {}
-            for option in self._bindable(lookup):
-                found.setdefault(digest(option.hit.plan.to_dict()), option)
+            for group, option in self._near(lookup, request):
+                if group not in found or (found[group].shown.missing and not option.shown.missing):
+                    found[group] = option
                 if len(found) == OPTIONS:
                     break
         except StoreError as error:
@@ -70,31 +83,56 @@ class Selection:
             return ()
         return tuple(found.values())
 
-    def _bindable(self, lookup: Lookup) -> Iterator[Option]:
-        """Yield what is near and can take the prompt's values, whatever its risk."""
+    def _lookup(self, request: PromptRequest, *, choice: float = 0.0) -> Lookup:
+        view = self._context.views.current(request.tenant)
+        query = self._context.queries.read(request, view)
+        return Lookup(self._context, view, query, view.change, what_if=True, choice=choice)
+
+    def _near(self, lookup: Lookup, request: PromptRequest) -> Iterator[tuple[str, Option]]:
+        """Yield the plan groups of near entries and the plan to show of each, whatever its risk."""
         query, entries = lookup.query, lookup.view.entries
-        side = query.side()
-        for near in (neighbors_of(lookup, query) or ())[:TRIED]:
+        side, given = query.side(), bool(query.given)
+        for near in neighbors_of(lookup, query) or ():
             seen = entries.known(near.id)
-            if near.similarity < NEAR or seen is None:
-                continue
-            facing = seen.facing(given=bool(query.given))
-            if not _GATES(CandidatePair(side, facing, near.similarity))[-1].passed:
+            if near.similarity < NEAR or seen is None or seen.prints != query.prints:
                 continue
             entry = lookup.known(near.id)
-            if entry is None:
+            if entry is None or is_vetoed(lookup, query, near.id):
                 continue
-            try:
-                passed = bind_candidate(
-                    lookup, "semantic", entry, query, score=near.similarity, entry_id=near.id
-                )
-            except Refused:
-                continue
-            hit = lookup.hit("selected", passed)
-            shown = PlanOption(entry.prompt, hit.plan.to_dict())
-            params = parameters_now(entry, query, hit)
-            pending = PendingVerification(query.text, entry.prompt, hit, params, query.grounding)
-            yield Option(hit, shown, pending)
+            pair = CandidatePair(side, seen.facing(given=given), near.similarity)
+            option = _told(lookup, request, entry, near.id) if _GATES.admit(pair) else None
+            if option is None:
+                option = _wanting(request, query, entry, near.id)
+            if option is not None:
+                yield seen.group(given=True), option
+
+    def filled(self, option: Option, values: Mapping[str, object]) -> ExecutionPlan | None:
+        """Return the plan of an option with `values`; see `PlanCache.filled`."""
+        try:
+            lookup, entry = self._chosen(option, values)
+            return None if entry is None else fill(lookup, entry, lookup.query)[0]
+        except Refused:
+            return None
+        except StoreError as error:
+            self._context.health.failed(option.request.tenant, "store", error)
+            return None
+
+    def _chosen(
+        self, option: Option, values: Mapping[str, object], choices: int = 1
+    ) -> tuple[Lookup, Entry | None]:
+        """Return the lookup of the prompt with all values of the plan, and the plan's entry.
+
+        Raises:
+            InvalidParameter: `values` are not those that the option misses.
+        """
+        missing = option.shown.missing
+        if values.keys() != missing.keys():
+            found, wanted = (", ".join(map(repr, each)) or "none" for each in (values, missing))
+            raise InvalidParameter(f"values for {found}; the chosen plan misses {wanted}")
+        request = option.request
+        request = request._replace(given=(*request.given, *by_name(values)))
+        lookup = self._lookup(request, choice=CHOICES[choices])
+        return lookup, lookup.known(option.entry)
 
     def example(self, missed: Miss) -> PlanOption | None:
         """Return the plan nearest to a prompt that missed, as it was made; see `PlanCache`."""
@@ -109,19 +147,118 @@ class Selection:
                 return PlanOption(entry.prompt, entry.plan.plan)
         return None
 
-    def take(self, option: Option, *, run: str, seconds: float) -> Hit:
-        """Count a plan that was chosen, let its prompt join it, and return its hit."""
-        hit = option.hit
-        tenant = hit.trace.tenant
-        with self._context.health.guarded(tenant):
-            record = self._context.store.get(tenant, hit.entry)
-            if record is not None:
-                entry = self._context.entries.entry(record)
-                renew(self._context, "selected", hit.entry, entry)
-            self._context.labels.judged(tenant, option.pending.prompt, hit.entry, right=True)
-        self._promotion.verified(option.pending)
-        self._context.reports.looked_up(hit, tenant, run, seconds)
+    def choices_needed(self, option: Option, values: Mapping[str, object]) -> int:
+        """Return how many choices alike let a plan be served; see `PlanCache.choices_needed`."""
+        for choices in range(1, MOST + 1):
+            if self._chosen_hit(option, values, choices) is not None:
+                return choices
+        return 0
+
+    def take(
+        self,
+        option: Option,
+        values: Mapping[str, object],
+        *,
+        choices: int,
+        run: str,
+        seconds: float,
+    ) -> Hit | None:
+        """Count a plan that was chosen, let its prompt join it, and return its hit; None: unsure.
+
+        See `PlanCache.take`.
+        """
+        if choices not in range(1, MOST + 1):
+            raise InvalidInput(f"choices is {choices!r}; expected 1 or {MOST}")
+        found = self._chosen_hit(option, values, choices)
+        if found is None:
+            return None
+        hit, query, entry = found
+        with self._context.health.guarded(query.tenant):
+            renew(self._context, "selected", hit.entry, entry)
+            self._context.labels.judged(query.tenant, query.shown, hit.entry, right=True)
+        params = said([*query.given.values()], query.mentions)
+        pending = PendingVerification(query.text, entry.prompt, hit, params, query.grounding)
+        self._promotion.verified(pending)
+        self._context.reports.looked_up(hit, query.tenant, run, seconds)
         return hit
+
+    def _chosen_hit(
+        self, option: Option, values: Mapping[str, object], choices: int
+    ) -> tuple[Hit, Query, Entry] | None:
+        try:
+            lookup, entry = self._chosen(option, values, choices)
+            hit = None if entry is None else self._sure(lookup, entry, option.entry, choices)
+        except StoreError as error:
+            self._context.health.failed(option.request.tenant, "store", error)
+            return None
+        return None if entry is None or hit is None else (hit, lookup.query, entry)
+
+    def _sure(self, lookup: Lookup, entry: Entry, entry_id: str, choices: int) -> Hit | None:
+        """Return the hit on a plan that was chosen; None where it is too likely wrong even so.
+
+        Where words of negation, comparison or direction differ, one choice is not enough.
+        """
+        query = lookup.query
+        likeness, score = 1.0, math.inf
+        if not says_the_same(entry, query):
+            chosen = self._weighed(lookup, entry_id)
+            if chosen is None:
+                return None
+            likeness, score = chosen.featured.near.score, chosen.score + lookup.choice
+            if score < self._lowest(query.tenant) or (chosen.is_turned and choices < MOST):
+                return None
+        try:
+            bound = bind_candidate(
+                lookup, "semantic", entry, query, score=likeness, entry_id=entry_id
+            )
+        except Refused:
+            return None
+        return lookup.hit("selected", bound, probability_wrong(score))
+
+    def _weighed(self, lookup: Lookup, entry_id: str) -> WeighedGroup | None:
+        """Return the plan group of an entry as it is weighed; None if the entry is not near."""
+        query, view = lookup.query, lookup.view
+        seen = view.entries.known(entry_id)
+        neighbors = neighbors_of(lookup, query) or ()
+        its = tuple(near for near in neighbors if near.id == entry_id)
+        if seen is None:
+            return None
+        group = seen.group(given=bool(query.given))
+        # Where others crowd it out, it takes the last place among those that are weighed.
+        for among in (neighbors, (*neighbors[: NEIGHBORS - 1], *its)):
+            for one in self._context.labels.weighed(view, query, among):
+                if one.featured.near.group == group:
+                    return one
+        return None
+
+    def _lowest(self, tenant: str) -> float:
+        """Return the lowest log odds that a chosen plan may have."""
+        if self._context.settings.max_wrong is None:
+            return math.log((1 - WRONG) / WRONG)
+        return self._context.labels.cutoff(tenant)
+
+
+def _told(lookup: Lookup, request: PromptRequest, entry: Entry, entry_id: str) -> Option | None:
+    """Return a plan with the values that the prompt's words tell; None if they do not."""
+    try:
+        plan, filled = fill(lookup, entry, lookup.query)
+    except Refused:
+        return None
+    given = [Parameter(name, value) for name, value in filled.values.items() if name in entry.named]
+    known = request._replace(given=given)
+    return Option(PlanOption(entry.prompt, plan.to_dict()), plan, entry_id, known)
+
+
+def _wanting(request: PromptRequest, query: Query, entry: Entry, entry_id: str) -> Option | None:
+    """Return a plan as it was made, and the values of it that must be told; None if none must."""
+    named = {name_key(p.name): p for p in entry.plan.params if p.name in entry.named}
+    if not query.given.keys() <= named.keys():
+        return None
+    missing = {p.name: p.value for key, p in named.items() if key not in query.given}
+    if not missing:
+        return None
+    plan = adopt(entry.plan.plan)
+    return Option(PlanOption(entry.prompt, plan.to_dict(), missing), plan, entry_id, request)
 
 
 def audits_allow(right: int, wrong: int, bound: float | None) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from semcache.canonical import Json, JsonObject, leaves, pointer_text, spelled
 from semcache.errors import InvalidInput
-from semcache.ports import Clock, Message, Model, Observer, PlanOption
+from semcache.ports import Choice, Clock, Message, Model, Observer, PlanOption
 from semcache.prompts.redaction import Redact
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.texts import load, shown
@@ -16,7 +16,7 @@ MAX_COMMON = 2_000
 
 
 class ModelSelector:
-    """Asks a model for a number, or none. Satisfies `ports.Selector`.
+    """Asks a model for a number, or none, and for missing values. Satisfies `ports.Selector`.
 
     It is shown what the plans share once, and of each only what is its own: a short question, and
     an answer of a few tokens. Safe from several threads if the model is.
@@ -44,8 +44,8 @@ class ModelSelector:
     def __repr__(self) -> str:
         return f"ModelSelector({self._dialog.model.fingerprint}/{self._text.label})"
 
-    def select(self, prompt: str, options: Sequence[PlanOption]) -> int | None:
-        """Return the position of the plan that the model chose; None where it chose none.
+    def select(self, prompt: str, options: Sequence[PlanOption]) -> Choice | None:
+        """Return the plan that the model chose, with its missing values; None if it chose none.
 
         Raises:
             ModelError: the model cannot answer.
@@ -53,10 +53,10 @@ class ModelSelector:
         if not options:
             return None
         common, own = parted([option.plan for option in options])
-        listed: list[Json] = [
-            {"plan": number, "made_for": option.prompt, "has": dict(part)}
-            for number, (option, part) in enumerate(zip(options, own, strict=True), 1)
-        ]
+        listed: list[Json] = []
+        for number, (option, part) in enumerate(zip(options, own, strict=True), 1):
+            wants: JsonObject = {"wants": dict(option.missing)} if option.missing else {}
+            listed.append({"plan": number, "made_for": option.prompt, "has": dict(part), **wants})
         user = self._text.fill(
             "user",
             prompt=shown(prompt),
@@ -65,7 +65,7 @@ class ModelSelector:
         )
         result = self._dialog.ask(
             [Message("system", self._text.fill("system")), Message("user", user)],
-            read=lambda text: _read(text, len(options)),
+            read=lambda text: _read(text, options),
             retry=lambda errors: self._text.fill("retry", errors=errors),
         )
         return None if isinstance(result, Rejected) else result.value
@@ -84,16 +84,22 @@ def parted(
     return {at: first[at] for at in first if at in shared}, own
 
 
-def _read(text: str, count: int) -> Accepted[int | None] | Rejected[int | None]:
+def _read(
+    text: str, options: Sequence[PlanOption]
+) -> Accepted[Choice | None] | Rejected[Choice | None]:
     try:
         answer = json_object(text)
     except InvalidInput as error:
         return Rejected((str(error),))
-    choice = answer.get("choice", "")
-    if answer.keys() != {"choice"} or isinstance(choice, bool):
+    choice, values = answer.get("choice", ""), answer.get("values") or {}
+    if not {"choice"} <= answer.keys() <= {"choice", "values"} or isinstance(choice, bool):
         return Rejected((f'expected {{"choice": NUMBER}}; found {answer!r:.200}',))
     if choice is None:
         return Accepted(None)
-    if not isinstance(choice, int) or not 1 <= choice <= count:
-        return Rejected((f"choice is {choice!r:.80}; expected 1 to {count}, or null",))
-    return Accepted(choice - 1)
+    if not isinstance(choice, int) or not 1 <= choice <= len(options):
+        return Rejected((f"choice is {choice!r:.80}; expected 1 to {len(options)}, or null",))
+    wanted = options[choice - 1].missing
+    if not isinstance(values, dict) or values.keys() != wanted.keys():
+        names = ", ".join(map(repr, wanted)) or "none"
+        return Rejected((f"values is {values!r:.200}; plan {choice} wants: {names}",))
+    return Accepted(Choice(choice - 1, values))

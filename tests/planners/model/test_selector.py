@@ -110,6 +110,67 @@ def test_a_plan_that_the_model_chose_is_bound_run_and_taught(
     assert (stats.hits, stats.misses) == ({"selected": 1, "template": 1}, {})
 
 
+ELSEWHERE = "when is high water at the port of Oban on 2024-06-02"
+PLACES: JsonObject = {"where": "Oban", "day": "2024-06-02"}
+
+
+def stock_places(here: Desk) -> None:
+    made: JsonObject = {"where": "Leith", "day": "2024-05-01"}
+    here.semcache.cache.clear()
+    here.semcache.cache.store(TIDES, plan("tide_tables", **made), params=made)
+
+
+def test_values_that_no_rule_tells_are_told_by_the_model_that_chooses(
+    desk: Callable[..., Desk], calls: list[tuple[str, JsonObject]]
+) -> None:
+    here = desk()
+    stock_places(here)
+    here.says({"choice": 1, "values": PLACES})
+    answer = here.semcache.run(ELSEWHERE)
+    assert (answer.tier, calls) == ("selected", [("tide_tables", PLACES)])
+    assert '"wants"' in here.asked()[0]
+    assert '"Leith"' in here.asked()[0]
+    assert here.semcache.run(ELSEWHERE).tier == "template"
+
+
+@pytest.mark.parametrize("values", [{}, {"where": "Oban"}, {**PLACES, "more": 1}, ["Oban"]])
+def test_values_for_other_names_are_sent_back(desk: Callable[..., Desk], values: Any) -> None:
+    here = desk()
+    stock_places(here)
+    here.says({"choice": 1, "values": values}, {"choice": 1, "values": PLACES})
+    assert here.semcache.run(ELSEWHERE).tier == "selected"
+    assert "plan 1 wants: 'where', 'day'" in here.asked()[1]
+
+
+BEFORE = "high water at the port of Leith before 2024-06-02"
+
+
+def test_words_of_another_direction_are_asked_about_twice_in_another_order(
+    desk: Callable[..., Desk],
+) -> None:
+    here = desk()
+    here.says({"choice": 1}, {"choice": 2})
+    assert here.semcache.run(BEFORE).tier == "selected"
+    first, second = here.asked()
+    assert first.index("tide_tables") < first.index("moon_phases")
+    assert second.index("moon_phases") < second.index("tide_tables")
+
+
+def test_a_model_that_chooses_another_plan_the_second_time_has_chosen_none(
+    desk: Callable[..., Desk],
+) -> None:
+    here = desk()
+    here.says({"choice": 1}, {"choice": 1}, SCHEMA, *[plan("moon_phases", day="2024-06-02")] * 3)
+    assert here.semcache.run(BEFORE).planned
+
+
+def test_a_choice_that_stays_too_likely_wrong_is_planned(desk: Callable[..., Desk]) -> None:
+    here = desk(max_wrong=0.0001)
+    here.says({"choice": 1}, SCHEMA, *[plan("moon_phases", day="2024-06-02")] * 3)
+    assert here.semcache.run(AGAIN).planned
+    assert here.semcache.cache.stats().hits == {}
+
+
 def test_none_of_them_is_planned(desk: Callable[..., Desk]) -> None:
     here = desk()
     here.says(NONE, SCHEMA, plan("tide_tables", day="{{params.x}}"))

@@ -1,0 +1,167 @@
+"""Options for a prompt that missed, and the plan that somebody chose among them."""
+
+import math
+from collections.abc import Iterator
+
+import pytest
+
+from semcache import Hit, PlanCache
+from semcache.errors import InvalidInput, InvalidParameter, StoreUnavailable
+from semcache.events import TierFailed
+from semcache.models.minilm import MiniLMEmbedder
+from semcache.stores.memory import MemoryStore
+from semcache.testing import RecordingObserver
+from tests.caching import cache_over
+from tests.calling import calling, given_input, missed
+
+MADE = "orders of Acme since March"
+ASKED = "orders of Initech since the month of April"
+VALUES = {"customer": "Initech", "month": "April"}
+
+
+class Failing(MemoryStore):
+    """A store that cannot be read for a while."""
+
+    fails = False
+
+    def last_change(self) -> int:
+        if self.fails:
+            raise StoreUnavailable("gone")
+        return super().last_change()
+
+
+def stocked(cache: PlanCache) -> PlanCache:
+    for operation in ("orders", "invoices"):
+        given = {"customer": "Acme", "month": "March"}
+        prompt = f"{operation} of Acme since March"
+        cache.store(prompt, calling(operation, **given), params=given)
+    return cache
+
+
+@pytest.fixture
+def cache(minilm: MiniLMEmbedder) -> Iterator[PlanCache]:
+    with PlanCache.open(embedder=minilm) as opened:
+        yield stocked(opened)
+
+
+def test_values_that_no_word_tells_are_asked_of_who_chooses(cache: PlanCache) -> None:
+    missed(cache.lookup(ASKED))
+    orders, invoices = cache.options(ASKED)
+    assert (orders.shown.prompt, orders.shown.missing) == (
+        MADE,
+        {"customer": "Acme", "month": "March"},
+    )
+    assert invoices.plan.to_dict() == calling("invoices", customer="Acme", month="March")
+    filled = cache.filled(orders, VALUES)
+    assert filled is not None
+    assert filled.to_dict() == calling("orders", **VALUES)
+    hit = cache.take(orders, VALUES)
+    assert given_input(hit) == VALUES
+    assert isinstance(hit, Hit)
+    assert (hit.tier, hit.params) == ("selected", VALUES)
+    assert 0 < hit.risk < 0.05
+    assert given_input(cache.lookup(ASKED)) == VALUES
+
+
+def test_values_that_words_tell_are_in_the_plan_that_is_shown(cache: PlanCache) -> None:
+    cache.store("refunds over 20 euros", calling("refunds", over=20), params={"over": 20})
+    (option, *_) = cache.options("show refunds that were more than 35 euros")
+    assert (option.shown.missing, option.shown.plan) == ({}, calling("refunds", over=35))
+    assert cache.filled(option) == option.plan
+
+
+def test_values_that_the_caller_gave_are_not_asked_for(cache: PlanCache) -> None:
+    (option, *_) = cache.options(ASKED, params={"customer": "Initech"})
+    assert option.shown.missing == {"month": "March"}
+    hit = cache.take(option, {"month": "April"})
+    assert given_input(hit) == VALUES
+
+
+def test_a_plan_that_depends_on_less_than_the_caller_gave_is_no_option(cache: PlanCache) -> None:
+    assert cache.options(ASKED, params={"customer": "Initech", "state": "Ohio"}) == ()
+
+
+@pytest.mark.parametrize("values", [None, {"customer": "x"}, {**VALUES, "more": 1}])
+def test_other_values_than_the_missing_are_refused(
+    cache: PlanCache, values: dict[str, str] | None
+) -> None:
+    (option, *_) = cache.options(ASKED)
+    for use in (cache.take, cache.filled, cache.choices_needed):
+        with pytest.raises(InvalidParameter, match="the chosen plan misses 'customer', 'month'"):
+            use(option, values)
+
+
+@pytest.mark.parametrize("choices", [0, 3, -1])
+def test_a_plan_is_chosen_once_or_twice(cache: PlanCache, choices: int) -> None:
+    (option, *_) = cache.options(ASKED)
+    with pytest.raises(InvalidInput, match=r"choices is .*; expected 1 or 2"):
+        cache.take(option, VALUES, choices=choices)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "needed"),
+    [
+        ("which orders did Initech place since April", 1),
+        ("orders of Initech not since the month of April", 2),
+        ("orders of Initech that are not since April", 2),
+        ("-> orders of Initech since April", 0),
+    ],
+)
+def test_words_of_direction_take_two_choices_and_signs_are_never_passed_over(
+    cache: PlanCache, prompt: str, needed: int
+) -> None:
+    option = next(one for one in cache.options(prompt) if one.shown.prompt == MADE)
+    told = {name: VALUES[name] for name in option.shown.missing}
+    assert cache.choices_needed(option, told) == needed
+    before = cache.stats()
+    if needed != 1:
+        assert cache.take(option, told, choices=max(1, needed - 1)) is None
+        assert cache.stats() == before
+    if needed:
+        assert given_input(cache.take(option, told, choices=needed)) == VALUES
+
+
+def test_a_stricter_bound_takes_more_choices(minilm: MiniLMEmbedder) -> None:
+    needed = []
+    for bound in (None, 0.01, 0.001):
+        with PlanCache.open(embedder=minilm, max_wrong=bound) as cache:
+            (option, *_) = stocked(cache).options(ASKED)
+            needed.append(cache.choices_needed(option, VALUES) or math.inf)
+    assert needed == sorted(needed)
+    assert needed[0] < needed[-1]
+
+
+def test_a_plan_that_was_wrong_for_the_prompt_is_not_served_to_it_again(
+    cache: PlanCache,
+) -> None:
+    (option, *_) = cache.options(ASKED)
+    hit = cache.take(option, VALUES)
+    assert isinstance(hit, Hit)
+    cache.feedback(hit, right=False)
+    assert cache.take(option, VALUES, choices=2) is None
+
+
+def test_a_plan_that_was_removed_meanwhile_is_not_served(cache: PlanCache) -> None:
+    (option, *_) = cache.options(ASKED)
+    cache.clear()
+    assert cache.filled(option, VALUES) is None
+    assert cache.choices_needed(option, VALUES) == 0
+    assert cache.take(option, VALUES) is None
+
+
+def test_a_plan_of_another_catalog_or_subject_is_no_option(cache: PlanCache) -> None:
+    assert cache.options(ASKED, grounding="2024") == ()
+    assert cache.options("how tall is the tower of the old town hall") == ()
+
+
+def test_trouble_with_the_store_is_told_and_nothing_is_chosen(minilm: MiniLMEmbedder) -> None:
+    store, observer = Failing(), RecordingObserver()
+    with cache_over(store, embedder=minilm, observer=observer) as cache:
+        (option, *_) = stocked(cache).options(ASKED)
+        store.fails = True
+        assert cache.options(ASKED) == ()
+        assert (cache.take(option, VALUES), cache.filled(option, VALUES)) == (None, None)
+        assert cache.choices_needed(option, VALUES) == 0
+        assert any(isinstance(event, TierFailed) for event in observer.events)
+        store.fails = False
+        assert given_input(cache.take(option, VALUES)) == VALUES
