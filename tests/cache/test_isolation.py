@@ -108,7 +108,7 @@ def busy(cache: PlanCache, tenants: int, seed: int) -> list[Traffic]:
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("semcache.cache.query.KEPT", SHARED)
-    monkeypatch.setattr("semcache.cache.plan_cache.DecodedEntries", partial(DecodedEntries, SHARED))
+    monkeypatch.setattr("semcache.cache.context.DecodedEntries", partial(DecodedEntries, SHARED))
     monkeypatch.setattr("semcache.cache.evidence.training_labels.REMEMBERED", SHARED)
 
 
