@@ -43,15 +43,6 @@ def test_what_is_handed_out_is_a_copy(taught: PlanCache) -> None:
     assert taught.evidence().words.of("state") == (0, 0)
 
 
-def test_evidence_of_a_cache_that_labels_nothing_is_empty_and_may_be_filled(
-    cache: PlanCache, taught: PlanCache, tmp_path: Path
-) -> None:
-    assert cache.evidence().labels == 0
-    taught.export_evidence(tmp_path / "evidence.json")
-    cache.import_evidence(tmp_path / "evidence.json")
-    assert cache.evidence().labels == 2
-
-
 def test_the_file_holds_no_prompt_and_no_plan(taught: PlanCache, tmp_path: Path) -> None:
     taught.export_evidence(tmp_path / "evidence.json")
     text = (tmp_path / "evidence.json").read_text(encoding="utf-8")

@@ -7,14 +7,6 @@ from semcache.cache.single_flight import KeyLocks
 from tests.waiting import count_waiting_threads, until
 
 
-def test_who_comes_first_did_not_wait() -> None:
-    flights = KeyLocks()
-    with flights.enter("k") as waited:
-        assert not waited
-        assert len(flights) == 1
-    assert len(flights) == 0
-
-
 def test_one_at_a_time_is_inside_and_the_others_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = count_waiting_threads(monkeypatch)
     flights, inside, most = KeyLocks(), [0], [0]
@@ -38,21 +30,6 @@ def test_one_at_a_time_is_inside_and_the_others_waited(monkeypatch: pytest.Monke
         assert not first.result(30)
         assert [future.result(30) for future in rest] == [True] * 5
     assert (most[0], len(flights)) == (1, 0)
-
-
-def test_different_keys_do_not_wait_for_each_other() -> None:
-    flights = KeyLocks()
-    with flights.enter("a") as a, flights.enter("b") as b:
-        assert (a, b, len(flights)) == (False, False, 2)
-
-
-def test_what_is_raised_inside_leaves_the_key_free() -> None:
-    flights = KeyLocks()
-    with pytest.raises(LookupError), flights.enter("k"):
-        raise LookupError
-    assert len(flights) == 0
-    with flights.enter("k") as waited:
-        assert not waited
 
 
 def test_all_who_wait_for_a_holder_that_fails_hear_of_it_and_none_tries_again(

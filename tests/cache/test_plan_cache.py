@@ -122,14 +122,6 @@ def test_the_examples_of_an_entry_are_the_last_sixteen_that_differ(cache: PlanCa
     assert [example[0].value for example in entry.examples] == [str(y) for y in range(2004, 2020)]
 
 
-@pytest.mark.parametrize("tenant", ["", "a\nb", "x" * 257, 7, None])
-def test_a_tenant_that_cannot_be_named_is_refused(cache: PlanCache, tenant: Any) -> None:
-    with pytest.raises(InvalidInput, match="tenant is"):
-        cache.lookup("sales", tenant=tenant)
-    with pytest.raises(InvalidInput, match="tenant is"):
-        cache.store("sales", plan(), tenant=tenant)
-
-
 # specs: D-3
 def test_tenants_see_nothing_of_each_other(cache: PlanCache, tmp_path: Path) -> None:
     cache.store("sales in 2024", plan(year="2024"), params=[YEAR], tenant="acme", tags=["t"])
@@ -210,14 +202,6 @@ def test_expired_entries_are_swept_and_counted(
         assert observer.of(EntriesRemoved) == [
             EntriesRemoved(tenant="default", count=1, why="expired")
         ]
-
-
-def test_without_a_time_to_live_a_plan_stays(clock: FakeClock, embedder: HashEmbedder) -> None:
-    with PlanCache.open(embedder=embedder, clock=clock, ttl_s=None) as cache:
-        cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
-        clock.advance(1000 * DAY_S)
-        assert cache.lookup("sales in 2023")
-        assert cache.remove_expired() == 0
 
 
 # specs: D-7
@@ -308,18 +292,6 @@ def test_a_template_hit_that_was_wrong_removes_the_plan(
     assert cache.stats().feedback_wrong == 1
 
 
-def test_a_hit_that_was_right_is_counted_and_stays(cache: PlanCache) -> None:
-    cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
-    cache.feedback(cache.lookup("sales in 2023"), right=True)
-    assert cache.stats().feedback_right == 1
-    assert cache.lookup("sales in 2023")
-
-
-def test_a_miss_cannot_be_judged(cache: PlanCache) -> None:
-    with pytest.raises(InvalidInput, match="a miss served nothing"):
-        cache.feedback(cache.lookup("sales"), right=False)
-
-
 # Restart ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -344,19 +316,6 @@ def test_plans_counts_and_vetoes_survive_a_restart_without_embedding(
         assert isinstance(vetoed, Miss)
         assert vetoed.reason in {"vetoed", "risk"}  # the evidence survived too, and is asked first
         assert cache.stats().stored == 3  # two plans, and a prompt that joined
-
-
-# specs: D-13
-def test_a_trace_tells_hit_or_miss_with_score_and_entry(cache: PlanCache) -> None:
-    stored = cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
-    hit = cache.lookup("show me sales in 2023").to_dict()
-    miss = cache.lookup("returns in 2023").to_dict()
-    assert (hit["hit"], hit["entry"], hit["tier"]) == (True, stored.id, "semantic")
-    assert hit["score"] == pytest.approx(1.0)
-    nearest = miss["nearest"]
-    assert isinstance(nearest, dict)
-    assert (miss["hit"], nearest["entry"]) == (False, stored.id)
-    assert json.loads(json.dumps([hit, miss])) == [hit, miss]
 
 
 def test_another_embedder_finds_old_plans_by_exact_keys_only(
@@ -759,6 +718,7 @@ def test_the_log_says_hit_or_miss_with_the_key(
 
 
 def test_counts_add_up(cache: PlanCache) -> None:
+    assert cache.stats().hit_rate == 0.0
     cache.lookup("sales in 2023")
     cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
     cache.lookup("sales in 2023")

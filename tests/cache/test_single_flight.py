@@ -140,14 +140,6 @@ def test_a_lease_is_renewed_while_its_holder_lives() -> None:
         assert beaten.wait(30)
 
 
-def test_what_is_raised_inside_leaves_the_lease_free() -> None:
-    clock, store = FakeClock(), MemoryStore()
-    with pytest.raises(LookupError), made(store, clock).alone("acme", "t"):
-        raise LookupError
-    with made(store, clock).alone("acme", "t") as waited:
-        assert not waited
-
-
 def test_other_templates_and_tenants_do_not_wait_for_each_other() -> None:
     clock, store = FakeClock(), MemoryStore()
     one, two = made(store, clock), made(store, clock)

@@ -1,27 +1,14 @@
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from semcache import PlanCache
-from semcache.cache.reports import STATISTICS_NOTE, Counters, statistics
+from semcache.cache.reports import STATISTICS_NOTE, Counters
 from semcache.errors import StoreUnavailable
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock
 from tests.calling import calling
-
-
-def test_counts_are_named_by_what_they_count() -> None:
-    counts = Counter({"hit:template": 3, "hit:schema": 1, "miss:empty": 4, "stored": 2, "wrong": 1})
-    made = statistics(counts, 2)
-    assert (made.entries, made.lookups, made.hit_rate) == (2, 8, 0.5)
-    assert (made.hits, made.misses) == ({"template": 3, "schema": 1}, {"empty": 4})
-    assert (made.stored, made.feedback_right, made.feedback_wrong) == (2, 0, 1)
-
-
-def test_nothing_counted_yet_is_a_rate_of_zero() -> None:
-    assert statistics(Counter(), 0).hit_rate == 0.0
 
 
 def test_counting_asks_for_a_flush_now_and_then() -> None:
@@ -29,17 +16,6 @@ def test_counting_asks_for_a_flush_now_and_then() -> None:
     assert [counters.add("acme", "x") for _ in range(4)] == [False, False, True, True]
     counters.flush()
     assert not counters.add("acme", "x")
-
-
-def test_pending_and_written_counts_add_up() -> None:
-    store = MemoryStore()
-    first, second = Counters(store, FakeClock()), Counters(store, FakeClock())
-    for counters in (first, second):
-        counters.add("acme", "x")
-        counters.flush()
-        counters.add("acme", "x")
-    assert first.read("acme") == {"x": 3}
-    assert second.read("umbrella") == {}
 
 
 def test_what_cannot_be_written_waits_for_the_next_flush(monkeypatch: pytest.MonkeyPatch) -> None:

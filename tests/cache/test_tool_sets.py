@@ -35,13 +35,6 @@ def changed(**properties: Any) -> dict[str, Any]:
     return tool
 
 
-def test_a_plan_is_served_to_a_call_with_the_same_tools_in_another_order(cache: PlanCache) -> None:
-    cache.store(FIRST, plan("ORD-17"), tools=[TRACK, CANCEL])
-    found = cache.lookup(SECOND, tools=[CANCEL, copy.deepcopy(TRACK)])
-    assert isinstance(found, Hit)
-    assert found.plan.to_dict() == plan("ORD-99")
-
-
 # An order may get a field, another type, another meaning, or another name.
 OTHER: list[list[Any]] = [
     [changed(carrier={"type": "string"})],

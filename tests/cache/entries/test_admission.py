@@ -6,7 +6,6 @@ from semcache import Catalog, Operation, Parameter, PlanCache, PromptSchema
 from semcache.cache.entries.admission import said
 from semcache.cache.entries.entry import Entry
 from semcache.canonical import Json, JsonObject
-from semcache.errors import InvalidPlan
 from semcache.prompts.mentions import find_mentions
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling
@@ -70,15 +69,6 @@ def test_a_plan_that_hard_codes_a_value_serves_that_value_alone(cache: PlanCache
     assert [pin.param for pin in only(cache).plan.pinned] == ["year"]
     assert cache.lookup("sales in 2024")
     assert not cache.lookup("sales in 2023")
-
-
-def test_what_a_catalog_finds_wrong_is_not_kept() -> None:
-    schema: JsonObject = {"type": "object", "properties": {"year": {"type": "integer"}}}
-    catalog = Catalog([Operation("sales", "Sales.", schema, effect="read")])
-    with PlanCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as cache:
-        with pytest.raises(InvalidPlan, match="/call/input/year"):
-            cache.store("sales in 2024", plan(year=["2024"]), params={"year": "2024"})
-        assert cache.entries() == ()
 
 
 @pytest.mark.parametrize(

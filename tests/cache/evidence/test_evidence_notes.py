@@ -34,20 +34,6 @@ def test_evidence_is_there_after_a_restart(tmp_path: Path, embedder: HashEmbedde
         assert cache.evidence().labels == 2
 
 
-def test_evidence_of_two_caches_over_one_directory_adds_up(
-    tmp_path: Path, embedder: HashEmbedder
-) -> None:
-    with (
-        PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as one,
-        PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as other,
-    ):
-        plan_it(one, "sales by state", "state")
-        plan_it(one, "sales by state and city", "both")
-        plan_it(other, "sales by state or city", "either")
-        one.flush()
-        assert other.evidence().labels == 2
-
-
 @pytest.mark.parametrize("note", ["{", '{"format": 99}', "[]", '{"format": 1}'])
 def test_broken_evidence_is_passed_over_with_one_warning(
     note: str, caplog: pytest.LogCaptureFixture
@@ -59,14 +45,6 @@ def test_broken_evidence_is_passed_over_with_one_warning(
     with caplog.at_level(logging.WARNING):
         assert isinstance(cache.lookup("sales by city"), Miss)
     assert ["evidence" in record.message for record in caplog.records] == [True]
-
-
-def test_clearing_a_tenant_forgets_its_evidence(bounded: PlanCache) -> None:
-    plan_it(bounded, "sales by state", "state")
-    plan_it(bounded, "sales by state and city", "both")
-    assert bounded.evidence().labels
-    bounded.clear(tenant="default")
-    assert bounded.evidence().labels == 0
 
 
 def test_evidence_is_kept_without_a_bound_too(tmp_path: Path, embedder: HashEmbedder) -> None:
@@ -109,22 +87,6 @@ def test_what_is_written_in_the_background_changes_nothing(
         assert taught(cache) == behind
 
 
-def test_evidence_of_two_caches_that_write_in_the_background_adds_up(
-    tmp_path: Path, embedder: HashEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("semcache.cache.evidence.evidence_notes.EVERY", 2)
-    with (
-        PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as one,
-        PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as other,
-    ):
-        plan_it(one, "sales by state", "state")
-        for n, which in enumerate(("city", "zone", "week", "year", "shop", "item", "team", "user")):
-            plan_it((one, other)[n // 3 % 2], f"sales by {which}", which)
-        for cache in (one, other):
-            cache.flush()
-        assert one.evidence().labels == 8
-
-
 def test_labels_that_could_not_be_written_wait_for_the_next_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -147,11 +109,29 @@ def test_labels_that_could_not_be_written_wait_for_the_next_write(
     assert cache.evidence().labels == 4
 
 
-def test_what_is_on_its_way_when_a_tenant_is_cleared_does_not_come_back(
-    cache: PlanCache, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("every", [64, 2], ids=["at the end", "in the background"])
+def test_evidence_of_two_caches_over_one_directory_adds_up(
+    tmp_path: Path, embedder: HashEmbedder, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
-    monkeypatch.setattr("semcache.cache.evidence.evidence_notes.EVERY", 1)
-    plan_it(cache, "sales by state", "state")
-    plan_it(cache, "sales by city", "city")
-    cache.clear(tenant="default")
-    assert cache.evidence().labels == 0
+    monkeypatch.setattr("semcache.cache.evidence.evidence_notes.EVERY", every)
+    with (
+        PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as one,
+        PlanCache.open(tmp_path, embedder=embedder, max_wrong=0.05) as other,
+    ):
+        plan_it(one, "sales by state", "state")
+        for n, which in enumerate(("city", "zone", "week", "year", "shop", "item", "team", "user")):
+            plan_it((one, other)[n // 3 % 2], f"sales by {which}", which)
+        for cache in (one, other):
+            cache.flush()
+        assert one.evidence().labels == 8
+
+
+@pytest.mark.parametrize("every", [64, 1], ids=["in memory", "on its way"])
+def test_of_a_tenant_that_is_cleared_no_evidence_comes_back(
+    bounded: PlanCache, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    monkeypatch.setattr("semcache.cache.evidence.evidence_notes.EVERY", every)
+    plan_it(bounded, "sales by state", "state")
+    plan_it(bounded, "sales by city", "city")
+    bounded.clear(tenant="default")
+    assert bounded.evidence().labels == 0

@@ -1,4 +1,4 @@
-from semcache import Hit, PlanCache
+from semcache import Hit, Miss, PlanCache
 from semcache.plans.codec import decode
 from tests.cache.learning import plan, plan_it
 
@@ -48,3 +48,22 @@ def test_a_hit_that_was_planned_all_the_same_weighs_more_than_a_word_about_it(
         assert precision is not None
         pulls.append(float(precision.sum()))
     assert pulls[0] > 2 * pulls[1] > 0
+
+
+def test_a_refusal_says_how_probable_a_wrong_plan_is_and_in_which_words(bounded: PlanCache) -> None:
+    bounded.store("unpaid invoices", plan("unpaid"))
+    bounded.store("customers late", plan("late"))
+    missed = bounded.lookup("customers unpaid")
+    assert isinstance(missed, Miss)
+    assert missed.reason == "risk"
+    assert "wrong with probability 0." in missed.explain()
+    assert "differs in" in missed.explain()
+
+
+def test_a_word_that_no_entry_has_and_a_turned_condition_are_refused(bounded: PlanCache) -> None:
+    bounded.store("sales by state", plan("state"))
+    for query, word in [("sales by state without tax", "without"), ("sales by state sia", "sia")]:
+        missed = bounded.lookup(query)
+        assert isinstance(missed, Miss)
+        assert missed.reason == "words"
+        assert repr(word) in missed.explain()

@@ -1,13 +1,8 @@
-from contextlib import ExitStack
-from pathlib import Path
-
 import pytest
 
-from semcache import Hit, PlanCache
 from semcache.cache.feedback import corrections as room
 from semcache.cache.feedback.corrections import Vetoes
 from semcache.stores.memory import MemoryStore
-from tests.cache.conftest import ScriptedEmbedder
 
 TEMPLATE = "a" * 64
 
@@ -35,22 +30,6 @@ def test_a_veto_stands_for_its_pair_in_its_tenant_alone(store: MemoryStore) -> N
     assert not vetoes.stands("acme", TEMPLATE, "e2", change=0)
     assert not vetoes.stands("acme", "b" * 64, "e1", change=0)
     assert not vetoes.stands("umbrella", TEMPLATE, "e1", change=0)
-
-
-def test_a_veto_of_another_process_stands_at_once(
-    tmp_path: Path, scripted_embedder: type[ScriptedEmbedder]
-) -> None:
-    with ExitStack() as stack:
-        mine, other = (
-            stack.enter_context(PlanCache.open(tmp_path, embedder=scripted_embedder([1.0, 0.0])))
-            for _ in range(2)
-        )
-        mine.store("total sales by state", {"by": "state"})
-        found = mine.lookup("please show the total sales by state now")
-        assert isinstance(found, Hit)
-        other.feedback(found, right=False)
-        missed = mine.lookup("please show the total sales by state now")
-        assert (bool(missed), missed.trace.candidates[0].verdicts[-1].gate) == (False, "vetoed")
 
 
 def test_a_hit_reads_no_veto_while_the_store_stands_still() -> None:

@@ -30,6 +30,9 @@ def test_a_value_that_looks_like_those_before_is_an_inferred_hit(badges: PlanCac
     "rest",
     [
         "Quentin unblock Rosa",
+        "Quentin and North Haverbrook",
+        "everybody but Quentin",
+        "last month",
         "Quentin bar Rosa",
         "whoever asks",
         "Quentin permanently",

@@ -31,31 +31,6 @@ def test_case_and_closing_signs_of_a_goal_do_not_matter(cache: PlanCache, prompt
     assert found.trace.tiers == (("template", "hit"),)
 
 
-def test_an_unseen_value_is_found_where_a_template_has_its_slot(cache: PlanCache) -> None:
-    city = {"city": "Springfield"}
-    cache.store("monthly visitor report for Springfield", plan(**city), params=city)
-    found = cache.lookup("monthly visitor report for Ogdenville")
-    assert given_input(found) == {"city": "Ogdenville"}
-    assert "hit by alignment" in found.explain()
-
-
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "monthly visitor report for Ogdenville and North Haverbrook",
-        "monthly visitor report for everything but Ogdenville",
-        "monthly visitor report for last month",
-        "yearly visitor report for Ogdenville",
-    ],
-)
-def test_more_than_a_value_in_the_place_of_a_slot_is_no_value(
-    cache: PlanCache, prompt: str
-) -> None:
-    city = {"city": "Springfield"}
-    cache.store("monthly visitor report for Springfield", plan(**city), params=city)
-    assert not cache.lookup(prompt)
-
-
 # Schema tier ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -111,3 +86,25 @@ def test_a_schema_without_a_value_that_the_plan_needs_is_refused(cache: PlanCach
     cache.store("sales 2024", plan(**both), params=both, schema=query)
     found = missed(cache.lookup("what was sold in 2023", schema=schema(year="2023")))
     assert "no value for 'region'" in found.explain()
+
+
+# Both, and what follows them ─────────────────────────────────────────────────────────────────────
+
+
+def test_tiers_are_asked_in_order_until_one_serves(cache: PlanCache) -> None:
+    cache.store("sales in 2024", plan(year="2024"), params=[YEAR], schema=schema(year="2024"))
+    by_template = cache.lookup("sales in 2023", schema=schema(year="2023"))
+    by_schema = cache.lookup("what was sold during 2023", schema=schema(year="2023"))
+    by_none = cache.lookup("what was sold during 2023", schema=schema("list", year="2023"))
+    query = [[tier for tier, _ in found.trace.tiers] for found in (by_template, by_schema, by_none)]
+    assert query == [
+        ["template"],
+        ["template", "schema"],
+        ["template", "schema", "semantic"],
+    ]
+
+
+def test_an_empty_cache_says_so(cache: PlanCache) -> None:
+    found = missed(cache.lookup("sales"))
+    assert (found.reason, found.nearest) == ("empty", None)
+    assert ("semantic", "nothing to compare with") in found.trace.tiers

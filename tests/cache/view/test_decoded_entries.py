@@ -34,14 +34,6 @@ def test_a_decoded_entry_is_decoded_again_once_its_record_changed() -> None:
     assert decoded.entry(replace(changed, change=2)).planner == "other"
 
 
-def test_decoded_entries_are_bounded() -> None:
-    decoded, record = DecodedEntries(keep=2), entry().record(None, "")
-    first = decoded.entry(record)
-    for n in range(3):
-        decoded.entry(replace(record, id=f"{n}"))
-    assert decoded.entry(record) is not first
-
-
 def test_of_the_entries_those_served_last_are_kept() -> None:
     decoded, record = DecodedEntries(keep=2), entry().record(None, "")
     first = decoded.entry(replace(record, id="first"))
