@@ -193,6 +193,8 @@ class AsyncPlanCache(_Door):
     resume_embedding = awaited(PlanCache.resume_embedding)
     lookup = awaited(PlanCache.lookup)
     options = awaited(PlanCache.options)
+    filled = awaited(PlanCache.filled)
+    choices_needed = awaited(PlanCache.choices_needed)
     take = awaited(PlanCache.take)
     example = awaited(PlanCache.example)
     selects = awaited(PlanCache.selects)

@@ -1,7 +1,7 @@
 """PlanCache: plans made once, found again by template text, by schema and by meaning."""
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
@@ -20,7 +20,7 @@ from semcache.cache.store_plan import PlanIntake
 from semcache.cache.tool_sets import Tools
 from semcache.cache.transfer import Transfer
 from semcache.cache.vector_renewal import VectorRenewal
-from semcache.cache.warm_up import Preload, WarmUp
+from semcache.cache.warm_up import Preload, Preparation
 from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
 from semcache.contexts import Closeable
@@ -38,7 +38,7 @@ TIDIED = 500
 are never served, but take room; reading all of a tenant's takes as long as some hundred stores."""
 
 
-class PlanCache(Feedback, Removal, Transfer, Closeable):
+class PlanCache(Preparation, Feedback, Removal, Transfer, Closeable):
     """Plans made once, served again with each prompt's own values. Safe from several threads.
 
     Needs no catalog, model or engine; given a catalog it also finds plans by schema and checks
@@ -182,46 +182,6 @@ class PlanCache(Feedback, Removal, Transfer, Closeable):
     def redact(self) -> Redact | None:
         """What hides what must not be written down; None: nothing must."""
         return self._context.queries.redact
-
-    def warm_up(self, *, tenants: Collection[str] | None = None) -> WarmUp:
-        """Load what the first lookups and stores would load; return what was loaded.
-
-        That is the embedder, on an empty cache too, and plans, index and evidence of `tenants`
-        (None: of all that have plans). Nothing is counted. Trouble is an event and one warning, as
-        ever, and told in `failures`.
-
-        Raises:
-            InvalidInput: one of `tenants` can name none.
-        """
-        return self._preload.run(tenants)
-
-    def begin_warm_up(self, *, tenants: Collection[str] | None = None) -> None:
-        """Do as `warm_up` on a thread of its own; return at once.
-
-        Lookups meanwhile wait for what they need themselves, if at all. `close` ends it.
-        """
-        self._preload.start(tenants)
-
-    def embed_anew(self, *, tenants: Collection[str] | None = None) -> int:
-        """Embed the entries that another embedder embedded, or none; return how many.
-
-        Of `tenants`, or of all (None). Lookups go on meanwhile, in other processes too: an entry is
-        found by exact keys only where its vector is not of the embedder that looks. Of processes
-        that share the cache one does it at a time; if it ends early, one that opens the cache with
-        this embedder goes on by itself.
-
-        Raises:
-            InvalidInput: one of `tenants` can name none.
-            EmbeddingError, StoreUnavailable: it cannot go on; what is done stays.
-        """
-        return self._renewal.run(tenants)
-
-    def resume_embedding(self) -> None:
-        """Go on, on a thread of its own, with what `embed_anew` of another process began.
-
-        Only if that had this embedder; else nothing is done. `close` ends it.
-        """
-        self._renewal.start()
 
     # Lookup --------------------------------------------------------------------------------
 

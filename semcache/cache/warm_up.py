@@ -1,4 +1,7 @@
-"""What lookups need is loaded before the first one: the embedder, and the tenants' views."""
+"""What lookups need is loaded before the first one: the embedder, and the tenants' views.
+
+`Preparation` is a part of `PlanCache`, which has its methods as its own.
+"""
 
 import threading
 from collections.abc import Collection, Sequence
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 from semcache.cache.context import CacheContext
 from semcache.cache.lookup.lookup import Tiers
 from semcache.cache.query import check_tenant
+from semcache.cache.vector_renewal import VectorRenewal
 from semcache.contexts import ErrorCapture
 from semcache.errors import EmbeddingError, StoreError
 from semcache.forks import Lock
@@ -98,3 +102,50 @@ class Preload:
             # A whole lookup, and not a list of its parts, which would not grow with it.
             request = self._context.queries.request(PROMPT, tenant=tenant)
             self._tiers.lookup(request, what_if=True)
+
+
+class Preparation:
+    """What a cache loads or embeds before anybody asks, at once or on a thread of its own."""
+
+    _preload: Preload
+    _renewal: VectorRenewal
+
+    def warm_up(self, *, tenants: Collection[str] | None = None) -> WarmUp:
+        """Load what the first lookups and stores would load; return what was loaded.
+
+        That is the embedder, on an empty cache too, and plans, index and evidence of `tenants`
+        (None: of all that have plans). Nothing is counted. Trouble is an event and one warning, as
+        ever, and told in `failures`.
+
+        Raises:
+            InvalidInput: one of `tenants` can name none.
+        """
+        return self._preload.run(tenants)
+
+    def begin_warm_up(self, *, tenants: Collection[str] | None = None) -> None:
+        """Do as `warm_up` on a thread of its own; return at once.
+
+        Lookups meanwhile wait for what they need themselves, if at all. `close` ends it.
+        """
+        self._preload.start(tenants)
+
+    def embed_anew(self, *, tenants: Collection[str] | None = None) -> int:
+        """Embed the entries that another embedder embedded, or none; return how many.
+
+        Of `tenants`, or of all (None). Lookups go on meanwhile, in other processes too: an entry is
+        found by exact keys only where its vector is not of the embedder that looks. Of processes
+        that share the cache one does it at a time; if it ends early, one that opens the cache with
+        this embedder goes on by itself.
+
+        Raises:
+            InvalidInput: one of `tenants` can name none.
+            EmbeddingError, StoreUnavailable: it cannot go on; what is done stays.
+        """
+        return self._renewal.run(tenants)
+
+    def resume_embedding(self) -> None:
+        """Go on, on a thread of its own, with what `embed_anew` of another process began.
+
+        Only if that had this embedder; else nothing is done. `close` ends it.
+        """
+        self._renewal.start()

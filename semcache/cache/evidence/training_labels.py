@@ -13,10 +13,7 @@ from semcache.matching.evidence import Evidence
 from semcache.matching.gates import Gates
 from semcache.matching.learning import learn_judgment, learn_plan, learn_record
 from semcache.matching.model.bound import is_withheld, lowest_sampled
-from semcache.matching.model.features import (
-    MatchContext,
-    featured,
-)
+from semcache.matching.model.features import MatchContext, featured
 from semcache.matching.model.risk import Prior
 from semcache.matching.model.value_risk import ValueChange, shipped_values
 from semcache.matching.words.content import content
@@ -89,7 +86,8 @@ class TrainingLabels(Forked):
         """The evidence itself."""
         self._gates = gates
         self._values = shipped_values()
-        self._highest = self._values.bound(max_wrong)
+        self.highest_risk = self._values.bound(max_wrong)
+        """Risk of values up to which plans are served."""
         self._weighings: Lru[_Key, _Weighing] = Lru(WEIGHED)
         self._begin()
         self._lock = Lock()
@@ -125,11 +123,6 @@ class TrainingLabels(Forked):
             changed = _Changed(entry, group, change.kind)
             self._changed.put((query.tenant, query.shown), changed)
         return risk
-
-    @property
-    def highest_risk(self) -> float:
-        """Risk of values up to which plans are served."""
-        return self._highest
 
     def weigh(
         self, view: View, query: Query, neighbors: Sequence[Neighbor]
@@ -178,14 +171,6 @@ class TrainingLabels(Forked):
         known = self.notes.of(query.tenant)
         with known.lock:
             return self._weighed(known, view, query, neighbors)
-
-    def cutoff(self, tenant: str) -> float:
-        """Return the lowest log odds that may be served to the tenant.
-
-        Raises:
-            StoreUnavailable: the evidence cannot be read.
-        """
-        return self.notes.of(tenant).cutoff
 
     def another(
         self,

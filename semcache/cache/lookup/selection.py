@@ -235,7 +235,7 @@ class Selection:
         """Return the lowest log odds that a chosen plan may have."""
         if self._context.settings.max_wrong is None:
             return math.log((1 - WRONG) / WRONG)
-        return self._context.labels.cutoff(tenant)
+        return self._context.labels.notes.of(tenant).cutoff
 
 
 def _told(lookup: Lookup, request: PromptRequest, entry: Entry, entry_id: str) -> Option | None:
