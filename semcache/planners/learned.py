@@ -12,9 +12,10 @@ from pydantic import TypeAdapter, ValidationError
 from semcache.canonical import digest
 from semcache.catalog.catalog import Catalog
 from semcache.errors import StoreError
+from semcache.planners.arguments.operation_index import known_as
 from semcache.planners.steps.intents import SubIntent
-from semcache.planners.steps.resolution import Resolution, ResolutionContext, Resolved, Resolver
-from semcache.planners.steps.resolver import none
+from semcache.planners.steps.resolution import Resolution, ResolutionContext, Resolved
+from semcache.planners.steps.resolver import WordResolver, none
 from semcache.ports import PlanStore
 from semcache.prompts.parameter import type_key
 from semcache.prompts.tokens import tokens
@@ -104,15 +105,10 @@ class LearnedResolver:
     not fit this time, the next resolver decides.
     """
 
-    def __init__(self, learned: Learned, resolver: Resolver) -> None:
-        """Keep what is asked for.
-
-        Args:
-            learned: What ran well.
-            resolver: Fits a step to the operation that did it, which is all that it is shown.
-        """
+    def __init__(self, learned: Learned, words: WordResolver) -> None:
+        """Keep what ran well, and who fits a step to the operation that did it."""
         self._learned = learned
-        self._resolver = resolver
+        self._words = words
 
     def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the operation that did this before, or that none did; see `Resolver`."""
@@ -126,23 +122,12 @@ class LearnedResolver:
             return unknown
         if known is None:
             return unknown
-        found = self._resolver.resolve(intent, replace(asked, catalog=_only(known, asked)))
+        operation = known_as(asked.catalog.get(known.operation), asked.catalog)
+        found = self._words.among([operation], intent, asked)
         if not isinstance(found, Resolution):
             return unknown
         why = f"did the same step well before (standing {known.score:g})"
         return replace(found, source="learned", why=why)
-
-
-def _only(known: Standing, asked: ResolutionContext) -> Catalog:
-    """Return the catalog with one operation; those of the steps before it are found by name."""
-    catalog = asked.catalog
-    before = {one.operation for one in asked.before.values() if one.operation in catalog}
-    return Catalog(
-        [catalog.get(known.operation)],
-        closed=catalog.closed,
-        synonyms=catalog.synonyms,
-        builtins=[catalog.get(name) for name in sorted(before)],
-    )
 
 
 def _known(note: str | None) -> dict[str, Standing]:

@@ -120,12 +120,10 @@ class _Placer:
             about=self.known.nouns,
             fits=lambda i, place: self._value(params[i], place) is not None,
         )
-        # What a description mentions beside others is no name of a property.
-        sure = [pair for pair in found.pairs if pair.how != "description"]
-        for pair in sure:
+        for pair in found.pairs:
             self._put(params[pair.given], pair.place)
         self.ambiguous += [(params[i], names) for i, names in found.ambiguous]
-        done = {pair.given for pair in sure}
+        done = {pair.given for pair in found.pairs}
         return [one for i, one in enumerate(params) if i not in done]
 
     def _value(self, param: Parameter, place: InputField) -> tuple[Json] | None:

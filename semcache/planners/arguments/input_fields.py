@@ -1,24 +1,21 @@
 """Input fields: what an operation takes, and which of its properties each given name means.
 
 A name and a property are compared by spelling (exact, case, `snake_case` and `camelCase`), by
-synonyms, by the words that they share and by the property's description. The best pair of all is
-taken first, so that one name never takes from another what fits that better: "page size" goes to
-`perPage` also where there is a `page`. Where two properties would do as well, nothing is guessed:
-the name is told as ambiguous.
+synonyms and by the words that they share. The best pair of all is taken first, so that one name
+never takes from another what fits that better: "page size" goes to `perPage` also where there is a
+`page`. Where two properties would do as well, nothing is guessed: the name is told as ambiguous.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from semcache.binding.types import choices, types
+from semcache.binding.types import types
 from semcache.canonical import Json, JsonObject, as_object
 from semcache.planners.arguments.synonyms import Words, canonical, same_meaning, words
 
 MAX_PLACES = 2000
 """Properties of one operation that are looked at, required ones first; nobody fills more."""
-ENOUGH = 0.55
-"""Scores below are no match."""
 _MARGIN = 0.04  # two scores nearer than this are a tie, unless the better one is a spelling
 _SPELLED = 0.95  # from here on the names are the same but for their spelling
 # Words that say so little that sharing one of them is no sign of meaning the same.
@@ -41,7 +38,6 @@ class InputField:
     required: bool
     types: frozenset[str]
     """JSON types that it takes, without null; empty if the schema does not say."""
-    description: str = ""
 
     @property
     def has_default(self) -> bool:
@@ -73,9 +69,7 @@ def places(schema: JsonObject) -> tuple[InputField, ...]:
 
 def _place(name: str, described: Json, root: JsonObject, *, required: bool) -> InputField:
     one = as_object(described)
-    texts = (part.get("description") for part in choices(one, root))
-    text = next((text for text in texts if isinstance(text, str)), "")
-    return InputField(name, one, required, frozenset(types(one, root) - {"null"}), text)
+    return InputField(name, one, required, frozenset(types(one, root) - {"null"}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +79,6 @@ class Pair:
     given: int
     """Position among the given names."""
     place: InputField
-    how: str
-    """What they have in common: `spelling`, `synonym`, `words`, `description`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +107,14 @@ def mapped(
     """
     if not given or not into:
         return Mapped((), left=tuple(range(len(given))))
-    scored = [[_score(name, place, about) for place in into] for name in given]
-    scores = [[score if score >= ENOUGH else 0.0 for score, _ in row] for row in scored]
+    scores = [[_score(name, place, about) for place in into] for name in given]
     if fits is not None:
         for i, row in enumerate(scores):
             row[:] = [score if score and fits(i, into[j]) else 0.0 for j, score in enumerate(row)]
     chosen = _assigned(scores)
     ties = {i: _ties(i, j, scores, chosen) for i, j in chosen.items()}
     return Mapped(
-        tuple(Pair(i, into[j], scored[i][j][1]) for i, j in sorted(chosen.items()) if not ties[i]),
+        tuple(Pair(i, into[j]) for i, j in sorted(chosen.items()) if not ties[i]),
         ambiguous=tuple(
             (i, tuple(into[j].name for j in sorted({chosen[i], *others})))
             for i, others in sorted(ties.items())
@@ -135,7 +126,7 @@ def mapped(
 
 def likeness(name: str, place: InputField) -> float:
     """Return how well a name fits a place, in [0, 1]; 1 is the very same name."""
-    return _score(name, place, ())[0]
+    return _score(name, place, ())
 
 
 def _assigned(scores: Scores) -> dict[int, int]:
@@ -173,36 +164,26 @@ def _could_give(row: int, column: int, other: int, scores: Scores, holder: int |
     return bool(scores[holder][column]) and swapped >= now - _MARGIN
 
 
-def _score(name: str, place: InputField, about: Words) -> tuple[float, str]:
+def _score(name: str, place: InputField, about: Words) -> float:
     if name == place.name:
-        return 1.0, "spelling"
+        return 1.0
     if name.casefold() == place.name.casefold():
-        return 0.98, "spelling"
+        return 0.98
     one, other = words(name), words(place.name)
     if "".join(one) == "".join(other):
-        return 0.96, "spelling"
+        return 0.96
     if same_meaning(name, place.name):
-        return 0.9, "synonym"
+        return 0.9
     return _by_words(name, place, about)
 
 
-def _by_words(name: str, place: InputField, about: Words) -> tuple[float, str]:
+def _by_words(name: str, place: InputField, about: Words) -> float:
     subject = set(canonical(" ".join(about))) | set(about)
-    one = canonical(name)
-    left, right = set(one), set(canonical(place.name))
+    left, right = set(canonical(name)), set(canonical(place.name))
     if left == right or (left and left < right and right - left <= subject):
-        return 0.85, "words"
+        return 0.85
     shorter = words(name) if left < right else words(place.name)
     inside = bool(left) and (left < right or right < left)
     if inside and not _BARE.issuperset(shorter):
-        return 0.55 + 0.25 * len(left & right) / len(left | right), "words"
-    if not place.description or not one or _BARE.issuperset(words(name)):
-        return 0.0, ""
-    return _by_description(one, canonical(place.description[:500]))
-
-
-def _by_description(one: Words, told: Words) -> tuple[float, str]:
-    in_a_row = any(told[i : i + len(one)] == one for i in range(len(told) - len(one) + 1))
-    if in_a_row:
-        return 0.65, "description"
-    return (0.58, "description") if set(one) <= set(told) else (0.0, "")
+        return 0.55 + 0.25 * len(left & right) / len(left | right)
+    return 0.0

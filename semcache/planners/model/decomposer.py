@@ -1,9 +1,11 @@
 """Decomposition by a language model: with the operations in sight (grounded), or without."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import JsonObject
 from semcache.catalog.operation import Operation
+from semcache.planners.model.planner import circumstances, described
 from semcache.planners.model.relevant import Relevant
 from semcache.planners.model.step_answers import StepReader
 from semcache.planners.steps.intents import Decomposer, Decomposition, Deferred
@@ -14,8 +16,6 @@ from semcache.runs.texts import load, shown
 
 ATTEMPTS = 2
 """Calls at most for one prompt; each after the first is told what was wrong."""
-SURE = 0.7
-"""Confidence from which a decomposition is taken without asking a further strategy."""
 
 
 class ModelDecomposer:
@@ -82,27 +82,17 @@ class ModelDecomposer:
         return None
 
     def _messages(self, request: PlanRequest, tools: Sequence[Operation] | None) -> list[Message]:
-        grounded = tools is not None
         system = self._text.fill(
             "system",
-            toolfield=', "tool": "..."' if grounded else "",
-            tools=self._text.fill("tools", operations=shown(_described(tools or ())))
-            if grounded
-            else "",
+            toolfield=', "tool": "..."' if tools else "",
+            tools=self._text.fill("tools", operations=shown(described(tools))) if tools else "",
         )
         values: JsonObject = {one.name: one.value for one in request.params}
-        failure = self._text.fill("failure", error=request.failure) if request.failure else ""
-        grounding = (
-            self._text.fill("grounding", grounding=shown(request.grounding.to_json()))
-            if request.grounding
-            else ""
-        )
         user = self._text.fill(
             "user",
             params=shown(values) if values else "none",
-            failure=f"\n{failure}\n" if failure else "",
-            grounding=f"\n{grounding}\n" if grounding else "",
             prompt=shown(request.prompt),
+            **circumstances(self._text, request),
         )
         return [Message("system", system), Message("user", user)]
 
@@ -134,12 +124,10 @@ class GroundedDecomposer(ModelDecomposer):
 
 
 class Hybrid:
-    """Asks strategies in turn and takes the first that is sure, else the surest.
+    """Asks strategies in turn and takes the first that does not defer.
 
-    Every strategy that deferred, or was less than sure, stands in the reasons of the decomposition.
-    Patterns first, then the grounded model, then the one that sees no operations, is the order that
-    `wiring` gives. For a request whose last plan failed the first is asked last. Satisfies
-    `Decomposer`.
+    Every strategy that deferred stands in the reasons of the decomposition. For a request whose
+    last plan failed the first is asked last. Satisfies `Decomposer`.
     """
 
     def __init__(self, strategies: Sequence[Decomposer]) -> None:
@@ -152,45 +140,18 @@ class Hybrid:
         return "hybrid(" + ", ".join(one.name for one in self._strategies) + ")"
 
     def decompose(self, request: PlanRequest) -> Decomposition | Deferred:
-        """Return the first sure decomposition, else the surest, else why there is none.
+        """Return the first decomposition, else why there is none.
 
         Raises:
             NotActionable: a model says that this cannot be done.
             ModelError: the model behind a strategy cannot answer.
         """
         told: list[str] = []
-        weak: list[Decomposition] = []
         # What failed was most likely said by the first one, which would only say it again.
         last = self._strategies[:1] if request.failure else ()
         for strategy in (*self._strategies[len(last) :], *last):
             found = strategy.decompose(request)
-            if isinstance(found, Deferred):
-                told.append(f"{found.strategy} deferred: {found.why}")
-            elif found.confidence >= SURE:
-                return _with_reasons(found, told)
-            else:
-                told.append(
-                    f"{found.strategy} is {found.confidence:.2f} sure; {SURE:.2f} is wanted"
-                )
-                weak.append(found)
-        if weak:
-            return _with_reasons(max(weak, key=lambda one: one.confidence), told)
+            if isinstance(found, Decomposition):
+                return replace(found, reasons=(*told, *found.reasons))
+            told.append(f"{found.strategy} deferred: {found.why}")
         return Deferred(self.name, "; ".join(told) or "there is no strategy; give it one")
-
-
-def _with_reasons(found: Decomposition, told: Sequence[str]) -> Decomposition:
-    return Decomposition(
-        found.goal, found.intents, found.confidence, found.strategy, (*told, *found.reasons)
-    )
-
-
-def _described(tools: Sequence[Operation]) -> list[Json]:
-    return [
-        {
-            "name": one.name,
-            "summary": one.summary,
-            "input_schema": one.input_schema,
-            "output_schema": one.output_schema or "unknown",
-        }
-        for one in tools
-    ]

@@ -22,7 +22,7 @@ from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema.schema import STRUCTURE, PromptSchema
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
-from semcache.runs.texts import load, shown
+from semcache.runs.texts import PromptText, load, shown
 
 ATTEMPTS = 3
 """Calls at most for one prompt; each after the first is told what was wrong."""
@@ -135,23 +135,16 @@ class ModelPlanner:
         system = self._text.fill(
             "system",
             format=self._format_text.fill("format"),
-            operations=shown(_described(operations)),
-        )
-        failure = self._text.fill("failure", error=request.failure) if request.failure else ""
-        grounding = (
-            self._text.fill("grounding", grounding=shown(request.grounding.to_json()))
-            if request.grounding
-            else ""
+            operations=shown(described(operations)),
         )
         values: JsonObject = {parameter.name: parameter.value for parameter in params}
         user = self._text.fill(
             "user",
             schema=shown(request.schema.to_json()) if request.schema else "unknown",
             params=shown(values) if values else "none",
-            failure=f"\n{failure}\n" if failure else "",
-            grounding=f"\n{grounding}\n" if grounding else "",
             example=f"\n{self._example(request)}\n" if request.example else "",
             prompt=shown(request.prompt),
+            **circumstances(self._text, request),
         )
         return [Message("system", system), Message("user", user)]
 
@@ -234,7 +227,18 @@ def _written_out(text: str, known: Mapping[str, Json]) -> Json:
     return text
 
 
-def _described(operations: Sequence[Operation]) -> list[Json]:
+def circumstances(text: PromptText, request: PlanRequest) -> dict[str, str]:
+    """Return what a model is told of the last failure and of the domain; each may be empty."""
+    failure = text.fill("failure", error=request.failure) if request.failure else ""
+    grounding = ""
+    if request.grounding:
+        grounding = text.fill("grounding", grounding=shown(request.grounding.to_json()))
+    told = {"failure": failure, "grounding": grounding}
+    return {name: f"\n{said}\n" if said else "" for name, said in told.items()}
+
+
+def described(operations: Sequence[Operation]) -> list[Json]:
+    """Return operations as a model is shown them."""
     return [
         {
             "name": operation.name,

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import get_args
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidInput, NotActionable
+from semcache.planners.steps.clauses import TRANSFORMS
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import (
     ACTIONS,
@@ -15,7 +17,6 @@ from semcache.planners.steps.intents import (
     Decomposition,
     IntentKind,
     SubIntent,
-    Transform,
 )
 from semcache.ports import PlanRequest
 from semcache.prompts.mentions import locate_mentions
@@ -25,26 +26,7 @@ from semcache.runs.dialog import Accepted, Rejected, json_object
 REFUSAL = "not_actionable"
 """Key of an answer that says why the request cannot be taken apart."""
 
-_KINDS: Mapping[str, IntentKind] = {
-    "user_input": "user_input",
-    "api_call": "api_call",
-    "data_transform": "data_transform",
-    "output": "output",
-}
-_TRANSFORMS: Mapping[str, Transform] = {
-    "filter": "filter",
-    "sort": "sort",
-    "order": "sort",
-    "group": "group",
-    "group_by": "group",
-    "count": "count",
-    "aggregate": "aggregate",
-    "sum": "aggregate",
-    "average": "aggregate",
-    "limit": "limit",
-    "format": "format",
-    "extract": "extract",
-}
+_KINDS: Mapping[str, IntentKind] = {kind: kind for kind in get_args(IntentKind)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +79,9 @@ class StepReader:
         if kind == "user_input" and not topic:
             errors.append(f"{where} asks a person and has no `topic`")
         verb = _words(step, "action").lower()
-        transform = _TRANSFORMS.get(verb, "other") if kind == "data_transform" else None
+        transform = (
+            TRANSFORMS.get(verb.removesuffix("_by"), "other") if kind == "data_transform" else None
+        )
         suggested, no_tool = self._tool(step, kind, where, errors)
         return SubIntent(
             id=f"step{at + 1}",

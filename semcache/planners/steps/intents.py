@@ -23,10 +23,8 @@ Action: TypeAlias = Literal[
 ]
 """What an API call does, in one of eight words."""
 
-Transform: TypeAlias = Literal[
-    "filter", "sort", "group", "count", "aggregate", "limit", "format", "extract", "other"
-]
-"""What a data transform does to the result before it."""
+Transform: TypeAlias = Literal["filter", "sort", "group", "count", "aggregate", "limit", "other"]
+"""What a data transform does to the result before it; `other` is nothing built in."""
 
 INTENT_KEY = "intent"
 """Key under which a node of a plan names the intent that it serves."""

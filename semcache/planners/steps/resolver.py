@@ -5,7 +5,7 @@ was not said (`arguments.step_account`). Of several the nearest is taken: its ow
 another of the same meaning. Where two are as near the answer is the question which one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from semcache.canonical import as_object
@@ -57,11 +57,17 @@ class WordResolver:
 
     def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the one operation that accounts for the step, or the question; see `Resolver`."""
+        return self.among(self._near(intent, asked), intent, asked)
+
+    def among(
+        self, operations: Iterable[IndexedOperation], intent: SubIntent, asked: ResolutionContext
+    ) -> Resolved:
+        """Return the same of some operations."""
         found: list[CandidateOperation] = []
         lacking: list[tuple[StepAccount, Unfit]] = []
         asking: list[CandidateOperation] = []
         odd: list[str] = []
-        for known in self._near(intent, asked):
+        for known in operations:
             made = checked(fitted(intent, known, asked), asked)
             if isinstance(made, Fit):
                 made = linked(made, intent, asked)

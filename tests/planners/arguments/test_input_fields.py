@@ -65,11 +65,6 @@ def test_a_name_may_leave_out_what_the_operation_is_about() -> None:
     assert found(["number"], into, about=("issue",)) == {"number": "issue_number"}
 
 
-def test_the_description_of_a_property_names_it_too() -> None:
-    into = schema(q1={"type": "string", "description": "Name of the travel agency to ask."})
-    assert found(["travel agency"], into) == {"travel agency": "q1"}
-
-
 def test_a_value_that_cannot_go_in_keeps_a_name_from_a_property() -> None:
     into = places(schema(limit={"type": "integer"}, page_limit_note=TEXT))
     made = mapped(["limit"], into, fits=lambda _, place: fits("many", place.schema))

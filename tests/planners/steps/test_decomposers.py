@@ -1,7 +1,6 @@
 """Decomposition by models, and strategies one after the other, through the real openai client."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -14,7 +13,7 @@ from semcache.models.openai import OpenAIModel
 from semcache.planners.model.decomposer import GroundedDecomposer, Hybrid, IntentFirst
 from semcache.planners.model.relevant import Relevant
 from semcache.planners.steps.intents import Decomposer, Decomposition, Deferred
-from semcache.planners.steps.patterns import SINGLE, Patterns
+from semcache.planners.steps.patterns import Patterns
 from semcache.ports import PlanRequest
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
 from tests.conftest import OpenAIServer
@@ -261,14 +260,6 @@ def test_with_no_strategy_left_a_goal_is_deferred_with_every_reason() -> None:
     assert Hybrid([]).decompose(request()) == Deferred(
         "hybrid()", "there is no strategy; give it one"
     )
-
-
-def test_the_surest_of_the_unsure_is_taken_if_none_is_sure() -> None:
-    found = apart(
-        Hybrid([Patterns([replace(SINGLE, confidence=0.6)])]).decompose(request("list issues"))
-    )
-    assert found.confidence == 0.6
-    assert found.reasons == ("pattern:simple_api is 0.60 sure; 0.70 is wanted",)
 
 
 def test_where_the_domain_has_rules_a_model_is_told_them_and_patterns_leave_the_goal_to_it() -> (
