@@ -12,7 +12,7 @@ from semcache.planners.arguments.argument_match import ArgumentMatch, Placed, is
 from semcache.planners.arguments.data_edges import wired
 from semcache.planners.arguments.input_fields import InputField, places
 from semcache.planners.arguments.operation_index import IndexedOperation
-from semcache.planners.arguments.proper_names import coded_names, proper_names
+from semcache.planners.arguments.proper_names import proper_names
 from semcache.planners.arguments.synonyms import words
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import DataEdge, ResolutionContext
@@ -110,8 +110,7 @@ def _values(
             noun = about.issuperset(words(mention.text))
             if mention.source == "closed" and mention.name and not said_already and not noun:
                 values.append(Parameter(mention.name, mention.value, mention.text))
-    spelled = [*values, *said]
-    values += proper_names(intent.goal, spelled) + coded_names(intent.goal, spelled)
+    values += proper_names(intent.goal, [*values, *said])
     return values, set() if asked.alone else {one.name for one in unsaid}
 
 

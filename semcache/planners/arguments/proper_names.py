@@ -1,4 +1,4 @@
-"""Names that no recognizer knows, by their capitals or their signs, as values of a step."""
+"""Names that no recognizer knows, by their capitals, as values of a step."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,8 +9,6 @@ from semcache.prompts.words import CLOSED_CLASS
 PROPER = "proper"
 """The kind of a value that is only known to be a name: `proper`, `proper2`…"""
 _WORD = re.compile(r"[^\W\d_][\w'&.-]*")
-# A letter, and somewhere after it an underscore or a digit.
-_CODED = re.compile(r"(?<![\w./:-])[^\W\d_][\w.:-]*?[_\d](?:[\w.:-]*\w)?(?![\w/])")
 MAX_WORDS = 6
 """Words of one name."""
 
@@ -30,22 +28,6 @@ def proper_names(text: str, taken: Sequence[Parameter] = ()) -> tuple[Parameter,
     runs = list(_runs(text, [word.span() for word in words[1:]], held))
     return tuple(
         Parameter(PROPER if i == 0 else f"{PROPER}{i + 1}", run, run) for i, run in enumerate(runs)
-    )
-
-
-def coded_names(text: str, taken: Sequence[Parameter] = ()) -> tuple[Parameter, ...]:
-    """Return the words in `text` that no language spells (`etl_daily`, `v2`), in order.
-
-    None of them is in the values `taken`.
-    """
-    held = [_span(text, one.mention) for one in taken if one.mention]
-    found = [
-        word[0]
-        for word in _CODED.finditer(text)
-        if not any(a < word.end() and word.start() < b for a, b in held)
-    ]
-    return tuple(
-        Parameter("code" if i == 0 else f"code{i + 1}", one, one) for i, one in enumerate(found)
     )
 
 

@@ -4,11 +4,9 @@ What is none of these would be lost in the plan, so that the plan is refused. Th
 the operation (its name, summary, the properties that were filled) and from the tables below.
 """
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from semcache.canonical import same
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.shape import shape
 from semcache.planners.arguments.argument_match import Placed
@@ -22,29 +20,14 @@ from semcache.planners.arguments.operation_phrase import (
     same_verb,
     spaces,
 )
+from semcache.planners.arguments.step_words import StepUnit, trimmed, units_of
 from semcache.planners.arguments.synonyms import same_meaning, words
 from semcache.planners.rules.frame import role
 from semcache.planners.rules.lexicon import PHRASES
-from semcache.prompts.mentions import find_mentions
 from semcache.prompts.parameter import name_key
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import ARTICLES, singular
 
-_COURTESIES = re.compile(
-    r"(?:(?:please|kindly|hi|hello|hey)\b[,!]?\s*|(?:can|could|would|will) you\s+"
-    r"|i(?:'d| would) like (?:you )?to\s+|i (?:want|need)(?: you)? to\s+|let'?s\s+)+",
-    re.IGNORECASE,
-)
-_THANKS = re.compile(r"[\s,;.!?]+(?:please|thanks|thank you|for me)\Z", re.IGNORECASE)
-_MARKS = " \t\r\n.!?,;"
-# Ways of asking to be shown something, each by one verb.
-_REQUESTS = re.compile(
-    r"(?:what(?:'s| is| are| was| were)|which are|(?:show|give|tell|get|find|fetch|list)"
-    r" (?:me|us)|look up|search for|look for)\b",
-    re.IGNORECASE,
-)
-_VALUE = "\ufffc"
-_UNIT = re.compile(rf"{_VALUE}+|['\u2019]s\b|[^\W_]+(?:[-'\u2019][^\W_]+)*|_|[^\w\s]")
 # Prepositions that say no more than that a value or a noun belongs to what was said before.
 _NEUTRAL = frozenset("of for in on at with within".split())
 # Those that say which part a value plays → last words of the names of properties that are so.
@@ -96,23 +79,6 @@ class StepAccount:
         return not self.odd and not self.unsaid
 
 
-def trimmed(text: str) -> str:
-    """Return a text without courtesies at its beginning and its end, and without its last mark."""
-    start, end = trimmed_span(text, 0, len(text))
-    return text[start:end]
-
-
-def trimmed_span(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return where a part of a text begins and ends without courtesies and its last mark."""
-    start = end - len(text[start:end].lstrip())
-    begun = _COURTESIES.match(text, start, end)
-    start = begun.end() if begun else start
-    left = text[start:end].rstrip(_MARKS)
-    while (thanks := _THANKS.search(left)) is not None:
-        left = left[: thanks.start()].rstrip(_MARKS)
-    return start, start + len(left)
-
-
 def accounts(
     goal: str,
     known: IndexedOperation,
@@ -127,7 +93,7 @@ def accounts(
     `placed`: the values that the operation takes of it. `wired`: properties that take what steps
     before give. `verbatim`: whether one takes the words of the step as they stand.
     """
-    units = _units(trimmed(goal), placed)
+    units = units_of(trimmed(goal), placed)
     readers = (
         _Reader(units, known, one, placed, catalog=catalog, wired=wired, verbatim=verbatim)
         for one in known.phrasings
@@ -141,65 +107,12 @@ def speaks_of_one(goal: str) -> bool:
     return not _ONE.isdisjoint(tokens(goal))
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    text: str
-    value: Placed | None = None
-
-    @property
-    def word(self) -> str:
-        return self.text.lower()
-
-    @property
-    def singular(self) -> str:
-        return singular(self.word)
-
-
-def _units(goal: str, placed: Sequence[Placed]) -> list[_Unit]:
-    """Return the words, signs and values of a text in order."""
-    masked, held = goal, dict[int, Placed]()
-    for one in sorted(placed, key=lambda one: -len(one.param.mention or "")):
-        for start, end in _spans(masked, one):
-            held[start] = one
-            masked = masked[:start] + _VALUE * (end - start) + masked[end:]
-    request = _REQUESTS.match(masked)
-    at = 0
-    units = []
-    if request is not None:
-        verb = "search" if request[0].lower() in {"look up", "search for", "look for"} else "get"
-        units.append(_Unit(verb))
-        at = request.end()
-    for found in _UNIT.finditer(masked, at):
-        if found[0][0] != _VALUE:
-            units.append(_Unit(found[0]))
-            continue
-        starts = [one for one in held if found.start() <= one < found.end()]
-        units += [_Unit(_VALUE, held[one]) for one in sorted(starts)]
-    return units
-
-
-def _spans(text: str, one: Placed) -> Iterator[tuple[int, int]]:
-    """Yield where a value stands: by its words, else as the value itself, spelled in any way."""
-    param = one.param
-    said = param.mention if param.mention is not None else str(param.value)
-    whole = rf"(?<![\w-])[\"'\u201c\u2018]?{re.escape(said)}[\"'\u201d\u2019]?(?![\w-])"
-    match = re.search(whole, text, re.IGNORECASE) if said else None
-    if match is not None:
-        yield match.span()
-    elif param.mention is None:
-        yield from (
-            (found.start, found.end)
-            for found in find_mentions(text)
-            if not found.relative and same(found.value, param.value)
-        )
-
-
 class _Reader:
     """Reads the units of a step by one phrasing of an operation."""
 
     def __init__(
         self,
-        units: Sequence[_Unit],
+        units: Sequence[StepUnit],
         known: IndexedOperation,
         phrasing: OperationPhrase,
         placed: Sequence[Placed],
@@ -355,7 +268,7 @@ class _Reader:
         )  # fmt: skip
         return any(way(at) for way in ways)
 
-    def _at(self, place: int) -> _Unit | None:
+    def _at(self, place: int) -> StepUnit | None:
         return self.units[place] if 0 <= place < len(self.units) else None
 
     def _value_at(self, place: int) -> Placed | None:

@@ -1,6 +1,5 @@
 """Conditions: "over $500", "in Texas or Ohio", "excluding toys", and the fields that they bound."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from semcache.canonical import Json
@@ -315,15 +314,10 @@ def _take_pair(c: Cursor, found: Condition) -> bool:
     names = c.frame.pair(found.terms[0].kind)
     if names is None or found.hint or found.either or found.operator not in {"=", "in", "between"}:
         return False
-    free = _free(c, names)
-    if len(found.terms) > len(free) or (len(free) == 1 and not c.sense(c.at, "against")):
+    taken = {one.field for one in c.draft.filters}
+    if len(found.terms) != len(names) or not taken.isdisjoint(names):
         return False
-    for name, term in zip(free, found.terms, strict=False):
+    for name, term in zip(names, found.terms, strict=True):
         given = next((field for field in term.closed if field in names), name)
         c.draft.add(Filter(given, "=", (term.value(c.frame, given),), (term.unit.text,)))
     return True
-
-
-def _free(c: Cursor, names: Sequence[str]) -> list[str]:
-    taken = {one.field for one in c.draft.filters}
-    return [name for name in names if name not in taken]

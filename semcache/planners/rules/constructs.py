@@ -20,7 +20,6 @@ from semcache.planners.rules.phrases import Unit
 from semcache.planners.rules.ranks import (
     by,
     counted_superlative,
-    direction,
     limit,
     recent,
     sort,
@@ -151,15 +150,6 @@ def _of_noun(c: Cursor, word: str, at: int) -> bool:
     return bool(noun) and word in {"of", "for", "from", "in"} and c.take(c.at + 1, c.last)
 
 
-def against(c: Cursor) -> bool:
-    """Take the second value of a comparison: "compare 2023 with 2024"."""
-    if not c.sense(c.at, "against"):
-        return False
-    found = condition(c, c.skip(c.at + 1))
-    pair = c.frame.pair(found.terms[0].kind) if found is not None else None
-    return pair is not None and conditions.take(c, found)
-
-
 def on_field(c: Cursor) -> bool:
     """Take "amount over 500", "status is returned", "state: Texas"."""
     if not c.field(c.at) or c.pending is not None or c.sense(c.at, "entity"):
@@ -193,10 +183,8 @@ RULES: tuple[Rule, ...] = (
     another_aggregate,
     aggregate,
     sort,
-    direction,
     compared,
     by,
-    against,
     prepositional,
     on_field,
     entity,

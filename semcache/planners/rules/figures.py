@@ -119,7 +119,7 @@ def field(c: Cursor) -> bool:
             return False
         rank.subject, rank.one = name, not c.plural(c.at)
         return c.take(c.at + 1, "rank")
-    return _lone_measure(c) or _superlative_follows(c)
+    return _lone_measure(c)
 
 
 def _lone_measure(c: Cursor) -> bool:
@@ -130,17 +130,6 @@ def _lone_measure(c: Cursor) -> bool:
         return True
     c.draft.measures.append((name, c.text(c.at)))
     return c.take(c.at + 1, "measure")
-
-
-def _superlative_follows(c: Cursor) -> bool:
-    """Take "the state with the highest revenue" up to its superlative."""
-    name, at = c.field(c.at), c.skip(c.at + 1)
-    at = c.skip(at + 1) if c.sense(at, "prep") == "with" else at
-    ranked = c.sense(at, "super") or c.sense(at, "most")
-    if not ranked or c.subject is not None or not c.frame.groupable(name):
-        return False
-    c.subject = Subject(name, c.text(c.at), one=not c.plural(c.at))
-    return c.take(at, "subject")
 
 
 def which(c: Cursor) -> bool:

@@ -91,7 +91,6 @@ _ENGLISH: dict[str, dict[str, str]] = {
     "between": {"between": "between"},
     "from": {"from": "from"},
     "to": {"to": "to|through|until|till|thru|-|up to"},
-    "against": {"against": "with|to|against|versus|vs|vs .|and"},
     "and": {"and": "and|&|as well as"},
     "or": {"or": "or"},
     "comma": {",": ","},

@@ -126,23 +126,6 @@ def sort(c: Cursor) -> bool:
     return c.take(to + 1 if direction else to, "sort")
 
 
-def direction(c: Cursor) -> bool:
-    """Take "highest first" after groups of one figure, and "newest first" after rows.
-
-    "Ascending" alone does not say of what.
-    """
-    if c.draft.sort is not None or c.draft.rank is not None:
-        return False
-    figures, sized, dated = list(c.draft.aggregates), c.sense(c.at, "sized"), c.sense(c.at, "dated")
-    if sized and c.draft.groups and len(figures) == 1:
-        c.draft.sort = (figures[0], sized, c.text(c.at))
-    elif dated and not c.draft.groups and not figures and c.draft.date:
-        c.draft.sort = (c.draft.date, dated, c.text(c.at))
-    else:
-        return False
-    return c.take(c.at + 1, "sort")
-
-
 def _is_time(name: str) -> bool:
     return name.rsplit("_", 1)[-1] in TIMES
 

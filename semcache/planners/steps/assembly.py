@@ -17,9 +17,8 @@ from semcache.catalog.catalog import Catalog
 from semcache.errors import PlanningError
 from semcache.planners.arguments.data_edges import gives
 from semcache.planners.arguments.input_fields import InputField, places
-from semcache.planners.steps.intents import INTENT_KEY, SubIntent
+from semcache.planners.steps.intents import INTENT_KEY, SubIntent, in_order
 from semcache.planners.steps.resolution import DataEdge, Resolution
-from semcache.planners.steps.step_order import in_order
 from semcache.planners.transforms import CONVERT, EACH
 from semcache.plans.checks import check
 from semcache.plans.references.paths import is_expression

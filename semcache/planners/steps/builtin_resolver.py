@@ -4,7 +4,6 @@ Each word of a transform is a field, a value, a comparison, a direction or one o
 words below; a transform with any other is a question, for the plan would lose that word.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,9 +11,6 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ASK_USER
 from semcache.errors import InvalidParameter
 from semcache.planners.arguments.coercion import coerced, fits
-from semcache.planners.arguments.data_edges import given_by, item_fields, list_path
-from semcache.planners.arguments.operation_index import known_as
-from semcache.planners.rows import likely
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import (
     DataEdge,
@@ -22,6 +18,17 @@ from semcache.planners.steps.resolution import (
     Resolution,
     ResolutionContext,
     Resolved,
+)
+from semcache.planners.steps.terms import (
+    ROW_WORDS,
+    RowTerm,
+    StepRows,
+    field_named,
+    lost,
+    no_field,
+    rows_before,
+    terms_of,
+    unclear,
 )
 from semcache.planners.transforms import (
     AGGREGATE,
@@ -35,24 +42,17 @@ from semcache.planners.transforms import (
 )
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.schema.operators import aggregate_name, operator_name
-from semcache.prompts.words import ARTICLES, CLOSED_CLASS, singular
+from semcache.prompts.words import CLOSED_CLASS
 
 _RISING = frozenset("ascending asc increasing rising".split())
 _FALLING = frozenset("descending desc decreasing falling".split())
 # Before "first": what stands first.
 _SMALL_FIRST = frozenset("lowest smallest least oldest earliest cheapest shortest".split())
 _GREAT_FIRST = frozenset("highest largest biggest greatest newest latest longest most".split())
-# The rows themselves, and words that only lead over to a condition.
-_ROWS = frozenset(
-    "entries entry it item items of one ones record records result results row rows the them "
-    "these those".split()
-)
 _LEADING = frozenset("are have having is that where which whose with".split())
 _COPULAS = frozenset(["is", "are", "of"])
 _PER = frozenset(["by", "per"])
 _FIRST = frozenset(["first", "only", "just", "to"])
-_VALUE = "\ufffc"
-_WORD = re.compile(rf"{_VALUE}+|[^\W_][\w'-]*|[^\w\s]")
 
 
 class BuiltinResolver:
@@ -72,70 +72,14 @@ class BuiltinResolver:
             case "data_transform":
                 return _transformed(intent, asked)
             case _:
-                return _unclear(intent, f"{intent.goal!r} is nothing built in")
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """What a transform works on."""
-
-    step: str
-    path: tuple[str, ...]
-    fields: dict[str, Json]
-    """Field → its schema; empty if unknown."""
-    nouns: frozenset[str]
-    """Singular words of what the rows are."""
-    falling: bool
-    """Whether they stand in a falling order, so that the first are the top ones."""
-
-    def field(self, said: Sequence[str]) -> str | None:
-        """Return the field that words name: as the rows spell it, or as said if that is unknown.
-
-        None if the fields are known and none, or more than one, is named so; or if the words are
-        grammar, which names no field.
-        """
-        phrase = "_".join(said)
-        for found in likely(self.fields, phrase):
-            if found:
-                return found[0] if len(found) == 1 else None
-        if self.fields or not said or len(said) > 3 or not CLOSED_CLASS.isdisjoint(said):
-            return None
-        return phrase
-
-    def is_noun(self, word: str) -> bool:
-        """Return whether a word only says what the rows are."""
-        return word in _ROWS or singular(word) in self.nouns
-
-
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """A word, a sign or a value of what a transform is by."""
-
-    text: str
-    """As it stands there."""
-    value: Parameter | None = None
-
-    @property
-    def word(self) -> str:
-        return self.text.lower()
-
-
-def _terms(intent: SubIntent) -> list[_Term]:
-    text, held = intent.topic, dict[int, Parameter]()
-    for param in sorted(intent.params, key=lambda one: -len(one.mention or "")):
-        at = text.find(param.mention) if param.mention else -1
-        if param.mention and at >= 0:
-            held[at] = param
-            text = text[:at] + _VALUE * len(param.mention) + text[at + len(param.mention) :]
-    found = (_Term(m[0], held.get(m.start())) for m in _WORD.finditer(text))
-    return [one for one in found if one.value is not None or one.word not in ARTICLES]
+                return unclear(intent, f"{intent.goal!r} is nothing built in")
 
 
 def _transformed(intent: SubIntent, asked: ResolutionContext) -> Resolved:
     steps = [step for step in intent.depends_on if step in asked.before]
     if len(steps) != 1:
-        return _unclear(intent, f"{intent.goal!r} works on {len(steps)} results; expected one")
-    rows = _rows(asked.before[steps[0]], asked)
+        return unclear(intent, f"{intent.goal!r} works on {len(steps)} results; expected one")
+    rows = rows_before(asked.before[steps[0]], asked)
     makers = {
         "filter": _filter,
         "sort": _sort,
@@ -146,23 +90,8 @@ def _transformed(intent: SubIntent, asked: ResolutionContext) -> Resolved:
     }
     make = makers.get(str(intent.transform))
     if make is None:
-        return _unclear(intent, f"nothing built in does {intent.goal!r}")
+        return unclear(intent, f"nothing built in does {intent.goal!r}")
     return make(intent, rows)
-
-
-def _rows(before: Resolution, asked: ResolutionContext) -> _Rows:
-    """Return what the step before gives; a transform gives rows like those it took."""
-    if before.operation == ASK_USER or before.operation not in asked.catalog:
-        return _Rows(before.intent, (), {}, frozenset(), falling=False)
-    source = given_by(before, asked)
-    operation = asked.catalog.get(source.operation)
-    return _Rows(
-        before.intent,
-        list_path(operation.output_schema) if source is before else (),
-        item_fields(operation.output_schema),
-        frozenset(known_as(operation, asked.catalog).nouns),
-        falling=before.operation == SORT and before.input.get("order") == "desc",
-    )
 
 
 def _built_in(
@@ -184,34 +113,8 @@ def _built_in(
     )
 
 
-def _on(rows: _Rows) -> tuple[DataEdge, ...]:
+def _on(rows: StepRows) -> tuple[DataEdge, ...]:
     return (DataEdge("rows", rows.step, rows.path),)
-
-
-def _unclear(intent: SubIntent, why: str) -> Referral:
-    return Referral(intent=intent.id, kind="none", question=why)
-
-
-def _lost(intent: SubIntent, left: Sequence[_Term]) -> Referral:
-    told = ", ".join(repr(one.value.mention if one.value else one.text) for one in left)
-    return _unclear(intent, f"nothing built in accounts for {told} in {intent.goal!r}")
-
-
-def _no_field(intent: SubIntent, said: Sequence[_Term], rows: _Rows) -> Referral:
-    if not said:
-        return _unclear(intent, f"{intent.goal!r} does not say by what")
-    names = tuple(rows.fields)
-    told = f": {', '.join(map(repr, names[:20]))}" if names else ""
-    spelled = " ".join(one.value.mention or "" if one.value else one.text for one in said)
-    question = f"Which field is meant by {spelled!r} in {intent.goal!r}{told}?"
-    return Referral(intent=intent.id, kind="which", question=question, options=names)
-
-
-def _named(terms: Sequence[_Term], rows: _Rows) -> str | None:
-    """Return the field that all of the terms name."""
-    if any(one.value is not None for one in terms):
-        return None
-    return rows.field([one.word for one in terms])
 
 
 # ── filter ───────────────────────────────────────────────────────────────────────────────────────
@@ -226,19 +129,19 @@ class _Condition:
     value: Json
 
 
-def _filter(intent: SubIntent, rows: _Rows) -> Resolved:
+def _filter(intent: SubIntent, rows: StepRows) -> Resolved:
     found = _condition(intent, rows)
     if isinstance(found, Referral):
         return found
     if found.operator not in TESTS:
-        return _unclear(intent, f"{intent.goal!r} compares by {found.operator!r}: not built in")
+        return unclear(intent, f"{intent.goal!r} compares by {found.operator!r}: not built in")
     name, value = name_key(found.field), found.value
     schema = rows.fields.get(found.field)
     if isinstance(schema, dict) and found.operator in {"=", "!="}:
         try:
             value = coerced(value, schema, name=name)
         except InvalidParameter as why:
-            return _unclear(intent, str(why))
+            return unclear(intent, str(why))
     given: JsonObject = {
         "field": found.field,
         "operator": found.operator,
@@ -248,23 +151,23 @@ def _filter(intent: SubIntent, rows: _Rows) -> Resolved:
     return _built_in(intent, FILTER, given, wires=_on(rows), params=(param,))
 
 
-def _condition(intent: SubIntent, rows: _Rows) -> _Condition | Referral:
+def _condition(intent: SubIntent, rows: StepRows) -> _Condition | Referral:
     """Return what "label bug", "amount over 500", "more than 3 points" or "open" asks of rows."""
-    terms = _terms(intent)
+    terms = terms_of(intent)
     while terms and (terms[0].word in _LEADING or rows.is_noun(terms[0].word)):
         terms = terms[1:]
     while len(terms) > 1 and terms[-1].value is None and rows.is_noun(terms[-1].word):
         terms = terms[:-1]
     values = [i for i, one in enumerate(terms) if one.value is not None]
     if len(values) > 1:
-        return _unclear(intent, f"{intent.goal!r} has {len(values)} values; expected one condition")
+        return unclear(intent, f"{intent.goal!r} has {len(values)} values; expected one condition")
     if values:
         return _compared(intent, rows, terms, values[0])
     return _said(intent, rows, terms)
 
 
 def _compared(
-    intent: SubIntent, rows: _Rows, terms: Sequence[_Term], at: int
+    intent: SubIntent, rows: StepRows, terms: Sequence[RowTerm], at: int
 ) -> _Condition | Referral:
     """Return the condition that has a value: "amount over 500", "more than 3 points"."""
     value = terms[at].value
@@ -272,14 +175,14 @@ def _compared(
     operator, left = _operator(before)
     named = left or after
     if value is None or (left and after) or value.name.startswith(("percent", "ordinal")):
-        return _lost(intent, terms)
-    field = _named(named, rows)
+        return lost(intent, terms)
+    field = field_named(named, rows)
     if field is None:
-        return _no_field(intent, named or terms, rows)
+        return no_field(intent, named or terms, rows)
     return _Condition(field, operator, value.mention or "", value.value)
 
 
-def _operator(terms: Sequence[_Term]) -> tuple[str, list[_Term]]:
+def _operator(terms: Sequence[RowTerm]) -> tuple[str, list[RowTerm]]:
     """Return the comparison that terms end in, and the terms before it."""
     plain = [one for one in terms if one.word not in _COPULAS]
     for size in (4, 3, 2, 1):
@@ -292,10 +195,10 @@ def _operator(terms: Sequence[_Term]) -> tuple[str, list[_Term]]:
     return "=", plain
 
 
-def _said(intent: SubIntent, rows: _Rows, terms: Sequence[_Term]) -> _Condition | Referral:
+def _said(intent: SubIntent, rows: StepRows, terms: Sequence[RowTerm]) -> _Condition | Referral:
     """Return the condition that words alone ask for: a field and its value, or a listed value."""
     for size in range(len(terms) - 1, 0, -1):
-        field = _named(terms[:size], rows) if rows.fields or size == 1 else None
+        field = field_named(terms[:size], rows) if rows.fields or size == 1 else None
         if field is None:
             continue
         rest = list(terms[size:])
@@ -304,16 +207,16 @@ def _said(intent: SubIntent, rows: _Rows, terms: Sequence[_Term]) -> _Condition 
         negated = bool(rest) and rest[0].word == "not"
         value = " ".join(one.text for one in (rest[1:] if negated else rest))
         if not rest or not CLOSED_CLASS.isdisjoint(one.word for one in rest[int(negated) :]):
-            return _lost(intent, rest or terms)
+            return lost(intent, rest or terms)
         return _Condition(field, "!=" if negated else "=", value, value)
     whole = " ".join(one.text for one in terms)
-    if terms and rows.fields and _named(terms, rows) is not None:
+    if terms and rows.fields and field_named(terms, rows) is not None:
         question = f"What must {whole!r} be in {intent.goal!r}?"
         return Referral(intent=intent.id, kind="missing", question=question, missing=(whole,))
     listed = [name for name, schema in rows.fields.items() if _lists(schema, whole)]
     if len(listed) == 1:
         return _Condition(listed[0], "=", whole, whole)
-    return _no_field(intent, terms, rows)
+    return no_field(intent, terms, rows)
 
 
 def _lists(schema: Json, value: str) -> bool:
@@ -323,16 +226,16 @@ def _lists(schema: Json, value: str) -> bool:
 # ── the others ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _sort(intent: SubIntent, rows: _Rows) -> Resolved:
-    terms = [one for one in _terms(intent) if one.word not in _PER]
+def _sort(intent: SubIntent, rows: StepRows) -> Resolved:
+    terms = [one for one in terms_of(intent) if one.word not in _PER]
     order, left = _direction(terms)
-    field = _named(left, rows)
+    field = field_named(left, rows)
     if field is None:
-        return _no_field(intent, left, rows)
+        return no_field(intent, left, rows)
     return _built_in(intent, SORT, {"by": field, "order": order}, wires=_on(rows))
 
 
-def _direction(terms: Sequence[_Term]) -> tuple[str, Sequence[_Term]]:
+def _direction(terms: Sequence[RowTerm]) -> tuple[str, Sequence[RowTerm]]:
     """Return the direction that terms end in, and the terms before it."""
     said = [one.word for one in terms]
     if said[-1:] == ["order"] and said[-2:-1] != []:
@@ -345,60 +248,60 @@ def _direction(terms: Sequence[_Term]) -> tuple[str, Sequence[_Term]]:
     return "asc", terms
 
 
-def _group(intent: SubIntent, rows: _Rows) -> Resolved:
-    terms = [one for one in _terms(intent) if one.word not in _PER]
-    field = _named(terms, rows)
+def _group(intent: SubIntent, rows: StepRows) -> Resolved:
+    terms = [one for one in terms_of(intent) if one.word not in _PER]
+    field = field_named(terms, rows)
     if field is None:
-        return _no_field(intent, terms, rows)
+        return no_field(intent, terms, rows)
     return _built_in(intent, GROUP, {"by": field}, wires=_on(rows))
 
 
-def _parted(terms: Sequence[_Term]) -> tuple[Sequence[_Term], Sequence[_Term] | None]:
+def _parted(terms: Sequence[RowTerm]) -> tuple[Sequence[RowTerm], Sequence[RowTerm] | None]:
     """Return what stands before "by" or "per", and after it; None if there is neither."""
     at = next((i for i, one in enumerate(terms) if one.word in _PER), None)
     return (terms, None) if at is None else (terms[:at], terms[at + 1 :])
 
 
-def _count(intent: SubIntent, rows: _Rows) -> Resolved:
-    counted, by = _parted(_terms(intent))
+def _count(intent: SubIntent, rows: StepRows) -> Resolved:
+    counted, by = _parted(terms_of(intent))
     left = [one for one in counted if one.value is not None or not rows.is_noun(one.word)]
     if left:
-        return _lost(intent, left)
+        return lost(intent, left)
     if by is None:
         return _built_in(intent, COUNT, {}, wires=_on(rows))
-    field = _named(by, rows)
+    field = field_named(by, rows)
     if field is None:
-        return _no_field(intent, by, rows)
+        return no_field(intent, by, rows)
     return _built_in(intent, COUNT, {"by": field}, wires=_on(rows))
 
 
-def _aggregate(intent: SubIntent, rows: _Rows) -> Resolved:
-    terms, by = _parted(_terms(intent))
-    said = [_Term(intent.verb), *terms]
+def _aggregate(intent: SubIntent, rows: StepRows) -> Resolved:
+    terms, by = _parted(terms_of(intent))
+    said = [RowTerm(intent.verb), *terms]
     functions = [found for one in said if (found := aggregate_name(one.word)) in FUNCTIONS]
     named = [
         one
         for one in terms
-        if aggregate_name(one.word) not in FUNCTIONS and (one.value or one.word not in _ROWS)
+        if aggregate_name(one.word) not in FUNCTIONS and (one.value or one.word not in ROW_WORDS)
     ]
     if len(functions) != 1:
         told = ", ".join(FUNCTIONS)
         question = f"How are the numbers to be put together in {intent.goal!r}: {told}?"
         return Referral(intent=intent.id, kind="which", question=question, options=FUNCTIONS)
-    field = _named(named, rows)
+    field = field_named(named, rows)
     if field is None:
-        return _no_field(intent, named, rows)
+        return no_field(intent, named, rows)
     given: JsonObject = {"field": field, "function": functions[0]}
     if by is not None:
-        group = _named(by, rows)
+        group = field_named(by, rows)
         if group is None:
-            return _no_field(intent, by, rows)
+            return no_field(intent, by, rows)
         given["by"] = group
     return _built_in(intent, AGGREGATE, given, wires=_on(rows))
 
 
-def _limit(intent: SubIntent, rows: _Rows) -> Resolved:
-    terms = _terms(intent)
+def _limit(intent: SubIntent, rows: StepRows) -> Resolved:
+    terms = terms_of(intent)
     counts = [one.value for one in terms if one.value is not None and _is_count(one.value)]
     first = _FIRST | {"top"} if rows.falling else _FIRST
     left = [
@@ -407,9 +310,9 @@ def _limit(intent: SubIntent, rows: _Rows) -> Resolved:
         if one.value not in counts and not (one.word in first or rows.is_noun(one.word))
     ]
     if len(counts) != 1 or counts[0] is None:
-        return _unclear(intent, f"{intent.goal!r} has {len(counts)} numbers; expected how many")
+        return unclear(intent, f"{intent.goal!r} has {len(counts)} numbers; expected how many")
     if left:
-        return _lost(intent, left)
+        return lost(intent, left)
     name = counts[0].name if counts[0].name != "number" else "count"
     param = Parameter(name, counts[0].value, counts[0].mention)
     given: JsonObject = {"count": f"{{{{params.{name}}}}}"}

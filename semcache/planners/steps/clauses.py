@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from semcache.catalog.catalog import Catalog
-from semcache.planners.arguments.step_account import trimmed_span
+from semcache.planners.arguments.step_words import trimmed_span
 from semcache.planners.steps.intents import ACTIONS, SubIntent, Transform
 from semcache.ports import PlanRequest
 from semcache.prompts.mentions import find_mentions

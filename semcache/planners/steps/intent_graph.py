@@ -10,8 +10,16 @@ from pydantic import TypeAdapter
 
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidInput, PlanningError
-from semcache.planners.steps.intents import GOAL, Decomposition, Said, SubIntent, serves
-from semcache.planners.steps.step_order import DependencyIssue, in_order, issues
+from semcache.planners.steps.intents import (
+    GOAL,
+    Decomposition,
+    DependencyIssue,
+    Said,
+    SubIntent,
+    in_order,
+    issues,
+    serves,
+)
 from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import Parameter
 from semcache.schemas import read
