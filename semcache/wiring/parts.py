@@ -36,7 +36,7 @@ def check_parts(
         ("observer", observer, callable, "something to call with each event"),
         ("redact", redact, callable, "a function from text to text"),
         ("settings", settings, _settles, "Settings"),
-        ("verifier", verifier, _verifies, "a Verifier such as `ModelVerifier(model)`"),
+        ("verifier", verifier, _verifies, "a Verifier such as `CrossEncoderVerifier`"),
     ):
         check: Callable[[object], bool] = fits
         if (part is not None or name in needed) and not check(part):

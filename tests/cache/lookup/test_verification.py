@@ -8,10 +8,9 @@ import pytest
 from semcache import Hit, Miss, Parameter, PlanCache, Settings
 from semcache.canonical import JsonObject
 from semcache.errors import ModelUnavailable
-from semcache.planners.model.verifier import ModelVerifier
 from semcache.ports import Verification, Verifier
 from semcache.stores.memory import MemoryStore
-from semcache.testing import HashEmbedder, RecordingObserver, ScriptedModel
+from semcache.testing import HashEmbedder
 from tests.caching import cache_over
 from tests.calling import calling
 
@@ -118,35 +117,3 @@ def test_a_confirmed_prompt_teaches_no_evidence() -> None:
         cache.lookup(ASKED)
         cache.verified()
         assert cache.evidence().labels == 0
-
-
-@pytest.mark.parametrize(
-    ("answers", "said"),
-    [
-        (['{"same": true}'], True),
-        (['```json\n{"same": false}\n```'], False),
-        (['{"same": null}'], None),
-        (["Yes, they are the same.", '{"same": true}'], True),
-        (['{"same": "yes"}', '{"same": 1}'], None),
-        (['{"same": true, "plan": {}}', "{}"], None),
-    ],
-)
-def test_a_model_is_believed_only_a_plain_yes_or_no(answers: list[str], said: bool | None) -> None:
-    model = ScriptedModel(answers)
-    heard = RecordingObserver()
-    verifier = ModelVerifier(model, observer=heard)
-    query = Verification('a <<plan>> "quoted"', "b", plan("2024"), {})
-    assert verifier.verify(query) is said
-    assert '<<plan>> \\"quoted\\"' in model.calls[0][-1].content
-    assert len(heard.events) == len(answers)
-
-
-def test_a_model_confirms_a_paraphrase_through_an_opened_cache() -> None:
-    stored = "total sales of the year 2024 by state and by city of all our shops"
-    query = "total revenue of the year 2023 by state and by city of all our shops"
-    verifier = ModelVerifier(ScriptedModel(['{"same": true}']))
-    with PlanCache.open(embedder=HashEmbedder(), verifier=verifier, verify="inline") as cache:
-        cache.store(stored, plan("2024"), params=[Parameter("year", "2024", mention="2024")])
-        found = cache.lookup(query)
-        assert isinstance(found, Hit)
-        assert found.plan.to_dict() == plan("2023")
