@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
-from semcache.catalog.shape import Input, Shape, shape, snake
+from semcache.catalog.shape import Columns, Input, Shape, shape, snake
 from semcache.planners.rules.lexicon import PHRASES, Sense, longest
 from semcache.prompts.mentions import Mention
 from semcache.prompts.schema.operators import aggregate_name
@@ -80,9 +80,7 @@ class Frame:
     def summable(self, name: str) -> bool:
         """Return whether adding or averaging the field makes sense, as far as the catalog tells."""
         query = self.shape.query
-        if query is None or query.aggregates is None or name not in self.numeric:
-            return False
-        return name in {snake(one) for one in query.aggregates.fields}
+        return query is not None and name in self.numeric and _has(query.aggregates, name)
 
     def aggregates(self, function: str) -> bool:
         """Return whether the operation computes this aggregate."""
@@ -95,16 +93,12 @@ class Frame:
     def groupable(self, name: str) -> bool:
         """Return whether rows can be grouped by the field."""
         query = self.shape.query
-        if query is None or query.groups is None:
-            return False
-        return name in {snake(one) for one in query.groups.fields} and name != self.measure
+        return query is not None and name != self.measure and _has(query.groups, name)
 
     def sortable(self, name: str) -> bool:
         """Return whether rows can be sorted by the field."""
         query = self.shape.query
-        if query is None or query.sorts is None:
-            return False
-        return name in {snake(one) for one in query.sorts.fields}
+        return query is not None and _has(query.sorts, name)
 
     def fields_of(self, mention: Mention, surface: str) -> tuple[str, ...]:
         """Return the fields that a value of an open class may belong to, told by its kind.
@@ -166,6 +160,11 @@ class Frame:
         if operator == "in":
             return any(one.many for one in self.inputs(name, "="))
         return bool(self.inputs(name, operator))
+
+
+def _has(columns: Columns | None, name: str) -> bool:
+    """Return whether a part of a query can be over the field."""
+    return columns is not None and name in map(snake, columns.fields)
 
 
 def role(name: str) -> str:

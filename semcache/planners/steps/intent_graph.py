@@ -58,8 +58,6 @@ class IntentNode:
     status: Status = "active"
     note: str = ""
     """Why it has its status: what failed, which question it waits for."""
-    strategy: str = ""
-    """What took the goal apart: `pattern:sequential_actions`; empty for the goal."""
     operation: str = ""
     """The operation that was found for it; empty while there is none."""
     found_by: str = ""
@@ -111,6 +109,7 @@ class IntentGraph:
     knots: tuple[DependencyIssue, ...] = ()
     """What is odd about the dependencies; empty if nothing is."""
     strategy: str = ""
+    """What took the goal apart: `pattern:sequential_actions`."""
     confidence: float = 1.0
     """How sure the decomposition is of the whole, in [0, 1]."""
     reasons: tuple[str, ...] = ()
@@ -135,13 +134,7 @@ class IntentGraph:
             raise InvalidInput(f"two intents have the id {twice[0]!r}; expected one each")
         root = IntentNode(id=GOAL, name="Goal", goal=decomposition.goal)
         steps = (
-            IntentNode(
-                id=one.id,
-                name=f"Step {i}",
-                goal=one.goal,
-                intent=one,
-                strategy=decomposition.strategy,
-            )
+            IntentNode(id=one.id, name=f"Step {i}", goal=one.goal, intent=one)
             for i, one in enumerate(intents, 1)
         )
         told = f"{len(intents)} by {decomposition.strategy}, {decomposition.confidence:.2f} sure"

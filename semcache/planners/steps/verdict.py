@@ -24,11 +24,6 @@ from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import NEGATION, REQUESTS
 
-Severity = Literal["critical", "error", "warning"]
-"""`critical`: it must not run. `error`: a person should look at it first. `warning`: it may run."""
-Status = Literal["valid", "warnings", "review", "invalid"]
-"""What the worst finding makes of a plan: none, a warning, an error, a critical one."""
-
 ROUNDS = 2
 """Repairs of one plan at most."""
 
@@ -43,7 +38,6 @@ _BUILT_IN: Mapping[str, tuple[str, ...]] = {
     "output": ("print", "display", "show", "output", "result", "list"),
     "data_transform": ("first", "only", "just", "result", "list", "ones"),
 }
-_STATUS: dict[Severity, Status] = {"critical": "invalid", "error": "review", "warning": "warnings"}
 
 Draft = TypeVar("Draft")
 
@@ -53,10 +47,11 @@ class Concern:
     """Something about a plan that a person should know before it runs."""
 
     code: Literal["unresolved", "data_flow", "value", "coverage", "effect"]
-    severity: Severity
     intent: str
     """Id of the step; empty for the goal as a whole."""
     what: str
+    grave: bool = True
+    """Whether it keeps the plan from running."""
 
     def __str__(self) -> str:
         return f"{self.intent or 'goal'}: {self.what}"
@@ -67,17 +62,12 @@ class PlanVerdict:
     """Whether a plan may run."""
 
     findings: tuple[Concern, ...] = ()
-    """The gravest first."""
-
-    @property
-    def status(self) -> Status:
-        """What the gravest finding makes of the plan."""
-        return _STATUS[self.findings[0].severity] if self.findings else "valid"
+    """The grave ones first."""
 
     @property
     def runs(self) -> bool:
         """Whether the plan may run as it is."""
-        return self.status in {"valid", "warnings"}
+        return not any(one.grave for one in self.findings)
 
     @property
     def told(self) -> str:
@@ -108,8 +98,7 @@ def verify(
         *_coverage(goal, resolved, catalog),
         *_effects(goal, resolved, catalog),
     ]
-    order = list(_STATUS)
-    return PlanVerdict(tuple(sorted(found, key=lambda one: order.index(one.severity))))
+    return PlanVerdict(tuple(sorted(found, key=lambda one: not one.grave)))
 
 
 def repaired(
@@ -144,11 +133,11 @@ def _unresolved(goal: Decomposition, resolved: Mapping[str, Resolved]) -> Iterat
             case Resolution():
                 continue
             case Referral(question=question):
-                yield Concern("unresolved", "critical", intent.id, question)
+                yield Concern("unresolved", intent.id, question)
             case NoTool(why=why):
-                yield Concern("unresolved", "critical", intent.id, f"no operation does it: {why}")
+                yield Concern("unresolved", intent.id, f"no operation does it: {why}")
             case None:
-                yield Concern("unresolved", "critical", intent.id, "nothing was found for it")
+                yield Concern("unresolved", intent.id, "nothing was found for it")
 
 
 def _found(
@@ -172,11 +161,11 @@ def _data_flow(goal: Decomposition, resolved: Mapping[str, Resolved]) -> Iterato
             # "then ping" only says when; "then close it" speaks of what came before.
             back = intent.kind != "api_call" or not _BACK.isdisjoint(tokens(intent.goal))
             what = f"{intent.goal!r} waits for {step!r} and uses nothing of it"
-            yield Concern("data_flow", "error" if back else "warning", intent.id, what)
+            yield Concern("data_flow", intent.id, what, grave=back)
     for intent, one in _found(goal, resolved):
         if one.operation == ASK_USER and intent.id not in used:
             what = f"asks for {intent.topic!r}, and no step uses the answer"
-            yield Concern("data_flow", "error", intent.id, what)
+            yield Concern("data_flow", intent.id, what)
 
 
 def _values(
@@ -189,7 +178,7 @@ def _values(
         for param in one.params:
             if not _was_said(param, goal.goal, held):
                 what = f"{param.name!r} is {param.value!r}, which nobody said"
-                yield Concern("value", "error", intent.id, what)
+                yield Concern("value", intent.id, what)
 
 
 def _given(
@@ -199,9 +188,7 @@ def _given(
     used = [param for _, one in _found(goal, resolved) for param in one.params]
     for param in held:
         if not any(_is_held(one, param) for one in used):
-            yield Concern(
-                "value", "critical", "", f"{param.name!r} was given, and nothing takes it"
-            )
+            yield Concern("value", "", f"{param.name!r} was given, and nothing takes it")
 
 
 def _is_held(used: Parameter, held: Parameter) -> bool:
@@ -227,7 +214,7 @@ def _coverage(
         said = mention.text.strip("\"'").casefold()
         if not any(said in text or (text and text in said) for text in texts):
             what = f"{mention.text!r} was said, and no step has it"
-            yield Concern("coverage", "error", "", what)
+            yield Concern("coverage", "", what)
     # Of verbs `_effects` speaks, of what is turned round `model.verification`.
     aside = VERBS.keys() | REQUESTS | NEGATION
     said_words = [word for word in content(goal.goal.casefold()) if word not in aside]
@@ -237,7 +224,7 @@ def _coverage(
     lost = list(dict.fromkeys(word for word in said_words if word not in known))
     if lost:
         what = f"no step speaks of {', '.join(map(repr, lost[:10]))}"
-        yield Concern("coverage", "error", "", what)
+        yield Concern("coverage", "", what)
 
 
 def _has_counterpart(goal: Decomposition, resolved: Mapping[str, Resolved]) -> bool:
@@ -292,9 +279,9 @@ def _effects(
             continue
         if not says_write(goal.goal, catalog.get(one.operation), catalog):
             what = f"{one.operation!r} writes, and no word of the goal asks for that"
-            yield Concern("effect", "critical", intent.id, what)
+            yield Concern("effect", intent.id, what)
         elif any(wire.each for wire in one.wires) and _EACH.isdisjoint(tokens(intent.goal)):
             what = (
                 f"{one.operation!r} writes once for each of a list, and the step says nothing of it"
             )
-            yield Concern("effect", "error", intent.id, what)
+            yield Concern("effect", intent.id, what)

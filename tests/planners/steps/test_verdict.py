@@ -36,38 +36,35 @@ def verdict(goal: str, steps: Sequence[SubIntent], *found: Resolved) -> PlanVerd
     return verify(made, {one.intent: one for one in found}, CATALOG)
 
 
-def codes(of: PlanVerdict) -> list[tuple[str, str, str]]:
-    return [(one.code, one.severity, one.intent) for one in of.findings]
+def codes(of: PlanVerdict) -> list[tuple[str, str]]:
+    return [(one.code, one.intent) for one in of.findings]
 
 
 def test_a_plan_that_does_what_was_asked_is_valid() -> None:
     of = verdict("list issues", [call("a", "list issues")], does("a", "list_issues"))
     assert of == PlanVerdict()
-    assert (of.status, of.runs, of.told) == ("valid", True, "")
+    assert (of.runs, of.told) == (True, "")
 
 
 @pytest.mark.parametrize(
-    ("goal", "severity"),
+    ("goal", "says"),
     [
-        ("close issue", ""),
-        ("please close the issue", ""),
-        ("work through the issue", "critical"),
-        ("list the issue", "critical"),
+        ("close issue", True),
+        ("please close the issue", True),
+        ("work through the issue", False),
+        ("list the issue", False),
     ],
 )
-def test_an_operation_that_writes_must_be_asked_for_by_the_goal(goal: str, severity: str) -> None:
+def test_an_operation_that_writes_must_be_asked_for_by_the_goal(goal: str, *, says: bool) -> None:
     # The words of the step are the decomposer's own, and say nothing of what was asked.
     of = verdict(goal, [call("a", "close issue")], does("a", "close_issue"))
-    assert [one.severity for one in of.findings if one.code == "effect"] == [severity][
-        : len(severity)
-    ]
-    assert of.runs == (not severity)
+    assert ("effect" not in {one.code for one in of.findings}) == of.runs == says
 
 
 def test_a_number_that_nobody_said_is_told() -> None:
     found = replace(does("a", "list_issues"), params=(Parameter("year", 1999, None),))
     of = verdict("list issues", [call("a", "list issues")], found)
-    assert codes(of) == [("value", "error", "a")]
+    assert codes(of) == [("value", "a")]
     assert "'year' is 1999, which nobody said" in of.told
 
 
@@ -75,16 +72,16 @@ def test_a_value_of_the_caller_that_no_step_takes_keeps_a_plan_from_running() ->
     made = Decomposition("list issues", (call("a", "list issues"),), 1.0, "test")
     held = [Parameter("as_of", "2024-05-01")]
     of = verify(made, {"a": does("a", "list_issues")}, CATALOG, params=held)
-    assert codes(of) == [("value", "critical", "")]
+    assert codes(of) == [("value", "")]
     assert "'as_of' was given, and nothing takes it" in of.told
 
 
 def test_writing_once_for_each_of_a_list_must_be_said() -> None:
     each = does("b", "close_issue", DataEdge("issue", "a", each=True))
-    for goal, status in (("close issue", "review"), ("close each of them", "valid")):
+    for goal, runs in (("close issue", False), ("close each of them", True)):
         steps = [call("a", "list issues"), call("b", goal, "a")]
         of = verdict(f"list issues then {goal}", steps, does("a", "list_issues"), each)
-        assert of.status == status
+        assert of.runs == runs
 
 
 def test_a_step_that_speaks_of_a_result_and_does_not_use_it_is_told() -> None:
@@ -95,7 +92,7 @@ def test_a_step_that_speaks_of_a_result_and_does_not_use_it_is_told() -> None:
         does("a", "list_issues"),
         does("b", "close_issue"),
     )
-    assert codes(of) == [("data_flow", "error", "b")]
+    assert codes(of) == [("data_flow", "b")]
     wired = does("b", "close_issue", DataEdge("issue", "a"))
     good = verdict("list issues then close it", steps, does("a", "list_issues"), wired)
     assert good.runs
@@ -105,13 +102,13 @@ def test_a_step_that_only_comes_after_another_is_a_warning() -> None:
     steps = [call("a", "list issues"), call("b", "list issues", "a")]
     found = (does("a", "list_issues"), does("b", "list_issues"))
     of = verdict("list issues then list issues", steps, *found)
-    assert (codes(of), of.runs) == ([("data_flow", "warning", "b")], True)
+    assert (codes(of), of.runs) == ([("data_flow", "b")], True)
 
 
 def test_an_answer_that_no_step_uses_is_told() -> None:
     ask = SubIntent(id="q", goal="Ask user for size", kind="user_input", topic="size")
     of = verdict("list issues", [ask], does("q", ASK_USER))
-    assert codes(of)[0] == ("data_flow", "error", "q")
+    assert codes(of)[0] == ("data_flow", "q")
 
 
 def test_a_value_that_was_said_and_is_given_to_nobody_is_told() -> None:
@@ -119,7 +116,7 @@ def test_a_value_that_was_said_and_is_given_to_nobody_is_told() -> None:
     step = call("a", "list issues 7", params=(said,))
     suggested = replace(does("a", "list_issues"), source="suggested")
     of = verdict("list issues 7", [step], suggested)
-    assert ("coverage", "error", "") in codes(of)
+    assert ("coverage", "") in codes(of)
     assert "'7' was said, and no step has it" in of.told
     made = Decomposition("list issues 7", (step,), 1.0, "test")
     held = Parameter("page", 7)
@@ -130,36 +127,24 @@ def test_a_value_that_was_said_and_is_given_to_nobody_is_told() -> None:
 def test_values_and_words_of_the_goal_that_no_step_has_are_told() -> None:
     steps, found = [call("a", "list issues")], does("a", "list_issues")
     lost = verdict("list issues since 2024-03-11", steps, found)
-    assert ("coverage", "error", "") in codes(lost)
+    assert ("coverage", "") in codes(lost)
     assert "'2024-03-11' was said, and no step has it" in lost.told
     words = verdict("list issues of tenants", steps, found)
-    assert codes(words) == [("coverage", "error", "")]
+    assert codes(words) == [("coverage", "")]
     assert not words.runs
     most = verdict("list cheap flights abroad soon issues", steps, found)
-    assert codes(most) == [("coverage", "error", "")]
+    assert codes(most) == [("coverage", "")]
 
 
 def test_steps_without_an_operation_keep_a_plan_from_running() -> None:
     steps = [call("a", "list issues"), call("b", "list issues"), call("c", "list issues")]
     question = Referral(intent="a", kind="which", question="Which?")
     of = verdict("list issues", steps, question, NoTool("b", "none fits"))
-    assert {code for code, _, _ in codes(of)} == {"unresolved"}
-    assert of.status == "invalid"
-    assert [one.intent for one in of.findings] == ["a", "b", "c"]
+    assert codes(of) == [("unresolved", one) for one in "abc"]
+    assert not of.runs
 
 
-GRAVE = PlanVerdict((Concern("coverage", "error", "", "lost 7"),))
-
-
-def test_a_repair_round_hands_the_findings_back_until_the_plan_may_run() -> None:
-    told: list[str] = []
-
-    def make(what: str) -> int:
-        told.append(what)
-        return len(told)
-
-    draft, verdict_ = repaired(make, lambda n: PlanVerdict() if n == 2 else GRAVE)
-    assert (draft, verdict_.runs, told) == (2, True, ["", "goal: lost 7"])
+GRAVE = PlanVerdict((Concern("coverage", "", "lost 7"),))
 
 
 def test_repairs_are_bounded_and_end_where_nothing_changes() -> None:
@@ -172,7 +157,7 @@ def test_repairs_are_bounded_and_end_where_nothing_changes() -> None:
     assert repaired(make, lambda _: GRAVE, rounds=5)[1] is GRAVE
     assert len(drafts) == 2
     drafts.clear()
-    changing = [PlanVerdict((Concern("value", "error", "", str(n)),)) for n in range(9)]
+    changing = [PlanVerdict((Concern("value", "", str(n)),)) for n in range(9)]
     repaired(make, lambda n: changing[n], rounds=3)
     assert len(drafts) == 4
     drafts.clear()
