@@ -1,15 +1,31 @@
 """Three catalogs that share nothing: sales as a query, an issue tracker, flights."""
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, Literal
 
 import pytest
 
-from semcache import Catalog, Operation, PromptSchema, catalog_from, operation
+from semcache import Catalog, Operation, PromptSchema, SemCache, catalog_from, operation
 from semcache.canonical import JsonObject
 from semcache.planners.rules.normalizer import RuleNormalizer
+from semcache.testing import FakeClock, HashEmbedder
 
 Ask = Callable[[str], PromptSchema]
+Open = Callable[..., SemCache]
+
+
+@pytest.fixture
+def open_semcache() -> Iterator[Open]:
+    """Open a SemCache over a catalog, with the arguments given beside it; closed with the test."""
+    with ExitStack() as opened:
+
+        def open_(catalog: Catalog, **more: Any) -> SemCache:
+            arguments: dict[str, Any] = {"embedder": HashEmbedder(), "clock": FakeClock(), **more}
+            return opened.enter_context(SemCache.open(catalog=catalog, **arguments))
+
+        yield open_
+
 
 FIELDS = [
     "order_id", "date", "year", "quarter", "month", "customer", "state", "category", "product",

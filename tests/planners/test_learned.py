@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from semcache import Catalog, Operation, Parameter, SemCache
+from semcache import Catalog, Operation, Parameter
 from semcache.errors import OperationFailed, StoreUnavailable
 from semcache.planners.learned import NOTE, Learned, LearnedResolver, step_key
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import Referral, Resolution, ResolutionContext
 from semcache.planners.steps.resolver import WordResolver
 from semcache.stores.memory import MemoryStore
-from semcache.testing import FakeClock, HashEmbedder
+from tests.planners.conftest import Open
 from tests.planners.github import GitHub
 
 CATALOG = Catalog(
@@ -134,28 +134,25 @@ def test_a_store_that_is_gone_costs_what_was_learned_and_nothing_else() -> None:
 
 
 # specs: E-13
-def test_a_second_goal_with_the_same_step_reuses_what_the_first_one_learned() -> None:
-    github = GitHub()
-    with SemCache.open(
-        catalog=github.catalog, embedder=HashEmbedder(), clock=FakeClock()
-    ) as semcache:
-        semcache.run("list issues in acme/site and count them")
-        answer = semcache.run("list issues in globex/docs-site, then sort by title")
+def test_a_second_goal_with_the_same_step_reuses_what_the_first_one_learned(
+    open_semcache: Open,
+) -> None:
+    semcache = open_semcache(GitHub().catalog)
+    semcache.run("list issues in acme/site and count them")
+    answer = semcache.run("list issues in globex/docs-site, then sort by title")
     assert answer.planned
     assert answer.intents is not None
     assert answer.intents.steps[0].found_by.startswith("learned: did the same step well before")
 
 
-def test_a_run_that_fails_teaches_too() -> None:
+def test_a_run_that_fails_teaches_too(open_semcache: Open) -> None:
     github = GitHub()
-    with SemCache.open(
-        catalog=github.catalog, embedder=HashEmbedder(), clock=FakeClock()
-    ) as semcache:
-        semcache.run("list issues in acme/site and count them")
-        github.broken.add("list_issues")
-        with pytest.raises(OperationFailed):
-            semcache.run("list issues in globex/docs-site and count them")
-        github.broken.clear()
-        answer = semcache.run("list issues in globex/docs-site, then sort by title")
+    semcache = open_semcache(github.catalog)
+    semcache.run("list issues in acme/site and count them")
+    github.broken.add("list_issues")
+    with pytest.raises(OperationFailed):
+        semcache.run("list issues in globex/docs-site and count them")
+    github.broken.clear()
+    answer = semcache.run("list issues in globex/docs-site, then sort by title")
     assert answer.intents is not None
     assert not answer.intents.steps[0].found_by.startswith("learned")

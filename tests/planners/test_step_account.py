@@ -1,6 +1,5 @@
 """What is planned without a model accounts for every word and value of a prompt, or is refused."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from semcache import Catalog, Operation, SemCache, catalog_from, operation
 from semcache.canonical import Json
 from semcache.errors import PlanningError, Referred
-from semcache.testing import FakeClock, HashEmbedder
+from tests.planners.conftest import Open
 
 PARCELS: list[dict[str, Json]] = [
     {"parcel_id": 1, "city": "Lyon", "weight": 4, "status": "sent", "posted": "2024-01-03"},
@@ -71,11 +70,8 @@ def depot() -> Depot:
 
 
 @pytest.fixture
-def semcache(depot: Depot) -> Iterator[SemCache]:
-    with SemCache.open(
-        catalog=depot.catalog, embedder=HashEmbedder(), clock=FakeClock()
-    ) as semcache:
-        yield semcache
+def semcache(depot: Depot, open_semcache: Open) -> SemCache:
+    return open_semcache(depot.catalog)
 
 
 @pytest.mark.parametrize("verb", ["Insure", "Reroute", "Weigh", "Lose", "Do not get", "Unpack"])
@@ -236,16 +232,17 @@ def house() -> list[Operation]:
     ],
 )
 def test_a_mark_before_every_name_is_no_part_of_what_it_says(
-    prompt: str, params: dict[str, Json] | None, call: tuple[str, dict[str, Json]]
+    open_semcache: Open,
+    prompt: str,
+    params: dict[str, Json] | None,
+    call: tuple[str, dict[str, Json]],
 ) -> None:
     calls: list[tuple[str, dict[str, Json]]] = []
 
     def noting(one: Operation) -> Operation:
         return replace(one, call=lambda given: calls.append((one.name, given)))
 
-    catalog = Catalog(map(noting, house()))
-    with SemCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
-        semcache.run(prompt, params=params)
+    open_semcache(Catalog(map(noting, house()))).run(prompt, params=params)
     assert calls == [call]
 
 
@@ -253,23 +250,19 @@ def test_a_mark_before_every_name_is_no_part_of_what_it_says(
     ("prompt", "params"),
     [("Turn", {"name": "lamp"}), ("Turn out", {"name": "lamp"}), ("Start", None), ("Unlock", None)],
 )
-def test_a_verb_of_two_words_is_said_with_both(prompt: str, params: dict[str, Json] | None) -> None:
-    with (
-        SemCache.open(
-            catalog=Catalog(house()), embedder=HashEmbedder(), clock=FakeClock()
-        ) as semcache,
-        pytest.raises(PlanningError),
-    ):
+def test_a_verb_of_two_words_is_said_with_both(
+    open_semcache: Open, prompt: str, params: dict[str, Json] | None
+) -> None:
+    semcache = open_semcache(Catalog(house()))
+    with pytest.raises(PlanningError):
         semcache.create(prompt, params=params)
 
 
-def test_an_operation_that_is_nearer_and_lacks_a_value_is_asked_for_it() -> None:
+def test_an_operation_that_is_nearer_and_lacks_a_value_is_asked_for_it(
+    open_semcache: Open,
+) -> None:
     """Another that also reads does not stand in for it."""
-    with SemCache.open(
-        catalog=Catalog(house()), embedder=HashEmbedder(), clock=FakeClock()
-    ) as semcache:
-        with pytest.raises(Referred, match="'glob'"):
-            semcache.create('Search files in folder "/srv"')
-        assert semcache.create('Get the file in folder "/srv"').plan.operations() == (
-            "AcmeGetFile",
-        )
+    semcache = open_semcache(Catalog(house()))
+    with pytest.raises(Referred, match="'glob'"):
+        semcache.create('Search files in folder "/srv"')
+    assert semcache.create('Get the file in folder "/srv"').plan.operations() == ("AcmeGetFile",)

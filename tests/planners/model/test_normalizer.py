@@ -6,13 +6,12 @@ import pytest
 from semcache import Catalog, Operation, Parameter, PromptSchema
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidPrompt, ModelUnavailable, NormalizationError
-from semcache.models.openai import OpenAIModel
 from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.prompts.schema.vocabulary import Vocabulary
 from semcache.testing import ScriptedModel
 
 if TYPE_CHECKING:
-    from tests.conftest import OpenAIServer
+    pass
 
 WORDS = Vocabulary(
     actions=("search", "summarize"),
@@ -291,12 +290,3 @@ def test_a_model_that_cannot_answer_is_not_asked_again() -> None:
 
 def test_the_name_carries_the_model_and_the_version_of_the_text() -> None:
     assert normalizer(ScriptedModel(fingerprint="gpt-x")).name.startswith("gpt-x/normalize-")
-
-
-def test_it_works_over_http(openai_server: "OpenAIServer") -> None:
-    openai_server.says("nothing", workflow(BY_CATEGORY))
-    model = OpenAIModel("gpt-x", base_url=openai_server.base_url)
-    schema = ModelNormalizer(model, vocabulary=WORDS).normalize(YEARLY, catalog=Catalog())
-    assert schema.key == "summarize-sale-amount_year-group_category"
-    assert "no JSON object was found" in openai_server.requests[1].messages[-1]
-    model.close()

@@ -8,7 +8,6 @@ from semcache.canonical import Json, JsonObject
 from semcache.errors import (
     InvalidParameter,
     InvalidSettings,
-    ModelUnavailable,
     NotActionable,
     PlanningError,
 )
@@ -196,9 +195,3 @@ def test_parameters_that_differ_only_in_spelling_are_the_callers_fault() -> None
 def test_a_format_without_instructions_is_refused() -> None:
     with pytest.raises(InvalidSettings, match="format_poem"):
         ModelPlanner(ScriptedModel(), plan_format="poem")
-
-
-def test_a_model_that_cannot_answer_is_not_asked_again() -> None:
-    model = ScriptedModel([ModelUnavailable("down"), json.dumps(GOOD)])
-    with pytest.raises(ModelUnavailable):
-        ModelPlanner(model).plan(request())

@@ -11,7 +11,7 @@ from semcache import Catalog, Operation, Parameter
 from semcache.canonical import Json, JsonObject
 from semcache.errors import EmbeddingError, InvalidSettings, NotActionable
 from semcache.planners.model.planner import ModelPlanner
-from semcache.planners.model.relevant import Relevant
+from semcache.planners.model.relevant import Relevant, domains_of, in_domains
 from semcache.ports import Embedder, PlanRequest, Vectors
 from semcache.testing import HashEmbedder, ScriptedModel
 
@@ -134,3 +134,24 @@ def test_a_refusal_of_the_whole_catalog_stands() -> None:
     model = ScriptedModel([json.dumps({"not_actionable": "nothing here sings"})])
     with pytest.raises(NotActionable, match="nothing here sings"):
         ModelPlanner(model, relevant=Relevant(most=300)).plan(request("sing R-7"))
+
+
+KEYWORDS = {"github": ["issue", "pull request", "pr"], "slack": ["channel", "thread"]}
+ISSUES = described("github.listIssues", "Do.")
+CHANNELS = described("list_channels", "List the channels of a workspace.")
+CLOCK = described("get_time", "Do.")
+
+
+def test_a_keyword_is_a_whole_word_in_either_number() -> None:
+    assert domains_of("print the price", KEYWORDS) == ()
+    assert domains_of("list my PRs and threads", KEYWORDS) == ("github", "slack")
+    assert domains_of("pull the requests", KEYWORDS) == ()
+    assert domains_of("what is on GitHub?", KEYWORDS) == ("github",)
+
+
+# specs: E-10
+def test_operations_of_other_domains_are_hidden_and_those_of_none_are_kept() -> None:
+    known = (ISSUES, CHANNELS, CLOCK)
+    assert in_domains(known, ("github",), KEYWORDS) == (ISSUES, CLOCK)
+    assert in_domains(known, (), KEYWORDS) == known
+    assert in_domains((CHANNELS,), ("github",), KEYWORDS) == (CHANNELS,)

@@ -1,11 +1,7 @@
-from collections.abc import Callable
-
 import pytest
 
-from semcache import PromptSchema
 from semcache.canonical import Json
-
-Ask = Callable[[str], PromptSchema]
+from tests.planners.conftest import Ask
 
 
 @pytest.mark.parametrize(

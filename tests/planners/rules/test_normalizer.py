@@ -1,17 +1,15 @@
-from collections.abc import Callable
 from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache import Catalog, Operation, Parameter, PromptSchema, catalog_from
+from semcache import Catalog, Operation, Parameter, catalog_from
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidPrompt, NormalizationError
 from semcache.planners.rules.normalizer import MAX_TOKENS, RuleNormalizer
 from semcache.prompts.schema.vocabulary import Vocabulary
-
-Ask = Callable[[str], PromptSchema]
+from tests.planners.conftest import Ask
 
 CLUSTERS = [
     [

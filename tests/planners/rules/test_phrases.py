@@ -1,11 +1,7 @@
-from collections.abc import Callable
-
 import pytest
 
-from semcache import PromptSchema
 from semcache.planners.rules.phrases import tokenized
-
-Ask = Callable[[str], PromptSchema]
+from tests.planners.conftest import Ask
 
 
 def test_tokens_keep_their_place_and_lose_their_possessive() -> None:

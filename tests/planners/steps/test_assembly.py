@@ -200,23 +200,6 @@ def test_two_steps_with_a_value_of_one_name_keep_both() -> None:
     }
 
 
-def test_the_cache_serves_the_plan_to_another_prompt_with_its_own_values() -> None:
-    cache = PlanCache.open(embedder=HashEmbedder(), catalog=CATALOG)
-    prompt = "list issues in acme/web on page 2 and filter by number over 1"
-    made = planned(prompt)
-    cache.store(prompt, made.plan, params=made.params)
-    found = cache.lookup("list issues in mandubian/ccos on page 7 and filter by number over 3")
-    assert isinstance(found, Hit), found.explain()
-    body = found.plan.to_dict()
-    first, second = body["step1"], body["step2"]
-    assert isinstance(first, dict)
-    assert isinstance(second, dict)
-    assert first["input"] == {"repository": "mandubian/ccos", "page": 7}
-    assert isinstance(second["input"], dict)
-    assert second["input"]["value"] == 3
-    assert first["intent"] == "step1"
-
-
 def test_a_literal_of_a_schema_is_never_read_as_an_expression() -> None:
     intent = SubIntent(id="a", goal="list issues", kind="api_call")
     found = Resolution(intent="a", operation="list_issues", input={"repository": "$.step9"})

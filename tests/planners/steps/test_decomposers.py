@@ -95,21 +95,6 @@ def test_grounded_names_the_operation_of_a_step_or_says_that_there_is_none(
 
 
 # specs: E-10
-def test_grounded_sees_the_operations_of_the_goal_s_domains_and_those_of_none(
-    openai_server: OpenAIServer, model: OpenAIModel
-) -> None:
-    openai_server.answers(lambda _: answer(LIST))
-    grounded = GroundedDecomposer(model, relevant=Relevant(domains=DOMAINS))
-    grounded.decompose(request())
-    grounded.decompose(request("what is new?"))
-    shown, all_shown = (json.dumps(one.body) for one in openai_server.requests)
-    assert "list_issues" in shown
-    assert "get_time" in shown
-    assert "list_channels" not in shown
-    assert "list_channels" in all_shown
-
-
-# specs: E-10
 def test_of_a_large_catalog_grounded_sees_the_likeliest_of_the_goal_s_domains() -> None:
     others = (Operation(f"list_channels_{i}", "List channels.", SCHEMA) for i in range(300))
     model = ScriptedModel([answer(LIST)])

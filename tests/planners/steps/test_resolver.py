@@ -6,12 +6,10 @@ import pytest
 
 from semcache import Catalog, Operation, Parameter
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.operation import Effect
 from semcache.planners.steps.intents import ACTIONS, SubIntent
 from semcache.planners.steps.resolution import (
     DataEdge,
-    NoTool,
     Referral,
     Resolution,
     ResolutionContext,
@@ -82,18 +80,6 @@ def test_list_issues_is_list_issues_and_nothing_that_only_has_its_words() -> Non
     assert "it is about 'type' too, which was not said" in alone.question
 
 
-def test_a_path_is_parted_where_the_operation_takes_its_parts() -> None:
-    # specs: E-9
-    found = resolve("list issues in mandubian/ccos")
-    assert isinstance(found, Resolution)
-    assert found.operation == "github.list_issues"
-    assert found.input == {"owner": "{{params.owner}}", "repo": "{{params.repo}}"}
-    assert found.params == (
-        Parameter("owner", "mandubian", "mandubian"),
-        Parameter("repo", "ccos", "ccos"),
-    )
-
-
 def test_a_value_goes_where_the_words_beside_it_say() -> None:
     found = resolve("list issues in acme/web on page 3 with page size 20")
     assert isinstance(found, Resolution)
@@ -127,17 +113,6 @@ def test_a_required_value_that_nobody_gave_is_asked_for() -> None:
         ("title",),
     )
     assert found.question == "What is 'title' for 'create an issue in acme/web'?"
-
-
-def test_a_question_that_must_be_put_takes_the_words_of_the_step() -> None:
-    # specs: E-7
-    catalog = Catalog([operation("search_documents", "question")])
-    plain = resolve("search documents", catalog)
-    assert isinstance(plain, Resolution)
-    assert plain.input == {"question": "search documents"}
-    found = resolve("search documents from 2024", catalog)
-    assert isinstance(found, Resolution)
-    assert found.input == {"question": "search documents from 2024"}
 
 
 def test_an_operation_that_lacks_a_value_is_passed_over_for_one_that_needs_none() -> None:
@@ -219,35 +194,6 @@ def test_an_operation_that_a_model_invented_is_none_and_the_words_decide() -> No
     assert "no operation is named 'github.list_everything'" in found.question
     both = Composite([SuggestedResolver(), WordResolver()])
     assert operations(both.resolve(invented, asked)) == "github.list_issues"
-
-
-def test_an_explicit_no_tool_is_never_overridden() -> None:
-    # specs: E-8
-    asked = ResolutionContext(prompt="", catalog=ISSUES)
-    found = Composite([WordResolver()]).resolve(
-        step("list issues in acme/web", no_tool=True), asked
-    )
-    assert isinstance(found, NoTool)
-
-
-def test_the_answers_of_a_person_go_where_their_topics_say() -> None:
-    # specs: E-5, E-11
-    catalog = Catalog(
-        [operation("list_issues", page=NUMBER, perPage=NUMBER, labels={"type": "array"})]
-    )
-    before = {
-        name: Resolution(intent=name, operation=ASK_USER, input={"topic": topic})
-        for name, topic in (("ask1", "page size"), ("ask2", "labels"))
-    }
-    found = WordResolver().resolve(
-        step("list issues", depends_on=("ask1", "ask2")),
-        ResolutionContext(prompt="", catalog=catalog, before=before),
-    )
-    assert isinstance(found, Resolution)
-    assert {(wire.property, wire.step) for wire in found.wires} == {
-        ("perPage", "ask1"),
-        ("labels", "ask2"),
-    }
 
 
 CUSTOMERS: JsonObject = {
