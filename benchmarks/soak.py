@@ -73,8 +73,6 @@ class Audit:
     """Calls that an interrupt ended."""
     failed: int = 0
     """Lookups that missed because the store could not be read."""
-    unopened: int = 0
-    """Times that a new worker found a store that did not answer, and tried again."""
     acknowledged: int = 0
     corrections: int = 0
     corrections_pending: int = 0
@@ -299,7 +297,7 @@ def audit(store: SoakedStore, work: Workload, seconds: float) -> Audit:
     told = [*lines(store.folder)]
     stored = {(one["tenant"], one["stored"]) for one in told if "stored" in one}
     corrected = {one["corrected"]: one for one in told if "corrected" in one}
-    for what in ("calls", "hits", "interrupted", "failed", "unopened"):
+    for what in ("calls", "hits", "interrupted", "failed"):
         setattr(found, what, sum(one.get(what, 0) for one in told))
     found.wrong = [one for one in told if "wrong" in one]
     found.errors = [one["error"] for one in told if "error" in one]

@@ -23,7 +23,6 @@ from budgets import Timed
 from curves import Workload
 
 from semcache import Hit, Miss, Parameter, PlanCache
-from semcache.errors import StoreUnavailable
 from semcache.ports import Clock
 
 TENANTS = ("north", "south", "east")
@@ -84,20 +83,6 @@ def opened(
         max_entries=max_entries,
         ttl_s=None,
     )
-
-
-def patiently_opened(
-    given: argparse.Namespace, log: Log, bound: int | None, clock: Clock
-) -> PlanCache:
-    """Return a cache, opened again and again while its store does not answer."""
-    while True:
-        try:
-            return opened(given.worker, given.database, max_entries=bound, clock=clock)
-        except StoreUnavailable:
-            if time.monotonic() > given.until + 30:
-                raise
-            log.say(unopened=1)
-            time.sleep(0.5)
 
 
 def workload(given: argparse.Namespace) -> Workload:
@@ -321,7 +306,9 @@ def run(given: argparse.Namespace) -> int:
     clock = JumpingClock(given.worker / "clock")
     with ExitStack() as stack:
         for name, bound in (("cache", None), ("bounded", BOUND)):
-            cache = stack.enter_context(patiently_opened(given, log, bound, clock))
+            cache = stack.enter_context(
+                opened(given.worker, given.database, max_entries=bound, clock=clock)
+            )
             setattr(first, name, cache)
             setattr(second, name, cache)
         beside = SecondThread(second, pause_s)

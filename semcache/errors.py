@@ -225,6 +225,11 @@ class StoreError(SemCacheError):
 class StoreUnavailable(StoreError):
     """The store is locked, full, read-only or gone; another try may work."""
 
+    def __init__(self, message: str, *, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing
+        """Whether it may answer again although nobody changes anything."""
+
 
 class StoreCorrupt(StoreError):
     """Bytes in the store are not what was written."""

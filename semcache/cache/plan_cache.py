@@ -134,7 +134,8 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Closeable):
         Raises:
             InvalidSettings: a value is out of range.
             ForeignDirectory, ForeignDatabase, NewerFormat, StoreUnavailable, StoreCorrupt: the
-                directory or database cannot be used; nothing in it was changed.
+                directory or database cannot be used; nothing in it was changed. One that is locked,
+                full or away for now is none of these: prompts miss until it answers.
             MissingExtra: `database` is given and `semcache-plans[postgres]` is not installed.
         """
         from semcache.wiring import open_plan_cache  # noqa: PLC0415 - wiring stands right of us

@@ -26,8 +26,8 @@ from semcache.wiring.models import open_embedder
 from semcache.wiring.parts import Reporter, SystemClock, check_parts
 from semcache.wiring.stores import (
     open_journal,
+    open_or_await_store,
     open_snapshots,
-    open_store,
     searching,
     snapshot_note,
 )
@@ -55,7 +55,7 @@ def open_plan_cache(
     import_module("semcache.cache.entries.entry_schema")
     return plan_cache(
         settings,
-        store=open_store(settings),
+        store=open_or_await_store(settings),
         catalog=catalog,
         embedder=embedder or open_embedder(settings),
         clock=clock or SystemClock(),

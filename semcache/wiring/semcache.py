@@ -43,7 +43,7 @@ from semcache.wiring.caches import model_responses, plan_cache
 from semcache.wiring.models import RedactingEmbedder, open_embedder, open_model
 from semcache.wiring.parts import Reporter, SystemClock, check_parts
 from semcache.wiring.planners import normalizers, planners, resolver, step_planner
-from semcache.wiring.stores import open_store
+from semcache.wiring.stores import open_or_await_store
 
 
 def open_semcache(
@@ -83,7 +83,7 @@ def open_semcache(
     )
     theirs = Reporter(observer, redact=redact)
     report = Reporter(runs, theirs, redact=redact)
-    store = open_store(settings)
+    store = open_or_await_store(settings)
     learned = Learned(store)
     model = model or open_model(settings)
     embedder = embedder or open_embedder(settings)

@@ -4,9 +4,10 @@ import hashlib
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 from semcache.cache.view.views import NOTE
-from semcache.errors import InvalidSettings, MissingExtra, SemCacheError
+from semcache.errors import InvalidSettings, MissingExtra, SemCacheError, StoreUnavailable
 from semcache.ports import (
     Embedder,
     Journal,
@@ -21,6 +22,7 @@ from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import unlocked
 from semcache.stores.frozen import FrozenStore
+from semcache.stores.late import LateStore
 from semcache.stores.memory import MemoryStore
 from semcache.stores.vectors.faiss_index import FaissIndex
 
@@ -51,6 +53,22 @@ def open_store(settings: Settings) -> PlanStore:
         raise
 
 
+def open_or_await_store(settings: Settings) -> PlanStore:
+    """Return the store of these settings; one that does not answer now is opened once it does.
+
+    Raises:
+        ForeignDirectory, NewerFormat, StoreUnavailable, StoreCorrupt, WrongKey: it cannot be used,
+            and waiting does not help.
+    """
+    try:
+        return open_store(settings)
+    except StoreUnavailable as error:
+        if not error.passing:
+            raise
+        # Whoever uses it first warns of it.
+        return cast("PlanStore", LateStore(lambda: open_store(settings), error))
+
+
 def open_snapshots(settings: Settings) -> Snapshots | None:
     """Return where views are kept; what is encrypted or in a server is read anew."""
     if settings.directory is None or settings.encryption_key or _searches_there(settings):
@@ -74,9 +92,14 @@ def searching(
         return lambda _: FaissIndex()
     from semcache.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
 
-    store = store.beneath if isinstance(store, FrozenStore) else store
-    assert isinstance(store, PostgresStore)  # noqa: S101 - `open_store` opened it, with no key
-    return store.indexes(embedder.fingerprint)
+    def made(tenant: str) -> VectorIndex:
+        beneath = store
+        while isinstance(beneath, FrozenStore | LateStore):
+            beneath = beneath.beneath
+        assert isinstance(beneath, PostgresStore)  # noqa: S101 - it was opened, with no key
+        return beneath.indexes(embedder.fingerprint)(tenant)
+
+    return made
 
 
 def _searches_there(settings: Settings) -> bool:

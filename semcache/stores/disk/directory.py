@@ -14,6 +14,7 @@ from semcache.canonical import Json, dumps
 from semcache.errors import ForeignDirectory, InvalidJson, NewerFormat, StoreUnavailable
 from semcache.files import write_aside
 from semcache.schemas import STRICT, read
+from semcache.stores.disk.failures import no_room
 
 MANIFEST = "manifest.json"
 FORMAT = "semcache-store"
@@ -54,7 +55,8 @@ def claim(directory: Path) -> int:
         ) from error
     except OSError as error:
         raise StoreUnavailable(
-            f"the store {str(directory)!r} cannot be opened for writing: {error}"
+            f"the store {str(directory)!r} cannot be opened for writing: {error}",
+            passing=no_room(error),
         ) from error
     return found
 

@@ -1,5 +1,6 @@
 """What SQLite raises becomes an error of ours."""
 
+import errno
 import shutil
 import sqlite3
 from pathlib import Path
@@ -21,6 +22,8 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_FULL: "the disk is full",
     sqlite3.SQLITE_IOERR: "the disk does not answer",
 }
+
+_PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 _LEAST = 64 * 1024
 """Bytes that SQLite needs to begin to write."""
@@ -71,7 +74,15 @@ def failure(error: sqlite3.Error, directory: Path) -> StoreError:
     why = _UNAVAILABLE.get(code, "SQLite refuses")
     if code == sqlite3.SQLITE_IOERR and _is_full(directory):
         why = _UNAVAILABLE[sqlite3.SQLITE_FULL]  # there was no room for the index of its log
-    return StoreUnavailable(f"the store {name} cannot be used: {why} ({error}); try again later")
+    return StoreUnavailable(
+        f"the store {name} cannot be used: {why} ({error}); try again later",
+        passing=code in _PASSING,
+    )
+
+
+def no_room(error: OSError) -> bool:
+    """Return whether a file could not be written because the disk is full."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _is_full(directory: Path) -> bool:

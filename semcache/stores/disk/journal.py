@@ -6,7 +6,6 @@
 A file for each text, since processes that share the folder then need no lock of each other.
 """
 
-import errno
 import logging
 import os
 from contextlib import suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 from semcache.errors import StoreUnavailable
 from semcache.files import write_aside
 from semcache.stores.cipher import Cipher
+from semcache.stores.disk.failures import no_room
 from semcache.stores.records import seal, unseal
 
 CORRECTIONS = "corrections"
@@ -54,7 +54,7 @@ class FileJournal:
             try:
                 write_aside(self._folder / name, [content])
             except OSError as error:
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                if not no_room(error):
                     raise
                 (self._folder / _RESERVE).unlink()
                 write_aside(self._folder / name, [content])

@@ -38,7 +38,7 @@ from semcache.ports import Use
 from semcache.schemas import Name, read
 from semcache.stores.disk.database import Connection
 from semcache.stores.disk.directory import DATABASE, MANIFEST, VERSION, mark
-from semcache.stores.disk.failures import failure
+from semcache.stores.disk.failures import failure, no_room
 from semcache.stores.disk.schema import PLANS, RESPONSES, DiskSchema
 from semcache.stores.disk.tables import DiskTables
 from semcache.stores.eviction import unused
@@ -76,7 +76,8 @@ def take_over(directory: Path, schema: DiskSchema, *, timeout_s: float) -> None:
     except OSError as error:
         raise StoreUnavailable(
             f"{str(directory)!r} was written by an earlier semcache and cannot be brought to this "
-            f"version: {error}; see that it can be written"
+            f"version: {error}; see that it can be written",
+            passing=no_room(error),
         ) from error
     for name in (OLD, f"{OLD}-wal", f"{OLD}-shm"):
         (directory / name).unlink(missing_ok=True)

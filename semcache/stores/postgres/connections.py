@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import psycopg
 from psycopg import Connection, errors, sql
-from psycopg.pq import PipelineStatus, TransactionStatus
+from psycopg.pq import PGconn, Ping, PipelineStatus, TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from semcache.errors import StoreError, StoreUnavailable
@@ -105,6 +105,8 @@ class Connections(Forked):
         self._closed = False
         self._down = ""
         """Why the server cannot be reached; empty if it can, as far as is known."""
+        self._answered = False
+        """Whether the last connection that could not be made failed by an answer."""
         self._tried_s = 0.0
         self._loans: dict[int, _Loan] = {}
         """Who has connections of the pool, or is about to have one."""
@@ -238,7 +240,7 @@ class Connections(Forked):
         raise self._unreachable()
 
     def _unreachable(self) -> StoreUnavailable:
-        return StoreUnavailable(f"{self.where} cannot be reached: {self._down}")
+        return StoreUnavailable(f"{self.where} cannot be reached: {self._down}", passing=True)
 
     def reachable(self, *, wait_s: float) -> bool:
         """Return whether the server answers; if it was lost, after trying for up to `wait_s`."""
@@ -251,6 +253,11 @@ class Connections(Forked):
                 self._down = ""
                 return True
         return False
+
+    def refuses(self) -> bool:
+        """Return whether the server answers, and lets in nobody who asks as this does."""
+        # One that hangs is not asked: that would take as long again.
+        return self._answered and PGconn.ping(self._conninfo.encode()) == Ping.OK
 
     # The pool ------------------------------------------------------------------------------
 
@@ -273,7 +280,7 @@ class Connections(Forked):
     def _made(self) -> ConnectionPool:
         pool: ConnectionPool = ConnectionPool(
             self._conninfo,
-            kwargs={"autocommit": True},
+            kwargs={"autocommit": True, "failed": self._not_made},
             min_size=0,
             max_size=self._size,
             open=False,
@@ -308,6 +315,9 @@ class Connections(Forked):
         if self._role is not None:
             connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(self._role)))
         register(connection)
+
+    def _not_made(self, error: psycopg.Error) -> None:
+        self._down, self._answered = said(error), not isinstance(error, errors.ConnectionTimeout)
 
     def _lost(self, _pool: ConnectionPool) -> None:
         self._down = self._down or "it does not take connections"

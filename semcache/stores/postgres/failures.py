@@ -19,7 +19,8 @@ def failure(error: psycopg.Error | UnicodeEncodeError, *, where: str) -> StoreEr
     for kinds, made in _FAILURES:
         if isinstance(error, kinds):
             return made(where, said(error))
-    return StoreUnavailable(f"{where} failed: {said(error)}")
+    passing = isinstance(error, psycopg.OperationalError)  # it ends, has no room, or is gone
+    return StoreUnavailable(f"{where} failed: {said(error)}", passing=passing)
 
 
 def said(error: Exception) -> str:
@@ -31,7 +32,7 @@ _Failure = Callable[[str, str], StoreError | InvalidInput]
 _FAILURES: list[tuple[tuple[type[psycopg.Error], ...], _Failure]] = [
     (
         (errors.QueryCanceled, errors.LockNotAvailable),
-        lambda where, said: StoreUnavailable(f"{where} took too long: {said}"),
+        lambda where, said: StoreUnavailable(f"{where} took too long: {said}", passing=True),
     ),
     (
         (errors.InsufficientPrivilege,),
@@ -50,7 +51,7 @@ _FAILURES: list[tuple[tuple[type[psycopg.Error], ...], _Failure]] = [
     ),
     (
         (NoAnswer,),
-        lambda where, said: StoreUnavailable(f"{where} cannot be reached: {said}"),
+        lambda where, said: StoreUnavailable(f"{where} cannot be reached: {said}", passing=True),
     ),
 ]
 """Kinds of errors → what they mean; the first that fits counts."""

@@ -13,6 +13,9 @@ from semcache.stores.postgres.watchdog import without_limit
 _LOCK = 0x73656D6361636865
 """Lock that whoever makes tables holds. One for all schemas: they share the extension."""
 
+_PATIENCE_S = 30
+"""Seconds to wait for a process that is making tables, or has them locked: it may stand still."""
+
 
 class Migration(NamedTuple):
     """One step from a version to the next."""
@@ -53,7 +56,7 @@ def migrate(connection: Connection, schema: str, *, where: str) -> int:
     if found < latest:
         with without_limit(connection), connection.transaction():
             connection.execute("SET LOCAL statement_timeout = 0")
-            connection.execute("SET LOCAL lock_timeout = 0")
+            connection.execute(f"SET LOCAL lock_timeout = '{_PATIENCE_S}s'")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             found = _version(connection, schema, where)
             _apply(connection, schema, [step for step in steps if step.version > found], where)

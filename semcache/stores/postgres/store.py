@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from psycopg import Connection
 
+from semcache.errors import StoreUnavailable
 from semcache.stores.postgres.connections import RETRY_S, Connections
 from semcache.stores.postgres.listener import Listener
 from semcache.stores.postgres.schema import Server, about, check_names, grant, migrate
@@ -105,8 +106,10 @@ class PostgresStore(RelationalStore):
         try:
             where = store.connections.where
             store.connections.read(lambda c: migrate(c, schema, where=where))
-        except BaseException:
+        except BaseException as error:
             store.close()
+            if isinstance(error, StoreUnavailable) and error.passing:
+                error.passing = not store.connections.refuses()
             raise
         return store
 

@@ -7,8 +7,8 @@ nor keepalives, which there are none of on a socket of this machine, bound that.
 
 import contextlib
 import math
-from collections.abc import Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Self, TypeVar
 
 import psycopg
 from psycopg import Connection
@@ -29,6 +29,21 @@ class PatientConnection(Connection):
 
     patience_s: float | None = None
     """Seconds of silence after which the server is given up; None: never."""
+
+    @classmethod
+    def connect(  # type: ignore[override]  # `failed` would be a word for libpq there
+        cls,
+        conninfo: str = "",
+        *,
+        failed: Callable[[psycopg.Error], None] = lambda _: None,
+        **kwargs: Any,  # noqa: ANN401 - as psycopg takes them
+    ) -> Self:
+        """Return a connection; hand what keeps it from being made to `failed`, and raise it."""
+        try:
+            return super().connect(conninfo, **kwargs)
+        except psycopg.Error as error:
+            failed(error)
+            raise
 
     def wait(self, gen: PQGen[T], interval: float = _SLICE_S, timeout: float | None = None) -> T:
         """Return what `gen` comes to. Raises `NoAnswer`, and closes, if it takes too long."""
