@@ -108,11 +108,16 @@ class Semcache:
         embedder: Timed,
         *,
         accuracy: float | None = None,
+        stubborn: bool = False,
         **options: Any,  # noqa: ANN401 - as `open` takes
     ) -> None:
-        """Open a cold cache; with `accuracy`, a simulated model chooses among near plans."""
+        """Open a cold cache; with `accuracy`, a simulated model chooses among near plans.
+
+        `stubborn`: it errs towards the nearest plan, and once more when it is asked again.
+        """
         self._embedder = embedder
         self._accuracy = accuracy
+        self._stubborn = stubborn
         self._random = random.Random(0)  # noqa: S311 - a simulation, not a secret
         self._cache = PlanCache.open(embedder=embedder, ttl_s=None, max_entries=None, **options)
 
@@ -147,19 +152,23 @@ class Semcache:
         if at is None:
             return None
         needed = self._cache.choices_needed(options[at], told[at])
-        if needed == 0 or (needed == 2 and self._choice(rights) != at):
+        errs_again = self._stubborn and not rights[at]
+        if needed == 0 or (needed == 2 and not errs_again and self._choice(rights) != at):
             return None
         return self._cache.take(options[at], told[at], choices=needed)
 
     def _choice(self, rights: Sequence[bool]) -> int | None:
         """Return what a model chooses that is right so often: the plan that is right, or none.
 
-        Where it errs it chooses one of the others alike, none among them.
+        Where it errs it chooses one of the others alike, none among them; if it is stubborn, the
+        nearest of them.
         """
         best = rights.index(True) if True in rights else None
         if not rights or self._random.random() < (self._accuracy or 0):
             return best
         others: list[int | None] = [at for at, right in enumerate(rights) if not right]
+        if self._stubborn:
+            return others[0] if others else None
         return self._random.choice([*others, None] if best is not None else others)
 
     def store(self, row: Row, *, given: bool) -> None:
@@ -481,6 +490,11 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="let a simulated model that is right so often choose among the near plans of a miss",
     )
     parser.add_argument(
+        "--stubborn",
+        action="store_true",
+        help="let that model err towards the nearest plan, and again when it is asked again",
+    )
+    parser.add_argument(
         "--max-wrong", type=float, help="highest share of wrong hits that semcache may have"
     )
     return parser.parse_args(argv)
@@ -498,6 +512,7 @@ def setup(args: argparse.Namespace) -> dict[str, Any]:
         "threshold": args.threshold,
         "max_wrong": args.max_wrong,
         "selector_accuracy": args.selector_accuracy,
+        "stubborn": args.stubborn,
     }
 
 
@@ -511,7 +526,7 @@ def replay_all(
 ) -> Iterator[Score]:
     """Replay one stream in one order against every cache, printing a line for each."""
     options = {"threshold": args.threshold, "max_wrong": args.max_wrong}
-    options["accuracy"] = args.selector_accuracy
+    options |= {"accuracy": args.selector_accuracy, "stubborn": args.stubborn}
     rows = list(read(path, args.rows))
     if seed is not None:
         random.Random(seed).shuffle(rows)  # noqa: S311 - an order, not a secret

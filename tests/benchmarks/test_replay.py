@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,3 +95,15 @@ def test_a_simulated_selector_serves_what_words_alone_miss(replay: Any, minilm: 
         scores[accuracy] = cache.lookup(asked, given=True)[:2]
     assert scores[1.0] == ({"call": {"input": {"year": "2023"}}}, "selected")
     assert scores[None][0] is scores[0.0][0] is None
+
+
+def test_a_stubborn_selector_chooses_the_nearest_wrong_plan_each_time(
+    replay: Any, minilm: "Embedder"
+) -> None:
+    cache = replay.Semcache(replay.Timed(minilm), accuracy=0.0, stubborn=True)
+    stored = row(replay, "total sales in 2024", "2024")
+    cache.store(stored, given=False)
+    asked = row(replay, "what did all sales of 2023 come to", "2023")
+    other = replace(asked, plan={"call": {"input": {"year": "2023", "of": "returns"}}})
+    served, tier, _ = cache.lookup(other, given=True)
+    assert (served, tier) == ({"call": {"input": {"year": "2023"}}}, "selected")
