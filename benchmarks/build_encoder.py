@@ -166,7 +166,9 @@ def rounded(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.rint(matrix / scales[:, None]).astype(np.int8), scales.astype(np.float32)
 
 
-def write_weights(source: Path, out: Path, *, name: str) -> None:
+def write_weights(
+    source: Path, out: Path, *, name: str, strict_cosine: float | None = None
+) -> None:
     """Write weights of 8 bits a number, and all that loading them needs, into the folder `out`."""
     out.mkdir(parents=True, exist_ok=True)
     kept: dict[str, np.ndarray] = {}
@@ -187,7 +189,10 @@ def write_weights(source: Path, out: Path, *, name: str) -> None:
         file: hashlib.sha256((out / file).read_bytes()).hexdigest()
         for file in (Manifest.WEIGHTS, "tokenizer.json")
     }
-    manifest = json.dumps({"name": name, "files": digests}, indent=1)
+    told = {"name": name, "files": digests}
+    if strict_cosine is not None:
+        told["strict_cosine"] = strict_cosine
+    manifest = json.dumps(told, indent=1)
     (out / Manifest.FILE).write_text(f"{manifest}\n", encoding="utf-8")
 
 
@@ -212,6 +217,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--weights", action="store_true", help="write weights, not the graph")
     parser.add_argument("--source", type=Path, metavar="FOLDER", help="weights in fp32")
     parser.add_argument("--name", default="all-MiniLM-L6-v2-8bit", help="in the fingerprint")
+    parser.add_argument(
+        "--strict-cosine", type=float, metavar="COSINE", help="as strict_cosine.py found it"
+    )
     parser.add_argument("--texts", type=Path, nargs="*", default=[], help="streams to compare on")
     parser.add_argument("out", type=Path, nargs="?")
     given = parser.parse_args(argv)
@@ -222,7 +230,12 @@ def main(argv: Sequence[str]) -> int:
         print(f"{out}: {out.stat().st_size} bytes, onnx {onnx.__version__}")
         return 0
     out = given.out or models / "minilm"
-    write_weights(given.source or packaged_weights(), out, name=given.name)
+    write_weights(
+        given.source or packaged_weights(),
+        out,
+        name=given.name,
+        strict_cosine=given.strict_cosine,
+    )
     print(f"{out}: {sum(file.stat().st_size for file in out.iterdir()) / 1e6:.1f} MB")
     if given.texts:
         lines = (line for file in given.texts for line in file.open(encoding="utf-8"))

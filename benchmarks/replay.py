@@ -80,6 +80,7 @@ class Timed:
     def __init__(self, inner: Embedder) -> None:
         self.inner = inner
         self.fingerprint = inner.fingerprint
+        self.strict_cosine = getattr(inner, "strict_cosine", 0.95)
         self.seconds = 0.0
         self._memo: dict[str, np.ndarray] = {}
 

@@ -90,7 +90,11 @@ class RememberingModel(Model, Protocol):
 
 
 class Embedder(Protocol):
-    """Texts to vectors. Safe from several threads; loads nothing before the first `embed`."""
+    """Texts to vectors. Safe from several threads; loads nothing before the first `embed`.
+
+    An embedder may have an attribute `strict_cosine`: its cosine in (0, 1) that is as strict as
+    0.95 of all-MiniLM-L6-v2, in whose unit thresholds and scores are told. Without: 0.95 itself.
+    """
 
     @property
     def fingerprint(self) -> str:

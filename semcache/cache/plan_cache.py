@@ -102,9 +102,10 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Closeable):
     ) -> "PlanCache":
         """Return a cache kept in `directory`, in `database`, or in memory (None).
 
-        `threshold`: cosine in [-1, 1] that a semantic candidate must exceed. `max_wrong`: highest
-        share of the hits found by meaning that may be wrong, in (0, 1): then risk alone decides,
-        under the threshold too (see `matching.risk`). None: threshold, gates, and a risk of 1.25 %.
+        `threshold`: cosine in [-1, 1], in the unit of all-MiniLM-L6-v2 (`ports.Embedder`), that a
+        semantic candidate must exceed. `max_wrong`: highest share of the hits found by meaning that
+        may be wrong, in (0, 1): then risk alone decides, under the threshold too (see
+        `matching.risk`). None: threshold, gates, and a risk of 1.25 %.
         `ttl_s`: seconds from storing to expiry, None for never; `ttl_slides`: which hits make it
         begin anew, `never`, `exact` (template and schema tiers) or `always`. `max_entries` and
         `max_bytes` bound each tenant, `max_total_entries` and `max_total_bytes` all together; None:

@@ -52,7 +52,8 @@ class Candidate:
     """Template text of the entry."""
     tier: Tier
     score: float
-    """Cosine of the template texts, in [-1, 1]; 1 where they are equal."""
+    """Cosine of the template texts, in [-1, 1], in the unit of all-MiniLM-L6-v2; 1 where they are
+    equal."""
     verdicts: tuple[Verdict, ...]
     """What the gates said, in order, up to the first refusal."""
 
@@ -163,7 +164,8 @@ class Hit:
     """The bound plan."""
     tier: Tier
     score: float
-    """Cosine of the template texts, in [-1, 1]; 1 for the template and schema tiers."""
+    """Cosine of the template texts, in [-1, 1], in the unit of all-MiniLM-L6-v2; 1 for the template
+    and schema tiers."""
     params: Mapping[str, Json]
     """Parameter name → this prompt's own value."""
     entry: str

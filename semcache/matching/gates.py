@@ -98,6 +98,23 @@ class Gates:
         return True
 
 
+STRICT = 0.95
+"""The cosine of all-MiniLM-L6-v2 at which the units of other embedders meet its own."""
+
+
+def likeness(cosine: float, strict: float) -> float:
+    """Return a cosine of an embedder in the unit of all-MiniLM-L6-v2, in which thresholds are told.
+
+    `strict`: cosine in (0, 1) of the embedder over which nearest prompts have the same plan as
+    often as over 0.95 of all-MiniLM-L6-v2.
+    """
+    if strict == STRICT:
+        return cosine
+    if cosine <= strict:
+        return cosine * STRICT / strict
+    return STRICT + (cosine - strict) * (1 - STRICT) / (1 - strict)
+
+
 def threshold(above: float) -> Gate:
     """Return a gate that wants a cosine strictly over `above`, in [-1, 1]."""
     passed = Verdict("threshold", passed=True)

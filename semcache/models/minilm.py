@@ -86,6 +86,11 @@ class MiniLMEmbedder:
         """Names weights, precision and pooling; no weight is read for it."""
         return self._fingerprint
 
+    @property
+    def strict_cosine(self) -> float:
+        """Cosine that is as strict as 0.95 of the plain weights; see `ports.Embedder`."""
+        return self._weights.strict_cosine
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one L2-normalized float32 row a text, in order; shape `(len(texts), 384)`.
 

@@ -5,7 +5,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,7 @@ _File = Annotated[str, Field(pattern=r"^(\w[\w.-]*/)*\w[\w.-]*$", max_length=1_0
 class _WeightsManifestDoc(TypedDict):
     name: Name
     files: dict[_File, Sha256]
+    strict_cosine: NotRequired[Annotated[float, Field(gt=0, lt=1)]]
 
 
 _SCHEMA: TypeAdapter[_WeightsManifestDoc] = TypeAdapter(_WeightsManifestDoc)
@@ -53,6 +54,8 @@ class Manifest:
     """In a fingerprint, before the hash of the weights."""
     files: Mapping[str, str]
     """File → its SHA-256."""
+    strict_cosine: float | None = None
+    """Cosine as strict as 0.95 of all-MiniLM-L6-v2; None: 0.95."""
 
     FILE = "manifest.json"
     WEIGHTS = "weights.safetensors"
@@ -74,7 +77,7 @@ class Manifest:
             ) from error
         if cls.WEIGHTS not in doc["files"]:
             raise WeightsUnavailable(f"{str(file)!r} does not name {cls.WEIGHTS!r}")
-        return cls(doc["name"], doc["files"])
+        return cls(doc["name"], doc["files"], doc.get("strict_cosine"))
 
     @property
     def label(self) -> str:
@@ -157,6 +160,12 @@ class BaseWeights:
     def label(self) -> str:
         """Name and hash, for a fingerprint."""
         return MINILM_NAME if self.manifest is None else self.manifest.label
+
+    @property
+    def strict_cosine(self) -> float:
+        """Cosine of vectors by these weights that is as strict as 0.95 of all-MiniLM-L6-v2."""
+        told = None if self.manifest is None else self.manifest.strict_cosine
+        return 0.95 if told is None else told
 
     def read(self) -> tuple[Path, "Tensors"]:
         """Return the folder that has the tokenizer, and the tensors, checked by hashes.

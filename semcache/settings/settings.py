@@ -54,7 +54,7 @@ class Settings:
     encryption_key: str = field(default="", repr=False)
     """32 bytes as base64 to encrypt with what is kept on disk; empty: it is not. Never shown."""
     threshold: Cosine = 0.95
-    """Cosine in [-1, 1] that a semantic candidate must exceed."""
+    """Cosine in [-1, 1] that a semantic candidate must exceed, in the unit of all-MiniLM-L6-v2."""
     max_wrong: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Highest share of hits that may be wrong, in (0, 1), in place of `threshold`; None: both."""
     explore: Share = 0.0

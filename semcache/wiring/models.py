@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from semcache.errors import WeightsUnavailable
+from semcache.matching.gates import STRICT
 from semcache.models.difference import FOLDER, MANIFEST, Cryption, LowRankDifference
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.models.openai import OpenAIModel
@@ -89,6 +90,11 @@ class RedactingEmbedder:
     def fingerprint(self) -> str:
         """The embedder's own: what it makes of a text is the same."""
         return self._embedder.fingerprint
+
+    @property
+    def strict_cosine(self) -> float:
+        """The embedder's own, if it has one; see `ports.Embedder`."""
+        return getattr(self._embedder, "strict_cosine", STRICT)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row a text, in order. Raises as the embedder does."""

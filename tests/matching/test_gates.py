@@ -13,6 +13,7 @@ from semcache.matching.gates import (
     gate_key,
     grounding,
     held,
+    likeness,
     parameters,
     risk_gates,
     same_signs,
@@ -43,6 +44,22 @@ def test_a_score_must_be_over_the_threshold_and_not_at_it(score: float, passed: 
     verdict = threshold(0.95)(pair(score=score))
     assert verdict.passed is passed
     assert passed or verdict.reason.endswith("<= 0.95")
+
+
+COSINES = st.floats(-1, 1)
+
+
+@settings(max_examples=200)
+@given(st.floats(0.01, 0.99), COSINES, COSINES)
+def test_the_unit_of_an_embedder_keeps_order_and_meets_the_plain_one_where_both_are_as_strict(
+    strict: float, one: float, other: float
+) -> None:
+    lower, higher = sorted((one, other))
+    assert likeness(lower, strict) <= likeness(higher, strict)
+    assert likeness(strict, strict) == pytest.approx(0.95)
+    assert likeness(0.0, strict) == 0.0
+    assert likeness(1.0, strict) == pytest.approx(1.0)
+    assert likeness(one, 0.95) == one
 
 
 def test_another_catalog_is_refused() -> None:

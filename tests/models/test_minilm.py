@@ -193,6 +193,7 @@ def test_weights_of_8_bits_without_a_scale_are_refused(tmp_path: Path) -> None:
         '{"name": "x", "files": {}}',
         '{"name": 7, "files": {"weights.safetensors": "%s"}}' % ("0" * 64),
         '{"name": "x", "files": {"weights.safetensors": "00"}}',
+        '{"name": "x", "files": {"weights.safetensors": "%s"}, "strict_cosine": 1}' % ("0" * 64),
         '{"name": "x", "files": {"weights.safetensors": "%s", "../x": "%s"}}' % (("0" * 64,) * 2),
     ],
 )
@@ -203,6 +204,16 @@ def test_a_folder_without_a_manifest_of_weights_is_refused(
         (tmp_path / weights.Manifest.FILE).write_text(said, encoding="utf-8")
     with pytest.raises(WeightsUnavailable, match=r"manifest\.json"):
         MiniLMEmbedder(tmp_path)
+
+
+def test_weights_say_which_cosine_is_as_strict_as_that_of_the_plain_ones(tmp_path: Path) -> None:
+    assert MiniLMEmbedder().strict_cosine == 0.95
+    assert MiniLMEmbedder(weights.shipped_weights()).strict_cosine == 0.9
+    files = {"weights.safetensors": "0" * 64}
+    manifest = tmp_path / weights.Manifest.FILE
+    for told in ({}, {"strict_cosine": 0.9}):
+        manifest.write_text(json.dumps({"name": "x", "files": files} | told), encoding="utf-8")
+        assert MiniLMEmbedder(tmp_path).strict_cosine == told.get("strict_cosine", 0.95)
 
 
 def test_weights_that_are_part_of_the_package_are_the_default(

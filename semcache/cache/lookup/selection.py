@@ -94,7 +94,11 @@ class Selection:
         side, given = query.side(), bool(query.given)
         for near in neighbors_of(lookup, query) or ():
             seen = entries.known(near.id)
-            if near.similarity < NEAR or seen is None or seen.prints != query.prints:
+            if (
+                lookup.likeness(near.similarity) < NEAR
+                or seen is None
+                or seen.prints != query.prints
+            ):
                 continue
             entry = lookup.known(near.id)
             if entry is None or is_vetoed(lookup, query, near.id):
@@ -204,7 +208,8 @@ class Selection:
             chosen = self._weighed(lookup, entry_id)
             if chosen is None:
                 return None
-            likeness, score = chosen.featured.near.score, chosen.score + lookup.choice
+            likeness = lookup.likeness(chosen.featured.near.score)
+            score = chosen.score + lookup.choice
             if score < self._lowest(query.tenant) or (chosen.is_turned and choices < MOST):
                 return None
         try:

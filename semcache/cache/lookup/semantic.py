@@ -177,9 +177,9 @@ def _members(
 def _member(lookup: Lookup, one: WeighedGroup, entry: Entry, query: Query) -> BoundEntry | Verdict:
     verdicts: tuple[Verdict, ...] = (one.verdict,)
     if one.verdict.passed and lookup.above is not None:
-        pair = CandidatePair(query.side(), entry.side, one.featured.nearest)
+        pair = CandidatePair(query.side(), entry.side, lookup.likeness(one.featured.nearest))
         verdicts = (*verdicts, threshold(lookup.above)(pair))
-    score = one.featured.near.score
+    score = lookup.likeness(one.featured.near.score)
     if verdicts[-1].gate == "risk" and not verdicts[-1].passed:
         _note_refused(lookup, one, entry, query)
     return evaluate(lookup, "semantic", entry, query, verdicts, score=score, entry_id=one.entry)
@@ -193,7 +193,7 @@ def _note_refused(lookup: Lookup, one: WeighedGroup, entry: Entry, query: Query)
         return
     if says_the_same(entry, query):
         return  # its values decide, which have a risk and labels of their own
-    pair = CandidatePair(query.side(), entry.side, one.featured.nearest)
+    pair = CandidatePair(query.side(), entry.side, lookup.likeness(one.featured.nearest))
     if lookup.above is not None and not threshold(lookup.above)(pair).passed:
         return
     with contextlib.suppress(Refused):
@@ -212,7 +212,7 @@ def _explain(lookup: Lookup, neighbors: Sequence[Neighbor]) -> None:
             continue
         facing = seen.facing(given=bool(lookup.query.given))
         verdicts = _GATES(CandidatePair(side, facing, near.similarity))
-        text, score = seen.side.template.text, near.similarity
+        text, score = seen.side.template.text, lookup.likeness(near.similarity)
         lookup.consider(Candidate(near.id, seen.label, text, "semantic", score, verdicts))
     lookup.tiers.append(("semantic", "no candidate passed"))
 

@@ -53,6 +53,23 @@ def test_the_default_threshold_is_that_of_orra(
         assert bool(cache.lookup("show me sales in 2023")) is hit
 
 
+@pytest.mark.parametrize(("cosine", "hit"), [(0.875, False), (0.885, True)])
+@pytest.mark.parametrize("redact", [None, lambda text: text])
+def test_a_threshold_is_told_in_the_unit_of_the_plain_weights_whatever_the_embedder(
+    cosine: float, hit: bool, redact: Any, scripted_embedder: Vectors, clock: FakeClock
+) -> None:
+    embedder = scripted_embedder((1, 0), (cosine, (1 - cosine**2) ** 0.5))
+    embedder.strict_cosine = 0.88
+    with PlanCache.open(embedder=embedder, clock=clock, redact=redact) as cache:
+        cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
+        found = cache.lookup("show me sales in 2023")
+        assert bool(found) is hit
+        (candidate,) = found.trace.candidates
+        assert (candidate.score > 0.95) is hit
+        if not hit:
+            assert missed(found).reason == "threshold"
+
+
 def test_one_prompt_may_ask_for_a_stricter_threshold(
     scripted_embedder: Vectors, clock: FakeClock
 ) -> None:
