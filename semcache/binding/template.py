@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self, cast
 from semcache.binding.bind import Recipe
 from semcache.binding.bindings import WHY, Binding, Pin, Why
 from semcache.canonical import Json, JsonObject, Pointer, dumps, pointer_text
-from semcache.errors import BindingError, InvalidInput
+from semcache.errors import BindingError
 from semcache.memo import memoized
 from semcache.plans.document import LISTED
 from semcache.prompts.parameter import Parameter
@@ -56,15 +56,6 @@ class PlanTemplate:
         object.__setattr__(self, "recipe", recipe)
 
     @property
-    def unsaid(self) -> tuple[str, ...]:
-        """Names of the parameters that no words of the source prompt carry.
-
-        Their values cannot be read from another prompt: they must be given, or the words of the
-        prompt must be the same and mean the same at any time.
-        """
-        return tuple(p.name for p in self.params if p.mention is None)
-
-    @property
     def follows(self) -> Mapping[str, str]:
         """Parameters that no mention carries because another one with the same words has it.
 
@@ -107,22 +98,6 @@ class PlanTemplate:
             "perishable": self.perishable,
             "fading": self.fading,
         }
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Json]) -> Self:
-        """Return the template that `to_json` wrote.
-
-        Raises:
-            BindingError: the record is not one, or a later version wrote it.
-        """
-        # Beside its user: pydantic takes longer to load than all of semcache.
-        from semcache.binding.template_schema import SCHEMA  # noqa: PLC0415
-        from semcache.schemas import validated  # noqa: PLC0415
-
-        try:
-            return cls.of(validated(SCHEMA, record, what="the plan template"))
-        except InvalidInput as error:
-            raise BindingError(str(error), reason="format") from error
 
     @classmethod
     def of(cls, doc: "TemplateDoc") -> Self:

@@ -14,6 +14,7 @@ from semcache.cache.feedback.promotion import Promotion
 from semcache.cache.lookup.lookup import Tiers
 from semcache.cache.lookup.selection import Option, Selection, audits_allow
 from semcache.cache.lookup.verification import VerificationQueue
+from semcache.cache.reports import Reporting
 from semcache.cache.result import Found, Hit, Miss
 from semcache.cache.single_flight import SingleFlight
 from semcache.cache.store_plan import PlanIntake
@@ -21,10 +22,8 @@ from semcache.cache.tool_sets import Tools
 from semcache.cache.transfer import Transfer
 from semcache.cache.vector_renewal import VectorRenewal
 from semcache.cache.warm_up import Preload, Preparation
-from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
 from semcache.contexts import Closeable
-from semcache.events import Event
 from semcache.plans.codec import PlanSource
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Embedder, Observer, PlanOption, Verifier
@@ -38,7 +37,7 @@ TIDIED = 500
 are never served, but take room; reading all of a tenant's takes as long as some hundred stores."""
 
 
-class PlanCache(Preparation, Feedback, Removal, Transfer, Closeable):
+class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
     """Plans made once, served again with each prompt's own values. Safe from several threads.
 
     Needs no catalog, model or engine; given a catalog it also finds plans by schema and checks
@@ -309,18 +308,10 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Closeable):
             return audits_allow(right, wrong, self.settings.max_wrong)
         return False
 
-    def count(self, what: str, *, tenant: str = "default", by: int = 1) -> None:
-        """Add to a count of the tenant that `stats` returns in `spent`: `plan:prompt_tokens`."""
-        self._context.reports.count(tenant, f"spent:{what}", by=by)
-
     def verified(self) -> None:
         """Return once the verifier has seen every candidate that waits for it."""
         if self._verification is not None:
             self._verification.wait()
-
-    def without_ignored(self, plan: Json) -> Json:
-        """Return `plan` without the fields that `ignore` of `open` names, as it would be kept."""
-        return self._context.volatile.without(plan)
 
     # Store ---------------------------------------------------------------------------------
 
@@ -408,18 +399,3 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Closeable):
         self.flush()
         self._context.corrections.close()
         self._context.store.close()
-
-    def redacted(self, text: str, *, prompt: str = "", params: object = None) -> str:
-        """Return `text` as it may be written down, for whoever tells of `prompt` elsewhere.
-
-        What is hidden of the prompt and of its `params` is hidden in `text` too.
-        """
-        return self._context.queries.redacted(text, prompt=prompt, params=params)
-
-    def emit(self, event: Event) -> None:
-        """Hand `event` to the observer."""
-        self._context.health.emit(event)
-
-    def guarded(self, tenant: str) -> AbstractContextManager[None]:
-        """Turn store trouble inside into an event and one warning."""
-        return self._context.health.guarded(tenant)

@@ -1,6 +1,7 @@
 """Reports: what each lookup came to and what failed is counted, logged, and told to who listens.
 
-A tenant's counts are kept in memory and, now and then, beside its records.
+A tenant's counts are kept in memory and, now and then, beside its records. `Reporting` is a part of
+`PlanCache`, which has its methods as its own.
 """
 
 import contextlib
@@ -9,16 +10,19 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from semcache.cache.result import Found, Hit, Miss
-from semcache.canonical import dumps, loads
+from semcache.canonical import Json, dumps, loads
 from semcache.errors import InvalidJson, StoreError
 from semcache.events import EntriesRemoved, Event, LookupFinished, PhaseFinished, TierFailed
 from semcache.forks import Forked, Lock, follow_forks
 from semcache.matching.model.bound import Certificate
 from semcache.memo import Lru
 from semcache.ports import Clock, Observer, PlanStore
+
+if TYPE_CHECKING:
+    from semcache.cache.context import CacheContext
 
 STATISTICS_NOTE = "statistics"
 
@@ -321,3 +325,32 @@ def _finished(found: Found, tenant: str, run: str, seconds: float) -> LookupFini
         score=found.nearest.score if found.nearest else None,
         seconds=seconds,
     )
+
+
+class Reporting:
+    """What whoever plans beside a cache may tell, has counted, and must not write down."""
+
+    _context: "CacheContext"
+
+    def count(self, what: str, *, tenant: str = "default", by: int = 1) -> None:
+        """Add to a count of the tenant that `stats` returns in `spent`: `plan:prompt_tokens`."""
+        self._context.reports.count(tenant, f"spent:{what}", by=by)
+
+    def without_ignored(self, plan: Json) -> Json:
+        """Return `plan` without the fields that `ignore` of `open` names, as it would be kept."""
+        return self._context.volatile.without(plan)
+
+    def redacted(self, text: str, *, prompt: str = "", params: object = None) -> str:
+        """Return `text` as it may be written down, for whoever tells of `prompt` elsewhere.
+
+        What is hidden of the prompt and of its `params` is hidden in `text` too.
+        """
+        return self._context.queries.redacted(text, prompt=prompt, params=params)
+
+    def emit(self, event: Event) -> None:
+        """Hand `event` to the observer."""
+        self._context.health.emit(event)
+
+    def guarded(self, tenant: str) -> contextlib.AbstractContextManager[None]:
+        """Turn store trouble inside into an event and one warning."""
+        return self._context.health.guarded(tenant)

@@ -6,7 +6,7 @@ that says is kept as sums, so that evidence of two processes is merged by adding
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -331,14 +331,6 @@ def leanings(difference: Difference, group: str) -> tuple[str, ...]:
     # A group that is wrong though nothing differs is another thing than one that is only near.
     keys.append(("~" if keys else "=") + group)
     return tuple(dict.fromkeys(keys))
-
-
-def merged(parts: Iterable[Evidence]) -> Evidence:
-    """Return the sum of `parts`."""
-    total = Evidence()
-    for part in parts:
-        total.merge(part)
-    return total
 
 
 def _listed(weights: Weights | None) -> Json:

@@ -14,7 +14,7 @@ from semcache.prompts.mentions import Mention, possible_values
 from semcache.prompts.parameter import Parameter, name_key, type_key
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.recognizers.recognition import DAYS, MONTHS
-from semcache.prompts.tokens import HOLE, filled, folded, tokens
+from semcache.prompts.tokens import HOLE, filled, folded
 from semcache.prompts.words import CLOSED_CLASS, MEANING, singular
 
 
@@ -59,11 +59,6 @@ class TemplateText:
     def digest(self) -> str:
         """SHA-256 hex of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The tokens of the text, slots included; computed each time."""
-        return tokens(self.text)
 
 
 _NOT_A_NAME = re.compile(r"[^\w.]+")

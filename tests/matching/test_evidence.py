@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from semcache.canonical import JsonObject
 from semcache.matching.cautions import Doubt
-from semcache.matching.evidence import MAX_LEANINGS, MAX_WORDS, Evidence, Shift, leanings, merged
+from semcache.matching.evidence import MAX_LEANINGS, MAX_WORDS, Evidence, Shift, leanings
 from semcache.matching.learning import learn_doubts
 from semcache.matching.words.difference import compare
 
@@ -50,8 +50,9 @@ def test_no_word_of_difference_and_another_plan_is_held_against_the_family() -> 
 @settings(max_examples=50)
 @given(LABELS, LABELS)
 def test_evidence_of_two_processes_adds_up(one: list[Label], other: list[Label]) -> None:
-    together = merged([learned(one), learned(other)]).to_json()
-    assert together == learned([*one, *other]).to_json()
+    together = learned(one)
+    together.merge(learned(other))
+    assert together.to_json() == learned([*one, *other]).to_json()
 
 
 @settings(max_examples=50)

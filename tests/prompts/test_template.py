@@ -17,7 +17,6 @@ def template(text: str, *given: Parameter) -> TemplateText:
 def test_each_mention_becomes_its_slot() -> None:
     masked = template("Total sales in 2024 by category")
     assert masked.text == "total sales in <year> by category"
-    assert masked.words == ("total", "sales", "in", "<year>", "by", "category")
     slot = masked.slots[0]
     assert (slot.kind, slot.before, slot.mention_text, slot.value) == ("year", "in", "2024", 2024)
 

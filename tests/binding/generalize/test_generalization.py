@@ -262,12 +262,6 @@ def test_mentions_of_given_parameters_carry_them(routes: Routes, say: Say) -> No
         [say("five", value=5), say("2024", "year", 2024, name="year")],
     )
     assert template.carriers == ("number1", "year")
-    assert template.unsaid == ()
-
-
-def test_a_parameter_without_words_is_said_to_be_unsaid(routes: Routes) -> None:
-    template = generalize(routes({"kids": "True"}), [Parameter("kids", "True")])
-    assert template.unsaid == ("kids",)
 
 
 def test_a_name_taken_by_a_parameter_is_not_used_again(routes: Routes, say: Say) -> None:
