@@ -59,11 +59,11 @@ def _call(run: "ProgramRun", step: Instruction) -> Done:
     given: JsonObject = {name: run.value(step, *way) for name, way in step.inputs}
     if step.call == GENERATE:
         result = run.called(
-            run.asker.operation(GENERATE), _with_form(given, step.sets), CALLS, node
+            run.asker.operation(GENERATE), _with_form(given, step.sets), node, catalog=CALLS
         )
     else:
         given = fitted(step.call, given, run.catalog)
-        result = run.called(run.catalog.get(step.call), given, run.catalog, node)
+        result = run.called(run.catalog.get(step.call), given, node)
     return Done(_outputs(step, result), given=given, output=result)
 
 
@@ -94,7 +94,7 @@ def _jump(run: "ProgramRun", step: Instruction) -> Done:
         "prompt": run.value(step, "condition_prompt"),
         "context": run.value(step, "context"),
     }
-    reply = run.called(run.asker.operation(CONDITION), given, CALLS, node)
+    reply = run.called(run.asker.operation(CONDITION), given, node, catalog=CALLS)
     try:
         holds = verdict(as_text(reply))
     except InvalidJson as error:

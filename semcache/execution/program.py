@@ -8,18 +8,15 @@ from typing import Self, Unpack
 
 from semcache.canonical import Json, as_object, plain
 from semcache.catalog.catalog import Catalog
-from semcache.catalog.operation import Operation
 from semcache.errors import (
     ExecutionError,
     InvalidInput,
-    InvalidPlan,
     SemCacheError,
     StepLimitExceeded,
 )
-from semcache.execution.call import call
 from semcache.execution.instructions import HANDLERS, Done
 from semcache.execution.model_calls import Asker
-from semcache.execution.plan_run import PlanRun, RunArguments, to_text
+from semcache.execution.plan_run import PlanRun, RunArguments, other_format, to_text
 from semcache.execution.state import Sink, State
 from semcache.execution.variables import Reader
 from semcache.plans.checks import refuse
@@ -27,7 +24,7 @@ from semcache.plans.finding import Finding
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.program.checks import broken_program
 from semcache.plans.program.document import GENERATE, GOALS, Instruction, ProgramPlan, goal
-from semcache.ports import Clock, Limits, Model, NodeResult, Observer, Outcome
+from semcache.ports import Clock, Limits, Model, Observer, Outcome
 
 AHEAD = 16
 """Instructions after a call that are looked through for calls to start with it."""
@@ -48,8 +45,8 @@ class ProgramRun(PlanRun):
         **given: Unpack[RunArguments],
     ) -> None:
         super().__init__(**given)
-        self.steps = plan.instructions()
-        self.by_seq = {step.seq: step.index for step in reversed(self.steps)}
+        self.instructions = plan.instructions()
+        self.by_seq = {step.seq: step.index for step in reversed(self.instructions)}
         self.fingerprint = plan.fingerprint if sink is not None or state is not None else ""
         self.goal = goal
         self.asker = asker
@@ -57,7 +54,8 @@ class ProgramRun(PlanRun):
         self.sink = sink
         self.reader = Reader(plan.bound, limit=self.limits.max_output_bytes)
         self.variables: Mapping[str, Json] = MappingProxyType({})
-        self.made = 0
+        self.before = 0
+        """Steps that were made before this run went on."""
         self.last: int | None = None
         self.index = 0
         self.started: dict[int, Future[Done]] = {}
@@ -83,17 +81,22 @@ class ProgramRun(PlanRun):
         if state.following not in self.by_seq:
             raise InvalidInput(f"the state goes on at {state.following}, which the plan has not")
         self.index = self.by_seq[state.following]
-        self.made = state.steps
+        self.before = self.steps = state.steps
         self.last = state.executed
         self.variables = MappingProxyType(dict(as_object(plain(state.variables, what="the state"))))
 
     def outcome(self) -> Outcome:
         """Run to the end and return what came out."""
         while self.goal not in self.variables:
-            self.visit(self.instruction())
+            self.step(self.instruction())
         value = self.variables[self.goal]
         text = value if isinstance(value, str) else to_text(value)
         return Outcome(value, text, tuple(self.nodes))
+
+    @property
+    def made(self) -> int:
+        """Steps that were made since the start of the program."""
+        return self.before + len(self.nodes)
 
     def instruction(self) -> Instruction:
         """Return the instruction whose turn it is.
@@ -102,12 +105,12 @@ class ProgramRun(PlanRun):
             ExecutionError: the program is over and has not set its goal.
             StepLimitExceeded, DeadlineExceeded: the budget allows none more.
         """
-        if self.index >= len(self.steps):
-            last = str(self.steps[-1].seq)
+        if self.index >= len(self.instructions):
+            last = str(self.instructions[-1].seq)
             raise ExecutionError(
                 f"the program ended after {last} and never set {self.goal!r}", node=last
             )
-        step = self.steps[self.index]
+        step = self.instructions[self.index]
         node = str(step.seq)
         if self.made >= self.limits.max_steps:
             raise StepLimitExceeded(
@@ -118,23 +121,18 @@ class ProgramRun(PlanRun):
         self.budget.check(node, at=f"before instruction {node}", what="program")
         return step
 
-    def visit(self, step: Instruction) -> None:
+    def step(self, step: Instruction) -> None:
         """Run one instruction, record what it did, and go where it leads."""
-        begun = self.clock.monotonic()
         try:
-            done = self.done(step)
+            with self.visit(str(step.seq), step.call) as visit:
+                done = self.done(step)
+                visit.input, visit.output, visit.seconds = done.given, done.output, done.seconds
         except SemCacheError as error:
-            seconds = self.clock.monotonic() - begun
-            self.ended(step, self.made + 1, seconds, type(error).__name__)
             self.checkpoint(f"{type(error).__name__}: {error}")
             raise
-        seconds = done.seconds if done.seconds is not None else self.clock.monotonic() - begun
-        self.made += 1
         self.last = step.seq
         self.index = step.index + 1 if done.jump is None else self.by_seq[done.jump]
         self.variables = MappingProxyType({**self.variables, **done.sets})
-        self.nodes.append(NodeResult(str(step.seq), step.call, seconds, done.given, done.output))
-        self.ended(step, self.made, seconds)
         self.checkpoint("")
 
     def done(self, step: Instruction) -> Done:
@@ -146,20 +144,16 @@ class ProgramRun(PlanRun):
                 return future.result()
         return HANDLERS[step.type](self, step)
 
-    def ended(self, step: Instruction, made: int, seconds: float, error: str = "") -> None:
-        """Tell that an instruction ended."""
-        self.report(str(step.seq), step.call, step=made, seconds=seconds, error=error)
-
     def checkpoint(self, error: str) -> None:
         """Tell where the run stands; after an error that is where it stood."""
         if self.sink is None:
             return
-        over = self.goal in self.variables or self.index >= len(self.steps)
+        over = self.goal in self.variables or self.index >= len(self.instructions)
         self.sink(
             State(
                 plan=self.fingerprint,
                 steps=self.made,
-                following=None if over else self.steps[self.index].seq,
+                following=None if over else self.instructions[self.index].seq,
                 variables=self.variables,
                 executed=self.last,
                 error=error,
@@ -191,7 +185,7 @@ class ProgramRun(PlanRun):
         written = set(first.sets)
         last = first.index + min(self.limits.max_steps - self.made, AHEAD)
         previous = first
-        for step in self.steps[first.index + 1 : last]:
+        for step in self.instructions[first.index + 1 : last]:
             if not self.reads(step) or self.goal in previous.sets:
                 return
             if not written.intersection(self.names(step)) and step.index not in self.started:
@@ -228,18 +222,6 @@ class ProgramRun(PlanRun):
         for name in way:
             found = found.get(name) if isinstance(found, dict) else None
         return self.reader.resolved(found, (*step.inside, *way), self.variables, str(step.seq))
-
-    def called(self, operation: Operation, given: Json, catalog: Catalog, node: str) -> Json:
-        """Return what an operation gives, called within what is left of the budget."""
-        return call(
-            operation,
-            given,
-            catalog=catalog,
-            limits=self.limits,
-            timeout_s=self.budget.call_s(),
-            node=node,
-            budget=self.budget,
-        )
 
     def kept(self, value: Json, step: Instruction) -> Json:
         """Return a value that the program made itself.
@@ -313,9 +295,7 @@ class ProgramEngine:
                 no final answer; the error names the instruction by its `seq_no`.
         """
         if not isinstance(plan, ProgramPlan):
-            raise InvalidPlan(
-                f"the plan has the format {plan.format!r}; this engine runs {ProgramPlan.format!r}"
-            )
+            raise other_format(plan, ProgramPlan.format)
         known = () if state is None else tuple(state.variables)
         refuse(broken_program(plan, catalog, goals=self._goals, known=known))
         asker = Asker(self._model, observer, clock, run)

@@ -4,36 +4,39 @@ import contextlib
 import contextvars
 import logging
 import uuid
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
+from graphlib import TopologicalSorter
 from typing import Unpack
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, Pointer, as_object
 from semcache.catalog.catalog import Catalog
+from semcache.catalog.operation import Operation
 from semcache.errors import (
     CompensationFailed,
     ExecutionError,
+    ExpressionError,
     InputNeeded,
-    InvalidPlan,
     InvalidSettings,
     SemCacheError,
     StepLimitExceeded,
 )
-from semcache.execution.budget import Budget, bounded
+from semcache.execution.budget import bounded
 from semcache.execution.call import call
-from semcache.execution.plan_run import PlanRun, RunArguments, to_text
+from semcache.execution.plan_run import PlanRun, RunArguments, other_format
 from semcache.execution.retry import Retry, idempotency_key, undo
-from semcache.execution.task_scope import Schedule, TaskScope
 from semcache.plans.checks import refuse
+from semcache.plans.document import filled
 from semcache.plans.plan import ExecutionPlan
+from semcache.plans.references.paths import literal
 from semcache.plans.tasks.checks import broken_tasks
 from semcache.plans.tasks.document import Task, TaskPlan, spelled_tasks
 from semcache.plans.tasks.inputs import constants
-from semcache.plans.tasks.literals import lifted
-from semcache.plans.tasks.references import CONSTANTS
-from semcache.ports import Clock, Limits, NodeResult, Observer, Outcome
+from semcache.plans.tasks.references import CONSTANTS, is_reference, parse, walk
+from semcache.ports import Clock, Limits, Observer, Outcome
 
 log = logging.getLogger(__name__)
 
@@ -84,13 +87,11 @@ class TasksEngine:
                 names the task.
         """
         if not isinstance(plan, TaskPlan):
-            raise InvalidPlan(
-                f"the plan has the format {plan.format!r}; this engine runs {TaskPlan.format!r}"
-            )
+            raise other_format(plan, TaskPlan.format)
         plan = spelled_tasks(plan, catalog)
         refuse(broken_tasks(plan, catalog))
         execution = _Run(
-            lifted(plan),
+            plan,
             catalog=catalog,
             limits=limits,
             clock=clock,
@@ -133,9 +134,11 @@ class _Run(PlanRun):
         self.identity = self.run or uuid.uuid4().hex
         self.tasks = {task.id: task for task in plan.tasks}
         self.needed = plan.reads()
-        self.schedule = Schedule(self.needed)
-        self.scope = TaskScope(plan.data)
-        self.steps = 0
+        self.results: JsonObject = {}
+        """What each task gave, those that did."""
+        self.order = TopologicalSorter(self.needed)
+        self.order.prepare()
+        self.ready: deque[str] = deque()
         self.running: dict[Future[Json], _Job] = {}
         self.delayed: list[_Delayed] = []
 
@@ -143,7 +146,7 @@ class _Run(PlanRun):
         self.check_steps()
         self.keep_constants()
         try:
-            while self.schedule.left:
+            while self.order.is_active():
                 self.start(pool, workers)
                 self.collect()
         except SemCacheError as error:
@@ -152,8 +155,7 @@ class _Run(PlanRun):
                 self.undo(error)
             raise
         answer = self.answer()
-        value: JsonObject = {"answer": answer, "results": self.scope.results}
-        return Outcome(value, to_text(answer), tuple(self.nodes))
+        return self.ended({"answer": answer, "results": self.results}, answer)
 
     def check_steps(self) -> None:
         if len(self.tasks) > self.limits.max_steps:
@@ -162,21 +164,19 @@ class _Run(PlanRun):
             )
 
     def keep_constants(self) -> None:
-        started = self.clock.monotonic()
-        values = constants(self.tasks[CONSTANTS], self.plan.data)
-        what = f"the input of {CONSTANTS!r}"
-        kept = bounded(values, self.limits, what=what, node=CONSTANTS)
-        self.scope.results[CONSTANTS] = kept
-        seconds = self.ended(CONSTANTS, "", started)
-        self.nodes.append(NodeResult(CONSTANTS, "", seconds, None, kept))
+        with self.visit(CONSTANTS, "") as visit:
+            values = constants(self.tasks[CONSTANTS], self.plan.data)
+            what = f"the input of {CONSTANTS!r}"
+            visit.output = bounded(values, self.limits, what=what, node=CONSTANTS)
+            self.results[CONSTANTS] = visit.output
 
     def answer(self) -> Json:
         """Return the result that no task reads, or all of them by task."""
         read = {other for others in self.needed.values() for other in others}
         last = [name for name in self.needed if name not in read]
         if len(last) == 1:
-            return self.scope.results[last[0]]
-        return {name: self.scope.results[name] for name in last}
+            return self.results[last[0]]
+        return {name: self.results[name] for name in last}
 
     # Starting ---------------------------------------------------------------------------------
 
@@ -190,12 +190,34 @@ class _Run(PlanRun):
             else:
                 later.append(delayed)
         self.delayed = later
-        names = self.schedule.take(workers - len(self.running))
+        self.ready += self.order.get_ready()
+        names = [
+            self.ready.popleft() for _ in range(min(workers - len(self.running), len(self.ready)))
+        ]
         # What runs alone needs no thread of the pool, which would double the cost of the call.
         alone = len(names) == 1 and not self.running and not self.delayed
         for name in names:
             task = self.tasks[name]
-            self.submit(None if alone else pool, task, self.scope.input(task), 1)
+            self.submit(None if alone else pool, task, self.input(task), 1)
+
+    def input(self, task: Task) -> JsonObject:
+        """Return the input of `task` with what its references lead to.
+
+        Raises:
+            ExpressionError: a result has no such part; the error names the task.
+        """
+
+        def read(text: str, _: Pointer) -> Json:
+            path = parse(text) if is_reference(text) else None
+            if path is None:
+                return literal(text)
+            try:
+                return walk(self.results[path.task], path.steps)
+            except LookupError as error:
+                what = f"task {task.id!r} reads {text!r}, but {error.args[0]}"
+                raise ExpressionError(what, node=task.id) from error
+
+        return as_object(filled(task.input, task.at, self.plan.data, read))
 
     def submit(
         self, pool: ThreadPoolExecutor | None, task: Task, given: JsonObject, attempt: int
@@ -210,36 +232,12 @@ class _Run(PlanRun):
 
     def call(self, job: _Job) -> Json:
         """Return what the operation of a task gives; on a thread of the pool."""
-        return self.called(
-            job.task.service,
-            job.given,
-            job.task.id,
-            self.limits,
-            self.budget.call_s(),
-            budget=self.budget,
-        )
+        operation, node = self.catalog.get(job.task.service), job.task.id
+        return self.called(operation, job.given, node, key=self.key(operation, job.given, node))
 
-    def called(
-        self,
-        name: str,
-        given: JsonObject,
-        node: str,
-        limits: Limits,
-        timeout_s: float,
-        *,
-        budget: Budget | None = None,
-    ) -> Json:
-        operation = self.catalog.get(name)
-        return call(
-            operation,
-            given,
-            catalog=self.catalog,
-            limits=limits,
-            timeout_s=timeout_s,
-            node=node,
-            key=idempotency_key(self.identity, node, given) if operation.idempotency_key else "",
-            budget=budget,
-        )
+    def key(self, operation: Operation, given: JsonObject, node: str) -> str:
+        """Return the key of a piece of work; empty for an operation that takes none."""
+        return idempotency_key(self.identity, node, given) if operation.idempotency_key else ""
 
     # Collecting -------------------------------------------------------------------------------
 
@@ -264,15 +262,13 @@ class _Run(PlanRun):
         job = self.running.pop(future)
         task = job.task
         try:
-            output = future.result()
+            with self.visit(task.id, task.service, started=job.started) as visit:
+                visit.input, visit.output = job.given, future.result()
         except SemCacheError as error:
-            self.ended(task.id, task.service, job.started, type(error).__name__)
             self.delay(job, error)
             return
-        seconds = self.ended(task.id, task.service, job.started)
-        self.scope.results[task.id] = output
-        self.nodes.append(NodeResult(task.id, task.service, seconds, job.given, output))
-        self.schedule.finish(task.id)
+        self.results[task.id] = visit.output
+        self.order.done(task.id)
 
     def delay(self, job: _Job, error: SemCacheError) -> None:
         wait_s = self.retry.wait_s(job.attempt)
@@ -282,13 +278,6 @@ class _Run(PlanRun):
         what = type(error).__name__  # its message may quote the values of a prompt
         log.info("task %r is tried again in %g s: %s", job.task.id, wait_s, what)
         self.delayed.append(_Delayed(self.clock.monotonic() + wait_s, job))
-
-    def ended(self, node: str, operation: str, started: float, error: str = "") -> float:
-        """Report the end of an attempt; return how many seconds it took."""
-        seconds = self.clock.monotonic() - started
-        self.steps += 1
-        self.report(node, operation, step=self.steps, seconds=seconds, error=error)
-        return seconds
 
     # Undoing ----------------------------------------------------------------------------------
 
@@ -306,7 +295,7 @@ class _Run(PlanRun):
             CompensationFailed: not all of it could be undone.
         """
         left = undo(
-            self.nodes,
+            tuple(self.nodes),
             once=self.undo_once,
             catalog=self.catalog,
             retry=self.retry,
@@ -320,15 +309,19 @@ class _Run(PlanRun):
 
     def undo_once(self, name: str, given: JsonObject, node: str) -> None:
         """Call the operation `name`, which undoes `node`, and report it."""
-        started = self.clock.monotonic()
         # It is given an input and an output, each of which may be as large as one may be.
         limits = replace(self.limits, max_output_bytes=2 * self.limits.max_output_bytes + 100)
-        try:
-            self.called(name, given, f"{node}/undo", limits, self.limits.call_timeout_s)
-        except SemCacheError as error:
-            self.ended(node, name, started, type(error).__name__)
-            raise
-        self.ended(node, name, started)
+        operation, place = self.catalog.get(name), f"{node}/undo"
+        with self.visit(node, name):
+            call(
+                operation,
+                given,
+                catalog=self.catalog,
+                limits=limits,
+                timeout_s=self.limits.call_timeout_s,
+                node=place,
+                key=self.key(operation, given, place),
+            )
 
 
 def _ended(work: Callable[[], Json]) -> Future[Json]:

@@ -1,6 +1,6 @@
 """A plan as JSON: how it is read, and the plan of a format that has no reader."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, Self, cast, runtime_checkable
 
@@ -82,6 +82,37 @@ def copied(value: Json) -> Json:
 def copied_object(value: JsonObject) -> JsonObject:
     """Return a deep copy of a plain JSON object."""
     return {key: copied(item) for key, item in value.items()}
+
+
+def texts(value: Json, at: Pointer, data: frozenset[Pointer]) -> Iterator[tuple[Pointer, str]]:
+    """Yield the texts in `value`, which stands at `at`; none at or below bound data."""
+    if at in data:
+        return
+    if isinstance(value, str):
+        yield at, value
+    elif isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from texts(item, (*at, key), data)
+
+
+def filled(
+    value: Json, at: Pointer, data: frozenset[Pointer], read: Callable[[str, Pointer], Json]
+) -> Json:
+    """Return a copy of `value`, which stands at `at`, with what `read` makes of each of its texts.
+
+    What stands at or below bound data stays as it is.
+    """
+    if at in data:
+        return value
+    match value:
+        case str():
+            return read(value, at)
+        case dict():
+            return {key: filled(item, (*at, key), data, read) for key, item in value.items()}
+        case list():
+            return [filled(item, (*at, i), data, read) for i, item in enumerate(value)]
+        case _:
+            return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,10 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Literal
 
-from semcache.canonical import Json, JsonObject, Pointer, leaves, pointer_text
+from semcache.canonical import Json, JsonObject, Pointer, pointer_text
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.schemas import Violation
+from semcache.plans.document import texts
 
 Code = Literal[
     "shape",  # not of the form that its format prescribes
@@ -84,15 +85,9 @@ def _holds(violation: Violation, unknown: Collection[Pointer]) -> bool:
 
 def unbound(value: Json, at: Pointer, data: frozenset[Pointer]) -> Iterator[Finding]:
     """Yield each text in `value`, which stands at `at`, that still has a placeholder."""
-    for place, text in leaves(value, at):
-        if isinstance(text, str) and PLACEHOLDER.search(text) and not is_bound(place, data):
-            what = f"is {text!r}, to which no value was bound"
-            yield finding(place, what)
-
-
-def is_bound(at: Pointer, data: frozenset[Pointer]) -> bool:
-    """Return whether bound data stands at `at` or above it."""
-    return any(at[:i] in data for i in range(1, len(at) + 1))
+    for place, text in texts(value, at, data):
+        if PLACEHOLDER.search(text):
+            yield finding(place, f"is {text!r}, to which no value was bound")
 
 
 def near(name: str, known: Iterable[str]) -> str:

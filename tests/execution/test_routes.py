@@ -21,8 +21,7 @@ from semcache.errors import (
     StepLimitExceeded,
 )
 from semcache.events import NodeFinished
-from semcache.execution.budget import Budget
-from semcache.execution.routes import RoutesEngine, Scope
+from semcache.execution.routes import RoutesEngine
 from semcache.plans.document import DocumentPlan
 from semcache.plans.routes.document import RoutePlan
 from semcache.ports import Limits, Outcome
@@ -427,44 +426,20 @@ def test_any_plan_ends_with_an_outcome_or_a_typed_error(body: dict[str, Any]) ->
     assert outcome.nodes[-1].node == "end"
 
 
-@pytest.fixture
-def scope() -> Scope:
-    budget = Budget(Limits(), FakeClock())
-    scope = Scope(frozenset({("b", "input", "name")}), budget=budget, limit=1000)
-    scope.keep("start_node", {"year": 2024})
-    scope.keep("a", {"rows": [{"n": 1}, {"n": 2}]})
-    return scope
+def test_expressions_are_replaced_at_any_depth_and_read_the_latest_results(
+    execute: Execute,
+) -> None:
+    deep: Json = {"x": [{"y": "$.a.noted"}], "z": "$$.a", "n": 1, "nowhere": "$.nowhere"}
+    again: Json = [{"condition": "$.a.none", "node": "end"},
+                   {"condition": "$._lstt.noted < 2", "node": "a"}, "end"]  # fmt: skip
+    assert execute(plan(call("note", again), deep)).value == {
+        "x": [{"y": 2}], "z": "$.a", "n": 1, "nowhere": None,
+    }  # fmt: skip
 
 
-def test_expressions_read_results_by_node_and_the_last_one(scope: Scope) -> None:
-    assert scope.value("$.start_node.year", "b") == 2024
-    assert scope.value("$.a.rows[*].n", "b") == [1, 2]
-    assert scope.value("$._lstt.rows.size()", "b") == 2
-    assert scope.value("$.nowhere", "b") is None
-
-
-def test_a_later_result_of_a_node_replaces_the_one_before(scope: Scope) -> None:
-    scope.keep("a", 5)
-    assert scope.value("$.a", "b") == 5
-
-
-def test_a_condition_holds_unless_it_is_null_false_zero_or_empty(scope: Scope) -> None:
-    assert scope.holds("$.a.rows", "b")
-    assert not scope.holds("$.a.none", "b")
-    assert not scope.holds("$.a.rows[?(@.n > 9)]", "b")
-
-
-def test_expressions_are_replaced_at_any_depth_but_not_in_data(scope: Scope) -> None:
-    value = scope.resolved(
-        {"name": "$.a", "x": [{"y": "$.start_node.year"}], "z": "$$.a", "n": 1}, ("b", "input")
-    )
-    assert value == {"name": "$.a", "x": [{"y": 2024}], "z": "$.a", "n": 1}
-
-
-def test_an_expression_that_cannot_be_read_names_the_node(scope: Scope) -> None:
-    with pytest.raises(ExpressionError, match="node 'b': ") as raised:
-        scope.resolved(["$."], ("b", "input"))
-    assert raised.value.node == "b"
+def test_an_expression_that_cannot_be_read_is_refused_with_its_node(execute: Execute) -> None:
+    with pytest.raises(InvalidPlan, match=r"/a/input/x: the expression '\$\.'"):
+        execute(plan(call("note", x="$.")))
 
 
 class TickingClock(FakeClock):

@@ -160,14 +160,6 @@ def test_the_text_is_that_of_the_answer_alone(run: Execute) -> None:
     assert two.text == '{\n  "a": {\n    "x": 1\n  },\n  "b": {\n    "x": 2\n  }\n}'
 
 
-def test_constants_of_tasks_are_lifted_into_task0_without_a_trace_in_what_they_get(
-    run: Execute,
-) -> None:
-    outcome = run(plan(task("a", "echo", n=5, m=6), n=1))
-    assert outcome.nodes[0].output == {"n": 1, "n_2": 5, "m": 6}
-    assert outcome.nodes[1].input == {"n": 5, "m": 6}
-
-
 def test_bound_values_reach_the_operation_as_they_are(run: Execute) -> None:
     body = plan(task("a", "echo", q="$task0.x", z="$task0.n"), n="$$task0.x", x="seen")
     data = frozenset({("tasks", 1, "input", "q"), ("tasks", 0, "input", "n")})

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 
-from semcache.canonical import Json, JsonObject, Pointer, leaves, pointer_text
+from semcache.canonical import Json, JsonObject, Pointer, pointer_text
 from semcache.catalog.catalog import Catalog
 from semcache.errors import ExpressionError
+from semcache.plans.document import texts
 from semcache.plans.finding import (
     PLACEHOLDER,
     Finding,
     breaches,
     finding,
-    is_bound,
     kind,
     near,
     unbound,
@@ -295,8 +295,6 @@ def _unknown(given: JsonObject, at: Pointer, data: frozenset[Pointer]) -> Iterat
     """Yield the places in `given` whose values are known only when the plan runs."""
     return (
         place[len(at) :]
-        for place, value in leaves(given, at)
-        if isinstance(value, str)
-        and (is_expression(value) or "{{" in value)
-        and not is_bound(place, data)
+        for place, text in texts(given, at, data)
+        if is_expression(text) or "{{" in text
     )

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from semcache.canonical import Json, Pointer
 from semcache.errors import ExpressionError
-from semcache.plans.document import WrittenPlan
+from semcache.plans.document import WrittenPlan, texts
 from semcache.plans.plan import Reference
 from semcache.plans.references.expressions import reads
 from semcache.plans.references.paths import LAST_RESULT, is_expression, parse
@@ -49,7 +49,9 @@ class RoutePlan(WrittenPlan):
             if not isinstance(node, dict):
                 continue
             for part in ("vars", "input"):
-                yield from expressions(node.get(part), (name, part), self.data)
+                for at, text in texts(node.get(part), (name, part), self.data):
+                    if is_expression(text):
+                        yield at, text
             for i, branch in enumerate(route_of(node).branches):
                 yield (name, "route", i, "condition"), branch.condition
 
@@ -106,22 +108,6 @@ def _branch(entry: Json) -> Branch | None:
     if isinstance(condition, str) and isinstance(node, str):
         return Branch(condition, node)
     return None
-
-
-def expressions(
-    value: Json, at: Pointer, data: frozenset[Pointer]
-) -> Iterator[tuple[Pointer, str]]:
-    """Yield the expressions in `value`, which stands at `at`; none at or below bound data."""
-    if at in data:
-        return
-    if isinstance(value, str) and is_expression(value):
-        yield at, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from expressions(item, (*at, key), data)
-    elif isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from expressions(item, (*at, i), data)
 
 
 def _targets(text: str) -> tuple[str, ...]:

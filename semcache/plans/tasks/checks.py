@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
+from semcache.plans.document import texts
 from semcache.plans.finding import Code, Finding, finding, kind, near, unbound
 from semcache.plans.graph import Edges, cyclic, upstream_first
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.tasks.document import REFUSAL, TaskPlan, id_of, spelled_tasks
 from semcache.plans.tasks.inputs import check_constants, check_inputs, check_surplus
-from semcache.plans.tasks.references import CONSTANTS, is_reference, named, parse, texts
+from semcache.plans.tasks.references import CONSTANTS, is_reference, named, parse
 
 MAX_TASKS = 10_000  # a plan with more is a mistake, and not worth the time of checking it
 

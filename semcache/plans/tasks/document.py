@@ -18,9 +18,9 @@ from typing import ClassVar
 
 from semcache.canonical import Json, JsonObject, Pointer, as_object, dumps
 from semcache.catalog.catalog import Catalog
-from semcache.plans.document import WrittenPlan
+from semcache.plans.document import WrittenPlan, texts
 from semcache.plans.plan import Reference
-from semcache.plans.tasks.references import CONSTANTS, is_reference, named, parse, texts
+from semcache.plans.tasks.references import CONSTANTS, is_reference, named, parse
 
 REFUSAL = "final"
 """A task of this id that calls nothing says why the request cannot be met."""

@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from semcache.canonical import Json, JsonObject, Pointer, pointer_text
+from semcache.canonical import Json, JsonObject, Pointer, as_object, pointer_text
 from semcache.catalog.catalog import Catalog
+from semcache.plans.document import filled, texts
 from semcache.plans.finding import PLACEHOLDER, Finding, breaches, finding
 from semcache.plans.plan import ExecutionPlan
 from semcache.plans.references.paths import literal
 from semcache.plans.tasks.document import Task, TaskPlan
-from semcache.plans.tasks.references import CONSTANTS, TaskPath, is_reference, parse, texts, walk
+from semcache.plans.tasks.references import CONSTANTS, TaskPath, is_reference, parse, walk
 
 # Keywords by which a schema may take properties that it does not list.
 _OPEN = frozenset({
@@ -57,21 +58,7 @@ class Constants:
 
 def constants(task: Task, data: frozenset[Pointer]) -> JsonObject:
     """Return the input of `task0` as others read it: as it stands, but `$$` means `$`."""
-    return {key: _handed_on(value, (*task.at, key), data) for key, value in task.input.items()}
-
-
-def _handed_on(value: Json, at: Pointer, data: frozenset[Pointer]) -> Json:
-    if at in data:
-        return value
-    match value:
-        case str():
-            return literal(value)
-        case dict():
-            return {key: _handed_on(item, (*at, key), data) for key, item in value.items()}
-        case list():
-            return [_handed_on(item, (*at, i), data) for i, item in enumerate(value)]
-        case _:
-            return value
+    return as_object(filled(task.input, task.at, data, lambda text, _: literal(text)))
 
 
 def check_constants(plan: TaskPlan) -> Iterator[Finding]:
@@ -97,51 +84,38 @@ def check_inputs(plan: TaskPlan, catalog: Catalog) -> Iterator[Finding]:
     for task in plan.tasks:
         if task.id == CONSTANTS or task.service not in catalog:
             continue
-        filling = _Filling(known, plan.data)
-        given = {key: filling.of(v, task.at, (key,)) for key, v in task.input.items()}
+        given, unknown = _given(task, known, plan.data)
         yield from breaches(
-            given, task.at, unknown=filling.unknown, catalog=catalog, operation=task.service
+            given, task.at, unknown=unknown, catalog=catalog, operation=task.service
         )
 
 
-class _Filling:
-    """The input of one task with what is known of it filled in."""
+def _given(
+    task: Task, known: Constants, data: frozenset[Pointer]
+) -> tuple[JsonObject, list[Pointer]]:
+    """Return the input of a task with the constants that it reads, and where it is not known."""
+    unknown: list[Pointer] = []
 
-    def __init__(self, known: Constants, data: frozenset[Pointer]) -> None:
-        self.unknown: list[Pointer] = []
-        self._known = known
-        self._data = data
-
-    def of(self, value: Json, at: Pointer, inside: Pointer) -> Json:
-        """Return `value`, which stands `inside` the input at `at`, and note what is unknown."""
-        if (*at, *inside) in self._data:
-            return value
-        match value:
-            case str():
-                return self._text(value, inside)
-            case dict():
-                return {key: self.of(item, at, (*inside, key)) for key, item in value.items()}
-            case list():
-                return [self.of(item, at, (*inside, i)) for i, item in enumerate(value)]
-            case _:
-                return value
-
-    def _text(self, text: str, inside: Pointer) -> Json:
-        value, unknown = self._read(text)
-        if unknown:
-            self.unknown.append(inside)
+    def read(text: str, at: Pointer) -> Json:
+        value, is_open = _known(text, known)
+        if is_open:
+            unknown.append(at[len(task.at) :])
         return value
 
-    def _read(self, text: str) -> tuple[Json, bool]:
-        path = parse(text) if is_reference(text) else None
-        if path is None:
-            return literal(text), "{{" in text
-        if path.task != CONSTANTS:
-            return text, True
-        try:
-            return self._known.at(path)
-        except LookupError:  # told by `check_constants`
-            return text, True
+    return as_object(filled(task.input, task.at, data, read)), unknown
+
+
+def _known(text: str, known: Constants) -> tuple[Json, bool]:
+    """Return what is known of what a text of an input gives, and whether some of it is not."""
+    path = parse(text) if is_reference(text) else None
+    if path is None:
+        return literal(text), "{{" in text
+    if path.task != CONSTANTS:
+        return text, True
+    try:
+        return known.at(path)
+    except LookupError:  # told by `check_constants`
+        return text, True
 
 
 def check_surplus(plan: TaskPlan, catalog: Catalog) -> Iterator[Finding]:

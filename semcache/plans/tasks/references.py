@@ -1,10 +1,9 @@
 """References of the tasks format: `$task1.order.items[0].id`, and what they lead to."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from semcache.canonical import Json, Pointer
+from semcache.canonical import Json
 from semcache.memo import memoized
 from semcache.plans.references.paths import is_expression
 
@@ -40,29 +39,9 @@ def named(name: str) -> str:
     return CONSTANTS if name.casefold() == CONSTANTS else name
 
 
-def reference_to(task: str, key: str) -> str | None:
-    """Return the reference to `key` of a task's result; None if no reference can spell it."""
-    ways = (f".{key}", f"['{key}']", f'["{key}"]')
-    return next((f"${task}{way}" for way in ways if _STEP.fullmatch(way)), None)
-
-
 def is_reference(text: str) -> bool:
     """Return whether a text is to be read as a reference: `$…`, but not `$$`, `$5` or `${{…}}`."""
     return is_expression(text) and not text.startswith("${{")
-
-
-def texts(value: Json, at: Pointer, data: frozenset[Pointer]) -> Iterator[tuple[Pointer, str]]:
-    """Yield the texts in `value`, which stands at `at`; none at or below bound data."""
-    if at in data:
-        return
-    if isinstance(value, str):
-        yield at, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from texts(item, (*at, key), data)
-    elif isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from texts(item, (*at, i), data)
 
 
 def walk(value: Json, steps: tuple[str, ...]) -> Json:

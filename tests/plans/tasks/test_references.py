@@ -1,11 +1,9 @@
 """References of the tasks format."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from semcache.canonical import Json
-from semcache.plans.tasks.references import TaskPath, is_reference, parse, reference_to, walk
+from semcache.plans.tasks.references import TaskPath, is_reference, parse, walk
 
 ORDER: Json = {
     "id": 7,
@@ -74,12 +72,3 @@ def test_what_is_not_a_reference_from_end_to_end_is_none(text: str) -> None:
 @pytest.mark.parametrize("text", ["$500", "$5.00 off", "$$task1.a", "${{params.price}}", "5$", ""])
 def test_money_and_literals_are_no_references(text: str) -> None:
     assert not is_reference(text)
-
-
-@given(st.text(min_size=1, max_size=12))
-@settings(max_examples=100)
-def test_a_reference_that_can_be_spelled_leads_to_its_key(key: str) -> None:
-    text = reference_to("task0", key)
-    path = parse(text) if text else None
-    assert path is None or walk({key: 1, "other": 2}, path.steps) == 1
-    assert (text is None) == ("'" in key and '"' in key)
