@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from semcache.canonical import Json, JsonObject, no_constant, plain
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
-from semcache.errors import InvalidJson, InvalidPlan, ModelError
-from semcache.events import ModelCalled
+from semcache.errors import InvalidJson, InvalidPlan
 from semcache.execution.variables import as_text
 from semcache.plans.program.document import GENERATE
-from semcache.ports import Clock, Completion, Message, Model, Observer
+from semcache.ports import Clock, Message, Model, Observer
+from semcache.runs.dialog import complete
 
 MAX_TRIED = 200  # braces of one reply at which an object is looked for
 SHOWN = 300  # characters of a reply in an error
@@ -115,28 +115,14 @@ class Asker:
     def _complete(self, messages: Sequence[Message], purpose: str) -> str:
         if self._model is None:
             raise InvalidPlan("the program asks a model, and the engine has none; give it one")
-        started = self._clock.monotonic()
-        try:
-            said = self._model.complete(messages)
-        except ModelError as error:
-            self._report(Completion(""), purpose, started, type(error).__name__)
-            raise
-        self._report(said, purpose, started, "")
-        return said.text
-
-    def _report(self, said: Completion, purpose: str, started: float, error: str) -> None:
-        self._observer(
-            ModelCalled(
-                run=self._run,
-                purpose=purpose,
-                model=said.model or (self._model.fingerprint if self._model else ""),
-                attempt=1,
-                seconds=self._clock.monotonic() - started,
-                prompt_tokens=said.prompt_tokens,
-                completion_tokens=said.completion_tokens,
-                error=error,
-            )
-        )
+        return complete(
+            self._model,
+            messages,
+            purpose=purpose,
+            observer=self._observer,
+            clock=self._clock,
+            run=self._run,
+        ).text
 
 
 def _question(given: JsonObject) -> Message:

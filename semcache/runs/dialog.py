@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from semcache.canonical import Json, JsonObject, no_constant, plain
-from semcache.errors import InvalidJson, InvalidSettings, ModelError
+from semcache.errors import InvalidJson, InvalidSettings, SemCacheError
 from semcache.events import ModelCalled
 from semcache.ports import Clock, Completion, Message, Model, Observer, RememberingModel
 from semcache.prompts.redaction import Redact
@@ -105,35 +105,70 @@ class Dialog:
             self.model.forget(messages)
 
     def _call(self, messages: Sequence[Message], attempt: int, *, fresh: bool) -> Completion:
-        started = self._seconds()
-        asked = self.model
-        complete = asked.fresh if fresh and isinstance(asked, RememberingModel) else asked.complete
-        try:
-            completion = complete(messages)
-        except ModelError as error:
-            self._report(Completion(""), attempt, started, type(error).__name__)
-            raise
-        self._report(completion, attempt, started, "")
-        return completion
+        return complete(
+            self.model,
+            messages,
+            purpose=self.purpose,
+            attempt=attempt,
+            fresh=fresh,
+            observer=self.observer,
+            clock=self.clock,
+        )
 
-    def _report(self, completion: Completion, attempt: int, started: float, error: str) -> None:
-        if self.observer is not None:
-            self.observer(
+
+def complete(
+    model: Model,
+    messages: Sequence[Message],
+    *,
+    purpose: str,
+    observer: Observer | None,
+    clock: Clock | None,
+    attempt: int = 1,
+    fresh: bool = False,
+    run: str | None = None,
+) -> Completion:
+    """Return what `model` says, and tell of the call.
+
+    Args:
+        model: Is asked.
+        messages: The conversation so far.
+        purpose: What it is asked for: `plan`.
+        observer: Hears of the call, failed or not; None: nobody does.
+        clock: Times the call; None: the machine's own clock.
+        attempt: 1 for the first.
+        fresh: Whether a model that remembers is asked all the same.
+        run: Id of the run that the call belongs to; None: the one that the running code stands in.
+
+    Raises:
+        ModelError: the model cannot answer.
+    """
+    monotonic = time.monotonic if clock is None else clock.monotonic
+    ask = model.fresh if fresh and isinstance(model, RememberingModel) else model.complete
+    started = monotonic()
+
+    def tell(said: Completion, error: str = "") -> None:
+        if observer is not None:
+            observer(
                 ModelCalled(
-                    run=run_id(),
-                    purpose=self.purpose,
-                    model=completion.model or self.model.fingerprint,
+                    run=run_id() if run is None else run,
+                    purpose=purpose,
+                    model=said.model or model.fingerprint,
                     attempt=attempt,
-                    seconds=self._seconds() - started,
-                    prompt_tokens=completion.prompt_tokens,
-                    completion_tokens=completion.completion_tokens,
+                    seconds=monotonic() - started,
+                    prompt_tokens=said.prompt_tokens,
+                    completion_tokens=said.completion_tokens,
                     error=error,
-                    cached=completion.cached,
+                    cached=said.cached,
                 )
             )
 
-    def _seconds(self) -> float:
-        return self.clock.monotonic() if self.clock is not None else time.monotonic()
+    try:
+        said = ask(messages)
+    except SemCacheError as error:
+        tell(Completion(""), type(error).__name__)
+        raise
+    tell(said)
+    return said
 
 
 def _complaint(errors: tuple[str, ...], retry: Callable[[str], str]) -> list[Message]:

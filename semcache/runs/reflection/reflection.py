@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar, overload
 
 from semcache.canonical import Json, JsonObject, dumps, plain
-from semcache.errors import InvalidSettings, SemCacheError
-from semcache.events import Event, Level, ModelCalled, ReflectionFinished, ReflectionStarted
-from semcache.ports import Clock, Completion, Message, Model, Observer, RememberingModel
+from semcache.errors import InvalidSettings
+from semcache.events import Event, Level, ReflectionFinished, ReflectionStarted
+from semcache.ports import Clock, Message, Model, Observer, RememberingModel
 from semcache.prompts.redaction import Redact, checked
+from semcache.runs.dialog import complete
 from semcache.runs.faults import HOPELESS, fault_of
 from semcache.runs.redaction import kept
 from semcache.runs.reflection.attempts import (
@@ -175,7 +176,15 @@ class Reflection:
                 current[0] = current[0].revised(attempt.verdict)
                 complaint = f"The last answer could not be used: {told(attempt.error)}"
             messages = current[0].messages(complaint)
-            said = self._complete(model, messages, attempt.number)
+            said = complete(
+                model,
+                messages,
+                purpose="ask",
+                attempt=attempt.number,
+                fresh=attempt.number > 1,
+                observer=self._emit,
+                clock=self._clock,
+            )
             try:
                 return read(said.text)
             except Exception:  # whatever is wrong with the answer, it is not to be remembered
@@ -191,26 +200,6 @@ class Reflection:
             started_s=self._clock.monotonic(),
         )
         return self._tried(tries, work)
-
-    def trigger(self, reason: str, *, name: str = "") -> None:
-        """Record that the caller thought about something, without an attempt.
-
-        Raises:
-            InvalidSettings: reflection is not enabled.
-        """
-        if not self._enabled:
-            raise InvalidSettings("reflection is not enabled; open it with `enabled=True`")
-        self._record(
-            ReflectionEntry(
-                at_s=self._clock.now(),
-                level="run",
-                name=name,
-                attempt=1,
-                error="",
-                reason=reason,
-                resolution="skip",
-            )
-        )
 
     # Attempts ----------------------------------------------------------------------------------
 
@@ -256,17 +245,18 @@ class Reflection:
             sent=tries.sent(),
             history=tuple(tries.failures),
         )
-        verdict = self._reflected(failed, tries.judge)
-        if verdict is None or not verdict.retry:
-            return False
-        tries.failures.append(self.history[-1])
-        tries.attempt = Attempt(tries.attempt.number + 1, verdict, error)
-        return True
-
-    def _reflected(self, failed: Failed, judge: Judge | None) -> RetryVerdict | None:
-        """Return what comes of a failure; None without looking, where nothing may come of it."""
         if self._stop(failed):
-            return None
+            return False
+        verdict, entry = self._reflected(failed, tries.judge)
+        if verdict.retry:
+            tries.failures.append(entry)
+            tries.attempt = Attempt(tries.attempt.number + 1, verdict, error)
+        return verdict.retry
+
+    def _reflected(
+        self, failed: Failed, judge: Judge | None
+    ) -> tuple[RetryVerdict, ReflectionEntry]:
+        """Return what comes of a failure, and the entry of the history that says so."""
         error = str(kept(told(failed.error)))
         run = run_id()
         self._emit(
@@ -281,7 +271,7 @@ class Reflection:
         with open_node(f"reflection on {failed.name}", "reflection") as opened:
             verdict = self._verdict(failed, judge)
             opened.note(decision=verdict.decision or failed.fault, reason=verdict.reason)
-        self._record(
+        entry = self._record(
             ReflectionEntry(
                 at_s=self._clock.now(),
                 level=failed.level,
@@ -304,7 +294,7 @@ class Reflection:
                 reason=verdict.reason,
             )
         )
-        return verdict
+        return verdict, entry
 
     def _verdict(self, failed: Failed, judge: Judge | None) -> RetryVerdict:
         if failed.wrote:
@@ -329,31 +319,6 @@ class Reflection:
 
     # What is told of it ------------------------------------------------------------------------
 
-    def _complete(self, model: Model, messages: Sequence[Message], attempt: int) -> Completion:
-        fresh = attempt > 1 and isinstance(model, RememberingModel)
-        asked = model.fresh if fresh and isinstance(model, RememberingModel) else model.complete
-        started, said, failure = self._clock.monotonic(), Completion(""), ""
-        try:
-            said = asked(messages)
-        except SemCacheError as error:
-            failure = type(error).__name__
-            raise
-        finally:
-            self._emit(
-                ModelCalled(
-                    run=run_id(),
-                    purpose="ask",
-                    model=said.model or model.fingerprint,
-                    attempt=attempt,
-                    seconds=self._clock.monotonic() - started,
-                    prompt_tokens=said.prompt_tokens,
-                    completion_tokens=said.completion_tokens,
-                    error=failure,
-                    cached=said.cached,
-                )
-            )
-        return said
-
     def _emit(self, event: Event) -> None:
         standing = here()
         if standing is not None:
@@ -361,21 +326,21 @@ class Reflection:
         elif self._observer is not None:
             self._observer(event)
 
-    def _record(self, entry: ReflectionEntry) -> None:
+    def _record(self, entry: ReflectionEntry) -> ReflectionEntry:
         if self._redact is not None:
             error, reason = (checked(self._redact, text) for text in (entry.error, entry.reason))
             entry = replace(entry, error=error, reason=reason)
         with self._lock:
             self._history.append(entry)
+        return entry
 
     def _succeeded(self, failures: Sequence[ReflectionEntry]) -> None:
         if not failures:
             return
-        entry = failures[-1]
         with self._lock:
-            for place in range(len(self._history) - 1, -1, -1):
-                if self._history[place] is entry:
-                    self._history[place] = replace(entry, success=True)
+            for place in reversed(range(len(self._history))):
+                if self._history[place] is failures[-1]:
+                    self._history[place] = replace(failures[-1], success=True)
                     return
 
 

@@ -291,15 +291,6 @@ def test_history_hides_secrets_is_bounded_and_the_callers_own() -> None:
     assert "planted" not in repr(reflect.history)
 
 
-def test_a_thought_of_the_callers_is_recorded_and_refused_when_off() -> None:
-    reflect = reflection()
-    reflect.trigger("that was close")
-    (entry,) = reflect.history
-    assert (entry.level, entry.resolution, entry.reason) == ("run", "skip", "that was close")
-    with pytest.raises(InvalidSettings, match="enabled=True"):
-        reflection(enabled=False).trigger("hm")
-
-
 @pytest.mark.parametrize("wrong", [{"attempts": 0}, {"delay_s": -1}])
 def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
     with pytest.raises(InvalidSettings, match="expected"):
