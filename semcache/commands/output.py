@@ -35,9 +35,9 @@ def print_run(run: "Run", *, to: TextIO) -> None:
     if to.isatty() and find_spec("rich"):
         from rich.console import Console  # noqa: PLC0415 - an extra
 
-        from semcache.runs.drawing import rich_tree  # noqa: PLC0415 - errors are printed without it
+        from semcache.runs.drawing import rich_text  # noqa: PLC0415 - errors are printed without it
 
-        Console(file=to).print(rich_tree(run))
+        Console(file=to).print(rich_text(run))
     else:
         print(run, file=to)
 

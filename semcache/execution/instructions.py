@@ -14,8 +14,8 @@ from semcache.canonical import Json, JsonObject
 from semcache.errors import ExecutionError, InvalidJson
 from semcache.execution.model_calls import CALLS, CONDITION, several, verdict
 from semcache.execution.variables import as_text
+from semcache.plans.program.checks import fitted
 from semcache.plans.program.document import GENERATE, Instruction
-from semcache.plans.program.inputs import fitted
 
 if TYPE_CHECKING:
     from semcache.execution.program import ProgramRun

@@ -1,6 +1,8 @@
 """Which nodes can be reached from which, in plans whose nodes lead to one another."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 
 Edges = Mapping[str, Sequence[str]]
 """Node → the nodes that it leads to; a node that is no key leads nowhere."""
@@ -54,15 +56,12 @@ def upstream_first(needed: Edges) -> Iterator[str]:
 
     What is no key counts as there; a node that needs itself, over however many, is never yielded.
     """
-    left = {name: sum(other in needed for other in set(others)) for name, others in needed.items()}
-    users = backwards({name: tuple(set(others)) for name, others in needed.items()})
-    ready = [name for name, count in left.items() if not count]
-    for name in ready:  # grows as it goes
-        yield name
-        for user in users.get(name, ()):
-            left[user] -= 1
-            if not left[user]:
-                ready.append(user)
+    order = TopologicalSorter(needed)
+    with suppress(CycleError):  # what is in no cycle comes all the same
+        order.prepare()
+    while ready := order.get_ready():
+        yield from (name for name in ready if name in needed)
+        order.done(*ready)
 
 
 def cyclic(needed: Edges) -> list[str]:

@@ -8,7 +8,6 @@ from semcache.runs.tree import Node, Run
 
 if TYPE_CHECKING:
     from rich.text import Text
-    from rich.tree import Tree as RichTree
 
 MAX_LINES = 1000
 MAX_CHARS = 100  # of one text in a line
@@ -19,16 +18,18 @@ _COLORS = {"failed": "red", "cancelled": "yellow", "revised": "yellow", "running
 
 def text(run: Run, *, max_lines: int = MAX_LINES) -> str:
     """Return the tree as lines; after `max_lines` it says how many nodes are not shown."""
-    root = run.root
-    if root is None:
-        return f"run {run.id}: no longer kept"
-    lines = []
-    for number, (prefix, node) in enumerate(_lines(root)):
-        if number >= max_lines:
-            lines.append(f"… {len(run.nodes()) - number:,} more nodes")
-            break
-        lines.append(f"{prefix}{label(node)}")
-    return "\n".join(lines)
+    return "\n".join(line for line, _ in _lines(run, max_lines))
+
+
+def rich_text(run: Run, *, max_lines: int = MAX_LINES) -> "Text":
+    """Return the same lines in colors, for `rich.console.Console.print`.
+
+    Raises:
+        ImportError: rich is not installed; `text` does without.
+    """
+    from rich.text import Text  # noqa: PLC0415 - an extra
+
+    return Text("\n").join(Text(line, color) for line, color in _lines(run, max_lines))
 
 
 def label(node: Node) -> str:
@@ -70,47 +71,24 @@ def _short(said: str) -> str:
     return line if len(line) <= MAX_CHARS else f"{line[: MAX_CHARS - 1]}…"
 
 
-def _lines(root: Node) -> Iterator[tuple[str, Node]]:
-    """Yield each node with what stands before it, from top to bottom."""
+def _lines(run: Run, max_lines: int) -> Iterator[tuple[str, str]]:
+    """Yield each line with its color, from top to bottom."""
+    root = run.root
+    if root is None:
+        yield f"run {run.id}: no longer kept", ""
+        return
     waiting: list[tuple[str, str, Node]] = [("", "", root)]
-    while waiting:
+    for _ in range(max_lines):
         prefix, below, node = waiting.pop()
-        yield prefix, node
+        yield f"{prefix}{label(node)}", _COLORS.get(node.status, "")
         children = list(node.children.values())
         for place, child in enumerate(reversed(children)):
             last = place == 0
             mark, space = ("└── ", "    ") if last else ("├── ", "│   ")
             waiting.append((below + mark, below + space, child))
-
-
-def rich_tree(run: Run, *, max_lines: int = MAX_LINES) -> "RichTree":
-    """Return the tree for `rich.console.Console.print`.
-
-    Raises:
-        ImportError: rich is not installed; `text` does without.
-    """
-    from rich.text import Text  # noqa: PLC0415 - an extra
-    from rich.tree import Tree as RichTree  # noqa: PLC0415 - an extra
-
-    root = run.root
-    if root is None:
-        return RichTree(Text(text(run)))
-    top = RichTree(_styled(Text(label(root)), root))
-    waiting, shown = [(top, root)], 1
-    while waiting:
-        branch, node = waiting.pop(0)
-        for child in node.children.values():
-            if shown >= max_lines:
-                top.add(Text(f"… {len(run.nodes()) - shown:,} more nodes"))
-                return top
-            shown += 1
-            waiting.append((branch.add(_styled(Text(label(child)), child)), child))
-    return top
-
-
-def _styled(line: "Text", node: Node) -> "Text":
-    line.stylize(_COLORS.get(node.status, ""))
-    return line
+        if not waiting:
+            return
+    yield f"… {len(run.nodes()) - max_lines:,} more nodes", ""
 
 
 def html(run: Run, *, max_nodes: int = MAX_LINES) -> str:

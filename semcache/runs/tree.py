@@ -211,23 +211,12 @@ class Tree:
             notes: JsonObject = {"model": event.model, "attempt": event.attempt}
             if event.cached:
                 notes["cached"] = True
-            call = Node(
-                id=id,
-                run=parent.run,
-                name=f"model {event.purpose}",
-                kind="model",
-                started_s=now_s - event.seconds,
-                parent=parent,
-                depth=parent.depth + 1,
-                status="failed" if event.error else "completed",
-                seconds=event.seconds,
-                error=event.error,
-                notes=notes,
-                prompt_tokens=spent[0],
-                completion_tokens=spent[1],
-                cost=self._prices.of(*spent),
-                model_calls=0 if event.cached else 1,
-            )
+            name = f"model {event.purpose}"
+            call = _ended(parent, event, id=id, name=name, now_s=now_s, notes=notes)
+            call.kind = "model"
+            call.prompt_tokens, call.completion_tokens = spent
+            call.cost = self._prices.of(*spent)
+            call.model_calls = 0 if event.cached else 1
             self._add(call)
 
     def visited(self, event: NodeFinished, under: str, id: str, now_s: float) -> None:  # noqa: A002 - the word of the node
@@ -239,19 +228,9 @@ class Tree:
             if event.operation and (called := _called(parent, event.node)) is not None:
                 called.notes.setdefault("step", event.step)
                 return
-            visited = Node(
-                id=id,
-                run=parent.run,
-                name=event.node,
-                kind="operation" if event.operation else "step",
-                started_s=now_s - event.seconds,
-                parent=parent,
-                depth=parent.depth + 1,
-                status="failed" if event.error else "completed",
-                seconds=event.seconds,
-                error=event.error,
-                notes={"step": event.step},
-            )
+            notes: JsonObject = {"step": event.step}
+            visited = _ended(parent, event, id=id, name=event.node, now_s=now_s, notes=notes)
+            visited.kind = "operation" if event.operation else "step"
             self._add(visited)
 
     def revised(self, event: NodeRevised) -> None:
@@ -297,6 +276,31 @@ class Tree:
             node.parent.children.pop(node.id, None)
             node.parent.pruned += 1 + node.pruned
         return len(self._nodes) < self._max_nodes
+
+
+def _ended(
+    parent: Node,
+    event: ModelCalled | NodeFinished,
+    *,
+    id: str,  # noqa: A002 - the word of the node
+    name: str,
+    now_s: float,
+    notes: JsonObject,
+) -> Node:
+    """Return a step under `parent` that is over."""
+    return Node(
+        id=id,
+        run=parent.run,
+        name=name,
+        kind="step",
+        started_s=now_s - event.seconds,
+        parent=parent,
+        depth=parent.depth + 1,
+        status="failed" if event.error else "completed",
+        seconds=event.seconds,
+        error=event.error,
+        notes=notes,
+    )
 
 
 def _called(parent: Node, name: str) -> Node | None:

@@ -6,9 +6,12 @@ References become entries of `$defs`, so a recursive schema stays as small as it
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Annotated, Literal
 from urllib.parse import unquote
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from semcache.canonical import Json, JsonObject, as_object
 from semcache.errors import InvalidOperation
@@ -215,76 +218,43 @@ def _mended(schema: JsonObject) -> JsonObject:
     return {
         keyword: argument
         for keyword, argument in schema.items()
-        if keyword not in _READABLE or _READABLE[keyword](argument)
+        if keyword not in _READABLE or _is_readable(_READABLE[keyword], argument)
     }
 
 
-def _is_pattern(argument: Json) -> bool:
+def _is_readable(expected: TypeAdapter[object], argument: Json) -> bool:
     try:
-        re.compile(str(argument))
-    except (re.error, RecursionError, OverflowError):
+        expected.validate_python(argument, strict=True)
+    except (ValidationError, RecursionError, OverflowError):
         return False
     return True
 
 
-def _is_amount(argument: Json) -> bool:
-    return isinstance(argument, int | float) and not isinstance(argument, bool)
+def _compiled(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(str(error)) from error
+    return pattern
 
 
-def _is_count(argument: Json) -> bool:
-    return isinstance(argument, int) and not isinstance(argument, bool) and argument >= 0
+def _adapters(expected: object, *keywords: str) -> dict[str, TypeAdapter[object]]:
+    return dict.fromkeys(keywords, TypeAdapter(expected))
 
 
-_TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
-
-
-def _is_type(argument: Json) -> bool:
-    listed = argument if isinstance(argument, list) else [argument]
-    return bool(listed) and all(isinstance(one, str) and one in _TYPES for one in listed)
-
-
-def _is_object(argument: Json) -> bool:
-    return isinstance(argument, dict)
-
-
-def _is_list(argument: Json) -> bool:
-    return isinstance(argument, list) and bool(argument)
-
-
-def _is_names(argument: Json) -> bool:
-    return isinstance(argument, list) and all(isinstance(name, str) for name in argument)
-
-
-def _is_text(argument: Json) -> bool:
-    return isinstance(argument, str)
-
-
-_READABLE: dict[str, Callable[[Json], bool]] = {
-    "allOf": _is_list,
-    "anyOf": _is_list,
-    "dependentSchemas": _is_object,
-    "description": _is_text,
-    "enum": _is_list,
-    "exclusiveMaximum": _is_amount,
-    "exclusiveMinimum": _is_amount,
-    "format": _is_text,
-    "maxItems": _is_count,
-    "maxLength": _is_count,
-    "maxProperties": _is_count,
-    "maximum": _is_amount,
-    "minItems": _is_count,
-    "minLength": _is_count,
-    "minProperties": _is_count,
-    "minimum": _is_amount,
-    "oneOf": _is_list,
-    "pattern": _is_pattern,
-    "patternProperties": _is_object,
-    "prefixItems": _is_list,
-    "properties": _is_object,
-    "required": _is_names,
-    "title": _is_text,
-    "type": _is_type,
-}
+_Type = Literal["array", "boolean", "integer", "null", "number", "object", "string"]
+_READABLE: dict[str, TypeAdapter[object]] = {
+    **_adapters(Annotated[list[object], Field(min_length=1)],
+                "allOf", "anyOf", "enum", "oneOf", "prefixItems"),
+    **_adapters(dict[str, object], "dependentSchemas", "patternProperties", "properties"),
+    **_adapters(str, "description", "format", "title"),
+    **_adapters(int | float, "exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"),
+    **_adapters(Annotated[int, Field(ge=0)], "maxItems", "maxLength", "maxProperties",
+                "minItems", "minLength", "minProperties"),
+    **_adapters(Annotated[str, AfterValidator(_compiled)], "pattern"),
+    **_adapters(list[str], "required"),
+    **_adapters(_Type | Annotated[list[_Type], Field(min_length=1)], "type"),
+}  # fmt: skip
 
 
 def shortened(text: Json) -> str:

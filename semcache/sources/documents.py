@@ -1,10 +1,12 @@
 """Reading OpenAPI documents: from a file, a URL or a dict, with what they refer to, in bounds."""
 
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin, urlsplit
 from urllib.request import url2pathname
 
@@ -15,9 +17,6 @@ from semcache.files import binary, unreadable
 if TYPE_CHECKING:
     import httpx
     from referencing import Registry
-import re
-
-import yaml
 
 MAX_VALUES = 2_000_000  # in one document: YAML aliases make much out of little
 MAX_BYTES = 32 * 2**20  # of one document; GitHub's own description has 12 MB
@@ -246,10 +245,6 @@ def _parsed(body: bytes, what: str) -> object:
             return loads(text, what=what)
         except InvalidJson as error:
             raise InvalidOperation(f"{error}; expected {EXPECTED}") from error
-    try:
-        from semcache.sources.documents import parsed  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise missing(error) from error
     return parsed(text, what)
 
 
@@ -298,19 +293,6 @@ def _object(value: Json, what: str) -> JsonObject:
 
 # YAML as OpenAPI wants it: the JSON schema of YAML 1.2, so that `no` and dates are text.
 
-try:
-    from yaml import CSafeLoader as _Safe
-except ImportError:  # PyYAML built without libyaml: ten times slower, otherwise the same
-    from yaml import SafeLoader as _Safe  # type: ignore[assignment]  # the two share their methods
-
-
-class Loader(_Safe):
-    """Makes null, booleans, numbers, text, lists and objects, and nothing else."""
-
-
-# Of its own: the base class shares its table with every other loader.
-Loader.yaml_implicit_resolvers = {}
-
 _SCALARS = {
     "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
@@ -319,14 +301,27 @@ _SCALARS = {
         r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?",
         list("-+.0123456789"),
     ),
+    "merge": ("<<", ["<"]),
 }
-for _tag, (_pattern, _first) in _SCALARS.items():
-    Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first
-    )
-Loader.add_implicit_resolver("tag:yaml.org,2002:merge", re.compile("^<<$"), ["<"])
-
 MAX_EVENTS = 4_000_000  # scalars, and beginnings and ends of lists and objects
+
+
+@cache
+def _loader() -> Any:  # noqa: ANN401 - a class, made of one that its package does not type
+    """Return what makes null, booleans, numbers, text, lists and objects, and nothing else."""
+    try:
+        import yaml  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise missing(error) from error
+    # PyYAML built without libyaml is ten times slower, otherwise the same.
+    base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    # A table of its own: the base class shares one with every other loader.
+    loader: Any = type("Loader", (base,), {"yaml_implicit_resolvers": {}})
+    for tag, (pattern, first) in _SCALARS.items():
+        loader.add_implicit_resolver(
+            f"tag:yaml.org,2002:{tag}", re.compile(f"^(?:{pattern})$"), first
+        )
+    return loader
 
 
 def parsed(text: str, what: str) -> object:
@@ -334,10 +329,14 @@ def parsed(text: str, what: str) -> object:
 
     Raises:
         InvalidOperation: it is not YAML, too deep, or too large; `what` names it.
+        MissingExtra: PyYAML is not installed.
     """
+    loader = _loader()
+    import yaml  # noqa: PLC0415 - an extra
+
     try:
-        deep = _is_too_deep(text)
-        value: object = None if deep else yaml.load(text, Loader)  # noqa: S506 - a SafeLoader with fewer types
+        deep = _is_too_deep(yaml.parse(text, loader))
+        value: object = None if deep else yaml.load(text, loader)  # noqa: S506 - a SafeLoader with fewer types
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         why = " ".join(str(error).split())[:200]
         raise InvalidOperation(f"{what} is neither JSON nor YAML: {why}") from error
@@ -348,15 +347,17 @@ def parsed(text: str, what: str) -> object:
     return value
 
 
-def _is_too_deep(text: str) -> bool:
+def _is_too_deep(events: Iterable[object]) -> bool:
     """Return whether building it is out of the question: libyaml recurses until C's stack ends.
 
     Events are read one by one, so this takes as long as reading, and no memory.
     """
+    from yaml import CollectionEndEvent, CollectionStartEvent  # noqa: PLC0415 - an extra
+
     depth = 0
-    for count, event in enumerate(yaml.parse(text, Loader)):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
+    for count, event in enumerate(events):
+        depth += isinstance(event, CollectionStartEvent)
+        depth -= isinstance(event, CollectionEndEvent)
         if depth > MAX_DEPTH or count > MAX_EVENTS:
             return True
     return False

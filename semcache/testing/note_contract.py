@@ -4,8 +4,7 @@
 from contextlib import closing
 from pathlib import Path
 
-from semcache.testing.checks import refused, together
-from semcache.testing.records import StoreFactory, make_record
+from semcache.testing.records import StoreFactory, make_record, refused, together
 
 
 class NoteContract(StoreFactory):

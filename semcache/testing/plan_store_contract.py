@@ -9,10 +9,9 @@ from semcache.ports import (
     Room,
 )
 from semcache.testing.bounds_contract import BoundContract
-from semcache.testing.checks import together
 from semcache.testing.note_contract import NoteContract
 from semcache.testing.record_contract import RecordContract
-from semcache.testing.records import make_record, same_records
+from semcache.testing.records import make_record, same_records, together
 
 
 class PlanStoreContract(RecordContract, BoundContract, NoteContract):

@@ -11,8 +11,14 @@ from semcache.ports import (
     Bounds,
     Change,
 )
-from semcache.testing.checks import refused, together
-from semcache.testing.records import StoreFactory, make_record, same_records, unit
+from semcache.testing.records import (
+    StoreFactory,
+    make_record,
+    refused,
+    same_records,
+    together,
+    unit,
+)
 
 
 class RecordContract(StoreFactory):

@@ -1,12 +1,18 @@
-"""Stores and their records, as the contracts make and compare them."""
+"""What the contracts share: how stores and records are made and compared, and two checks."""
+# ruff: noqa: S101 - the checks are of tests: they assert
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from semcache.ports import PlanStore, Record, Vector
+
+T = TypeVar("T")
 
 
 def unit(*components: float) -> Vector:
@@ -47,3 +53,31 @@ class StoreFactory:
     def make(self, tmp_path: Path) -> PlanStore:
         """Return a new store; it may keep files under `tmp_path`."""
         raise NotImplementedError("say how a store is made")
+
+
+@contextmanager
+def refused(error: type[Exception]) -> Iterator[None]:
+    """Fail unless the block raises `error`. Not `pytest.raises`, so that fakes need no pytest."""
+    try:
+        yield
+    except error:
+        return
+    raise AssertionError(f"nothing was raised; expected {error.__name__}")
+
+
+def together(count: int, work: Callable[[int], T]) -> list[T]:
+    """Return what `work` gives for 0 to `count` - 1, in as many threads that begin together."""
+    start = threading.Barrier(count)
+    results: dict[int, T] = {}
+
+    def run(number: int) -> None:
+        start.wait(timeout=30)
+        results[number] = work(number)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert len(results) == count, "a thread failed or hangs"
+    return [results[number] for number in range(count)]

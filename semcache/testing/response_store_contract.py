@@ -9,7 +9,7 @@ from semcache.ports import (
     ResponseStore,
     Room,
 )
-from semcache.testing.checks import refused, together
+from semcache.testing.records import refused, together
 
 
 class ResponseStoreContract:

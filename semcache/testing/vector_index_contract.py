@@ -10,8 +10,7 @@ from semcache.ports import (
     Vector,
     VectorIndex,
 )
-from semcache.testing.checks import refused, together
-from semcache.testing.records import unit
+from semcache.testing.records import refused, together, unit
 
 
 class VectorIndexContract:

@@ -2,6 +2,8 @@
 
 import json
 import logging
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -566,6 +568,24 @@ def test_yaml_is_read_as_openapi_means_it(tmp_path: Path, described: Describe) -
     )
     with OpenApiService.open(path) as service:
         assert service.catalog.closed == {"c": ("no", "on", "2024-01-01", "010")}
+
+
+def test_without_pyyaml_documents_in_json_are_read_and_yaml_asks_for_the_extra(
+    tmp_path: Path, described: Describe
+) -> None:
+    (tmp_path / "shop.json").write_text(json.dumps(described({"/": get()})), "utf-8")
+    (tmp_path / "shop.yaml").write_text("openapi: 3.1.0", "utf-8")
+    code = (
+        "import sys; sys.modules['yaml'] = None\n"
+        "from semcache.sources.openapi import OpenApiService\n"
+        f"print(OpenApiService.open({str(tmp_path / 'shop.json')!r}).catalog.names)\n"
+        f"OpenApiService.open({str(tmp_path / 'shop.yaml')!r})"
+    )
+    done = subprocess.run(  # noqa: S603 - the code above
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "('ask',)\n"
+    assert "MissingExtra: OpenAPI documents need a package that is not installed" in done.stderr
 
 
 def test_schemas_of_3_0_become_json_schema(described: Describe) -> None:

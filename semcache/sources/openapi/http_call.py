@@ -1,13 +1,119 @@
-"""One call of an operation as one HTTP request."""
+"""One call of an operation as one HTTP request, its values spelled by the styles of OpenAPI."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 from urllib.parse import quote, urlencode
 
 from semcache.canonical import Json, JsonObject, dumps
 from semcache.errors import OperationRefused
 from semcache.sources.openapi.exchange import Exchange, Request
-from semcache.sources.openapi.spelling import Argument, Pairs, pairs, path_part, simple
+
+Where = Literal["path", "query", "header", "cookie"]
+Pairs = list[tuple[str, str]]
+"""Names and values of a query string or of cookies, not encoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """How one input of an operation travels in the request."""
+
+    input: str
+    """Its name in the input of the operation."""
+    name: str
+    """Its name on the wire."""
+    where: Where
+    style: str
+    """How lists and objects are spelled, by OpenAPI's names: `form`, `simple`, `deepObject`."""
+    explode: bool
+    """Whether each item of a list has a pair of its own."""
+    as_json: bool = False
+    """Whether the value is spelled as JSON, whatever it is."""
+    members: frozenset[str] | None = None
+    """Members that an object here may have; None: any."""
+    taken: frozenset[str] = frozenset()
+    """Names on the wire that its members may not have: they are of others."""
+
+
+def pairs(argument: Argument, value: Json) -> Pairs:
+    """Return the pairs of a query string or cookie for one value."""
+    if argument.as_json:
+        return [(argument.name, dumps(value))]
+    if isinstance(value, list):
+        return _list_pairs(argument, value)
+    if isinstance(value, dict):
+        return _object_pairs(argument, value)
+    # A null is what is not given: a query string has no word for it.
+    return [] if value is None else [(argument.name, _text(value))]
+
+
+def _list_pairs(argument: Argument, value: list[Json]) -> Pairs:
+    if argument.explode and argument.style == "form":
+        return [(argument.name, _text(item)) for item in value]
+    separator = {"spaceDelimited": " ", "pipeDelimited": "|"}.get(argument.style, ",")
+    return [(argument.name, _joined(argument, map(_text, value), separator))]
+
+
+def _object_pairs(argument: Argument, value: JsonObject) -> Pairs:
+    for key in value:
+        _check_member(argument, key)
+    if argument.style == "deepObject":
+        return [(f"{argument.name}[{key}]", _text(item)) for key, item in value.items()]
+    if argument.explode:
+        return [(key, _text(item)) for key, item in value.items()]
+    said = (text for key, item in value.items() for text in (key, _text(item)))
+    return [(argument.name, _joined(argument, said, ","))]
+
+
+def _check_member(argument: Argument, key: str) -> None:
+    """Refuse a member that would be a parameter of its own: a value says no more than itself."""
+    foreign = argument.members is not None and key not in argument.members
+    spread = argument.explode and argument.style != "deepObject"
+    nested = argument.style == "deepObject" and not {"[", "]"}.isdisjoint(key)
+    if foreign or nested or (spread and key.lower() in argument.taken):
+        known = "" if argument.members is None else f": {', '.join(sorted(argument.members))}"
+        raise OperationRefused(
+            f"{argument.input!r} has a member {key!r}, which would be sent as a parameter of its "
+            f"own; expected those that the operation describes{known}"
+        )
+
+
+def _joined(argument: Argument, texts: Iterable[str], separator: str) -> str:
+    """Return texts as one; none may hold what parts them, or it would be read as several."""
+    said = list(texts)
+    for text in said:
+        if separator in text:
+            raise OperationRefused(
+                f"{argument.input!r} holds {text[:80]!r}; {separator!r} parts values there and has "
+                "no other spelling"
+            )
+    return separator.join(said)
+
+
+def simple(argument: Argument, value: Json) -> str:
+    """Return a value in OpenAPI's style `simple`, nothing encoded."""
+    if argument.as_json:
+        return dumps(value)
+    if isinstance(value, list):
+        return _joined(argument, map(_text, value), ",")
+    if isinstance(value, dict):
+        if argument.explode:
+            return _joined(argument, (f"{key}={_text(item)}" for key, item in value.items()), ",")
+        return _joined(argument, (t for k, v in value.items() for t in (k, _text(v))), ",")
+    return "" if value is None else _text(value)
+
+
+def path_part(argument: Argument, value: Json) -> str:
+    """Return a value as one part of a path: every character that could end the part is encoded."""
+    if argument.style == "simple" and not argument.as_json and isinstance(value, list):
+        return ",".join(quote(_text(item), safe="") for item in value)
+    text = quote(simple(argument, value), safe="")
+    prefix = {"label": ".", "matrix": f";{quote(argument.name, safe='')}="}.get(argument.style, "")
+    return prefix + text if text else ""
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else dumps(value)
 
 
 @dataclass(frozen=True, slots=True)
