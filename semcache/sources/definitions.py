@@ -8,7 +8,7 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
@@ -238,7 +238,7 @@ def _compiled(pattern: str) -> str:
     return pattern
 
 
-def _adapters(expected: object, *keywords: str) -> dict[str, TypeAdapter[object]]:
+def _adapters(expected: Any, *keywords: str) -> dict[str, TypeAdapter[object]]:  # noqa: ANN401 - any type
     return dict.fromkeys(keywords, TypeAdapter(expected))
 
 
