@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from semcache.canonical import Json, JsonObject
-from semcache.errors import InvalidSettings
 from semcache.events import (
     ModelCalled,
     NodeClosed,
@@ -129,8 +128,6 @@ class Tree:
     def __init__(
         self, tenant: str, *, max_nodes: int = MAX_NODES, prices: Prices | None = None
     ) -> None:
-        if max_nodes < 1:
-            raise InvalidSettings(f"max_nodes is {max_nodes!r}; expected 1 or more")
         self.tenant = tenant
         """Whose it is; nobody else sees it."""
         self.lock = threading.RLock()

@@ -1,5 +1,4 @@
 import sqlite3
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -51,15 +50,10 @@ def test_envelopes_do_not_matter(case: Case, wrap: str, database: sqlite3.Connec
     assert finding(case, {wrap: rows, "metadata": {}}, database) == ""
 
 
-def test_a_bare_figure_is_a_number(database: sqlite3.Connection) -> None:
-    figure = _figure(_rows(NUMBER, database)[0])
-    assert finding(NUMBER, figure, database) == ""
-    assert "SQL gives" in finding(NUMBER, figure + 0.02, database)
-
-
-def test_the_rounding_of_the_operations_is_tolerated(database: sqlite3.Connection) -> None:
+def test_a_bare_figure_is_a_number_and_may_be_rounded(database: sqlite3.Connection) -> None:
     figure = _figure(_rows(NUMBER, database)[0])
     assert finding(NUMBER, round(figure, 2), database) == ""
+    assert "SQL gives" in finding(NUMBER, figure + 0.02, database)
 
 
 def test_order_matters_in_a_ranking_only(database: sqlite3.Connection) -> None:
@@ -120,39 +114,32 @@ TRACE = Trace(prompt="", tenant="default", template="")
 MISS = Miss(reason="empty", nearest=None, trace=TRACE)
 
 
-def _raising(error: Exception) -> Callable[[str], Answer]:
+def _asked(outcome: "Json | Exception", database: sqlite3.Connection) -> Checked:
     def ask(_prompt: str) -> Answer:
-        raise error
+        if isinstance(outcome, Exception):
+            raise outcome
+        return Answer(outcome, MISS)
 
-    return ask
-
-
-def test_a_right_answer_counts_where_its_plan_came_from(database: sqlite3.Connection) -> None:
-    result = checked(NUMBER, lambda _: Answer(_rows(NUMBER, database), MISS), database)
-    assert (result.way, result.finding, result.wrong) == ("planned", "", False)
+    return checked(NUMBER, ask, database)
 
 
-def test_a_wrong_answer_is_wrong_and_says_why(database: sqlite3.Connection) -> None:
-    result = checked(NUMBER, lambda _: Answer(1.0, MISS), database)
-    assert result.wrong
-    assert "SQL gives" in result.finding
-
-
-def test_a_refusal_is_counted_and_is_not_wrong(database: sqlite3.Connection) -> None:
-    refusal = NotActionable("no operation forecasts sales")
-    result = checked(NUMBER, _raising(refusal), database)
-    assert (result.way, result.wrong, result.finding) == ("refused", False, str(refusal))
-    assert result.to_dict()["right"] is False
-
-
-def test_a_plan_that_stops_is_wrong(database: sqlite3.Connection) -> None:
-    result = checked(NUMBER, _raising(OperationFailed("no such column")), database)
-    assert (result.way, result.wrong) == ("failed", True)
+def test_an_answer_is_right_wrong_refused_or_stopped(database: sqlite3.Connection) -> None:
+    right, wrong, refused, stopped = (
+        _asked(outcome, database)
+        for outcome in (
+            _rows(NUMBER, database), 1.0, NotActionable("no forecasts"),
+            OperationFailed("no column"),
+        )
+    )  # fmt: skip
+    assert (right.way, right.finding, right.wrong) == ("planned", "", False)
+    assert (wrong.way, "SQL gives" in wrong.finding, wrong.wrong) == ("planned", True, True)
+    assert (refused.way, refused.finding, refused.wrong) == ("refused", "no forecasts", False)
+    assert (stopped.way, stopped.wrong, stopped.to_dict()["right"]) == ("failed", True, False)
 
 
 def test_what_is_no_error_of_ours_is_not_hidden(database: sqlite3.Connection) -> None:
     with pytest.raises(ZeroDivisionError):
-        checked(NUMBER, _raising(ZeroDivisionError()), database)
+        _asked(ZeroDivisionError(), database)
 
 
 def test_a_tally_adds_up() -> None:

@@ -42,6 +42,9 @@ def catalog(calls: list[JsonObject], released: threading.Event, clock: FakeClock
         calls.append(given)
         return {"noted": len(calls)}
 
+    def thread(_: JsonObject) -> None:
+        calls.append({"thread": threading.current_thread().name})
+
     def spoil(given: JsonObject) -> JsonObject:
         given.clear()
         return {}
@@ -59,6 +62,7 @@ def catalog(calls: list[JsonObject], released: threading.Event, clock: FakeClock
         make("note", note),
         make("write", note, effect="write"),
         make("strict", note, type="object", required=["limit"]),
+        make("thread", thread),
         make("spoil", spoil),
         make("fail", fail),
         make("leave", leave),

@@ -12,7 +12,6 @@ from semcache import Catalog, Operation, catalog_from, operation
 from semcache.canonical import Json, JsonObject
 from semcache.errors import (
     DeadlineExceeded,
-    OperationFailed,
     OperationRefused,
     OutputTooLarge,
 )
@@ -67,18 +66,6 @@ def test_input_over_the_bound_is_refused(catalog: Catalog) -> None:
         called(catalog, "echo", {"x": "y" * 100}, max_output_bytes=100)
 
 
-def test_an_operation_without_code_is_refused(catalog: Catalog) -> None:
-    with pytest.raises(OperationRefused, match="'described' has no code behind it") as raised:
-        called(catalog, "described")
-    assert raised.value.node == "n"
-
-
-def test_even_an_exit_is_a_failure_of_the_operation(catalog: Catalog) -> None:
-    with pytest.raises(OperationFailed, match="SystemExit: 3") as raised:
-        called(catalog, "leave")
-    assert isinstance(raised.value.__cause__, SystemExit)
-
-
 def test_a_refusal_from_behind_the_operation_names_the_node() -> None:
     def find(limit: int) -> int:
         return limit
@@ -87,14 +74,6 @@ def test_a_refusal_from_behind_the_operation_names_the_node() -> None:
     with pytest.raises(OperationRefused, match="valid integer") as raised:
         called(Catalog([bare]), "find", {"limit": "5"})
     assert raised.value.node == "n"
-
-
-def test_python_functions_are_called_with_checked_input() -> None:
-    @operation(effect="read")
-    def double(limit: int) -> int:
-        return limit * 2
-
-    assert called(catalog_from(double), "double", {"limit": 4}) == 8
 
 
 def test_context_variables_of_the_caller_are_seen_and_not_changed() -> None:

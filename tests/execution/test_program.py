@@ -25,7 +25,6 @@ from semcache.errors import (
 from semcache.events import ModelCalled, NodeFinished
 from semcache.execution.program import ProgramEngine
 from semcache.plans.codec import decode
-from semcache.plans.document import DocumentPlan
 from semcache.plans.program.document import ProgramPlan
 from semcache.ports import Limits, Outcome
 from semcache.testing import FakeClock, RecordingObserver, ScriptedModel
@@ -363,24 +362,6 @@ def test_no_call_is_started_beyond_the_one_that_ends_the_run(
     assert calls == []
 
 
-# specs: C-11
-def test_a_failed_instruction_is_reported_with_its_error(
-    run: Run, observer: RecordingObserver
-) -> None:
-    with pytest.raises(OperationFailed, match="no such row") as raised:
-        run(
-            step(0, "assign", x=1),
-            step(1, "calling", tool_name="fail", tool_params={}),
-            step(2, "assign", final_answer=1),
-        )
-    assert raised.value.node == "1"
-    events = observer.of(NodeFinished)
-    assert [(e.node, e.operation, e.step, e.error) for e in events] == [
-        ("0", "", 1, ""),
-        ("1", "fail", 2, "OperationFailed"),
-    ]
-
-
 def test_calls_of_the_model_are_reported_and_its_failures_are_the_instructions(
     run: Run, observer: RecordingObserver
 ) -> None:
@@ -405,8 +386,6 @@ def test_a_program_that_asks_a_model_is_refused_where_there_is_none(run: Run, ti
     [
         [step(0, "jmp", target_seq=7), step(1, "assign", result=1)],
         [step(0, "assign", x=1)],
-        [step(0, "calling", tool_name="nobody"), step(1, "assign", result=1)],
-        [step(0, "assign", result="{{params.x}}")],
         [step(0, "assign", result="${y}")],
         [step(0, "fly"), step(1, "assign", result=1)],
     ],
@@ -417,23 +396,6 @@ def test_nothing_of_a_broken_program_is_executed(
     with pytest.raises(InvalidPlan):
         run(*steps)
     assert observer.events == []
-
-
-def test_a_plan_of_another_format_is_refused(catalog: Catalog, clock: FakeClock) -> None:
-    with pytest.raises(InvalidPlan, match="'document'; this engine runs 'program'"):
-        ProgramEngine().execute(
-            DocumentPlan({}), catalog=catalog, limits=Limits(), clock=clock,
-            observer=RecordingObserver(),
-        )  # fmt: skip
-
-
-def test_a_write_without_leave_is_refused(run: Run) -> None:
-    with pytest.raises(OperationRefused, match="writes are not allowed"):
-        run(
-            step(0, "calling", tool_name="write", tool_params={}),
-            step(1, "assign", final_answer=1),
-            allow_writes=False,
-        )
 
 
 @pytest.mark.parametrize("value", ["{{x}}", "${x}", "$.a", "$$x", "2024-10-15", "${x} + 1"])

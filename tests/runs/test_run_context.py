@@ -1,6 +1,4 @@
 import asyncio
-import contextvars
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,17 +8,6 @@ from semcache.runs.run_context import here, node, run_id
 
 def names(run: Any) -> list[tuple[str, str | None]]:
     return [(n.name, n.parent.name if n.parent else None) for n in run.nodes()]
-
-
-def test_nodes_stand_under_the_one_that_the_code_stands_in(desk: Any) -> None:
-    with desk.run("top"), node("plan"):
-        with node("first"):
-            pass
-        with node("second"):
-            pass
-    assert names(desk.runs.latest()) == [
-        ("top", None), ("plan", "top"), ("first", "plan"), ("second", "plan"),
-    ]  # fmt: skip
 
 
 def test_outside_a_run_nothing_is_told_and_nothing_fails(desk: Any) -> None:
@@ -55,21 +42,6 @@ def test_what_is_interrupted_is_cancelled(desk: Any) -> None:
     with pytest.raises(KeyboardInterrupt), desk.run("top"):
         raise KeyboardInterrupt
     assert desk.runs.latest().root.status == "cancelled"
-
-
-def test_threads_that_take_the_context_along_stand_where_they_were_started(desk: Any) -> None:
-    def work(number: int) -> None:
-        with node(f"part {number}"):
-            pass
-
-    with ThreadPoolExecutor(4) as pool, desk.run("top"), node("all"):
-        futures = [pool.submit(contextvars.copy_context().run, work, n) for n in range(8)]
-        for future in futures:
-            future.result()
-    found = desk.runs.latest().nodes()
-    assert sorted(n.name for n in found if n.parent and n.parent.name == "all") == [
-        f"part {n}" for n in range(8)
-    ]
 
 
 def test_tasks_of_a_loop_stand_where_they_were_started(desk: Any) -> None:

@@ -2,10 +2,9 @@ from typing import Any
 
 import pytest
 
-from semcache.errors import InvalidSettings
-from semcache.events import ModelCalled, NodeRevised
+from semcache.events import ModelCalled
 from semcache.runs.run_context import node
-from semcache.runs.tree import Prices, Tree
+from semcache.runs.tree import Prices
 
 
 def call(**more: Any) -> ModelCalled:
@@ -74,20 +73,6 @@ def test_tokens_of_pruned_nodes_still_count(make_desk: Any) -> None:
 def test_a_call_outside_a_run_is_nobodys(desk: Any) -> None:
     desk.runs(call())
     assert desk.runs.latest() is None
-
-
-def test_a_revised_node_says_by_what(desk: Any) -> None:
-    with desk.run("top") as top:
-        with node("draft") as draft:
-            pass
-        desk.runs(NodeRevised(tree=top.id, id=draft.id, by="later"))
-    found = desk.runs.latest().named("draft")[0]
-    assert (found.status, found.notes["revised_by"]) == ("revised", "later")
-
-
-def test_a_tree_of_no_nodes_is_refused() -> None:
-    with pytest.raises(InvalidSettings, match="max_nodes is 0"):
-        Tree("acme", max_nodes=0)
 
 
 def test_the_json_of_a_run_holds_every_node_with_its_parent(desk: Any) -> None:

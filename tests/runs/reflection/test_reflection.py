@@ -12,15 +12,12 @@ from semcache.errors import (
     DeadlineExceeded,
     InvalidJson,
     InvalidSettings,
-    ModelError,
     ModelRejected,
     ModelUnavailable,
     OperationFailed,
     SourceRejected,
 )
 from semcache.events import ModelCalled, ReflectionFinished, ReflectionStarted
-from semcache.models.openai import OpenAIModel
-from semcache.ports import Message
 from semcache.responses.cache import Responses
 from semcache.responses.cached_model import CachedModel
 from semcache.runs.faults import fault_of
@@ -108,19 +105,6 @@ def test_a_failure_is_told_by_type_and_status_and_not_by_its_words(
     error: Exception, fault: str
 ) -> None:
     assert fault_of(error) == fault
-
-
-def test_the_errors_of_a_real_server_are_told_apart(openai_server: Any, reply: Any) -> None:
-    limited: Any = {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}
-    spent: Any = {"error": {"message": "pay", "code": "insufficient_quota"}}
-    openai_server.replies(reply(limited, 429), reply(spent, 429), reply({"error": {}}, 401))
-    model = OpenAIModel("m", base_url=openai_server.base_url, max_retries=0)
-    faults = []
-    for _ in range(3):
-        with pytest.raises(ModelError) as caught:
-            model.complete([Message("user", "hello")])
-        faults.append(fault_of(caught.value))
-    assert faults == ["rate", "quota", "auth"]
 
 
 def test_a_chain_of_causes_that_ends_in_itself_is_no_trap() -> None:
