@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.schemas import CONTROL_FIELDS, alternatives, properties
+from semcache.catalog.schemas import CONTROL_FIELDS, alternatives, listed_values, properties
 from semcache.catalog.shape import snake
 
 Value: TypeAlias = str | int | float | bool
@@ -38,7 +38,9 @@ def labels(schemas: Iterable[JsonObject]) -> Mapping[str, Mapping[str, Value]]:
     taken: set[str] = set()
     for schema in schemas:
         for field, part in _parts(schema):
-            taken.update(label_key(value) for value in _listed(part) if isinstance(value, str))
+            taken.update(
+                label_key(value) for value in listed_values(part) if isinstance(value, str)
+            )
             for words, value in labeled(part):
                 known = found.setdefault(label_key(words), Label(field, words, value))
                 if (type(known.value), known.value) != (type(value), value):
@@ -62,11 +64,6 @@ def label_key(words: str) -> str:
     return " ".join(words.casefold().split())
 
 
-def _listed(part: JsonObject) -> list[Json]:
-    listed = part.get("enum")
-    return [*(listed if isinstance(listed, list) else ()), part.get("const")]
-
-
 def labeled(part: JsonObject) -> Iterator[tuple[str, Value]]:
     """Yield words and value of each label that a field, or one of its alternatives, has itself."""
     listed = part.get("enum")
@@ -84,7 +81,7 @@ def labeled(part: JsonObject) -> Iterator[tuple[str, Value]]:
 
 def _constants(choices: Json) -> Iterator[tuple[Json, Json]]:
     for one in choices if isinstance(choices, list) else ():
-        listed = _listed(one) if isinstance(one, dict) else []
+        listed = listed_values(one) if isinstance(one, dict) else []
         values = [value for value in listed if value is not None]
         if isinstance(one, dict) and len(values) == 1:
             yield one.get("title") or one.get("description"), values[0]

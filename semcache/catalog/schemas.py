@@ -1,10 +1,10 @@
 """What a JSON Schema says about a value, and the closed sets of values that it declares."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from semcache.canonical import Json, JsonObject, Pointer, pointer_text
+from semcache.canonical import Json, JsonObject, Pointer, as_object, pointer_text
 from semcache.catalog.fit import Check, quick_check
 from semcache.errors import InvalidOperation
 
@@ -101,7 +101,7 @@ def enums(schema: JsonObject) -> Iterator[tuple[str, tuple[str, ...]]]:
     Properties that shape a query (operators, columns to group by) are left out.
     """
     for name, described in properties(schema):
-        values = tuple(dict.fromkeys(_texts(described, schema)))
+        values = texts(described, schema)
         if values and name not in CONTROL_FIELDS:
             yield name, values
 
@@ -124,36 +124,53 @@ def _properties(document: Json) -> Iterator[tuple[str, Json]]:
             yield from _properties(described.get("items"))
 
 
-def alternatives(described: Json, root: JsonObject) -> Iterator[JsonObject]:
-    """Yield what a property may be: itself, its items, its alternatives, references followed."""
-    yield from _alternatives(described, root, seen=set())
+OTHERWISE = ("anyOf", "oneOf", "items")
+"""Keywords under which stands what else a value may be, the items of a list among it."""
 
 
-def _alternatives(described: Json, root: JsonObject, *, seen: set[str]) -> Iterator[JsonObject]:
-    """Yield the same; `seen` were followed: a schema may refer to itself, over and over."""
-    if not isinstance(described, dict):
-        return
-    yield described
-    for word in ("anyOf", "oneOf"):
-        listed = described.get(word)
-        for part in listed if isinstance(listed, list) else ():
-            yield from _alternatives(part, root, seen=seen)
-    yield from _alternatives(described.get("items"), root, seen=seen)
-    reference = described.get("$ref")
-    if isinstance(reference, str) and reference not in seen:
+def alternatives(
+    described: Json, root: JsonObject, keywords: Sequence[str] = OTHERWISE
+) -> Iterator[JsonObject]:
+    """Yield what a property may be: itself and what stands under `keywords`, references followed.
+
+    What a schema refers to is yielded once, so that one which refers to itself ends; the last ones
+    are the plainest.
+    """
+    yield from _unseen(described, root, keywords, set())
+
+
+def _unseen(
+    described: Json, root: JsonObject, keywords: Sequence[str], seen: set[str]
+) -> Iterator[JsonObject]:
+    part = as_object(described)
+    reference = part.get("$ref")
+    if isinstance(reference, str):
+        if reference in seen:
+            return
         seen.add(reference)
-        yield from _alternatives(_referred(described, root), root, seen=seen)
+        definitions = as_object(root.get("$defs")) or as_object(root.get("definitions"))
+        target = as_object(definitions.get(reference.rsplit("/", 1)[-1]))
+        part = target | {key: value for key, value in part.items() if key != "$ref"}
+    yield part
+    for keyword in keywords:
+        inner = part.get(keyword)
+        for one in inner if isinstance(inner, list) else [inner]:
+            if isinstance(one, dict):
+                yield from _unseen(one, root, keywords, seen)
 
 
-def _texts(described: Json, root: JsonObject) -> Iterator[str]:
-    for part in alternatives(described, root):
-        listed = part.get("enum")
-        values = [*(listed if isinstance(listed, list) else ()), part.get("const")]
-        yield from (value for value in values if isinstance(value, str))
+def listed_values(part: JsonObject) -> list[Json]:
+    """Return the values that a schema lists: its enum, and its constant if it has one."""
+    values = part.get("enum")
+    constant = [part["const"]] if "const" in part else []
+    return [*(values if isinstance(values, list) else ()), *constant]
 
 
-def _referred(described: JsonObject, root: JsonObject) -> Json:
-    reference, definitions = described.get("$ref"), root.get("$defs")
-    if isinstance(reference, str) and isinstance(definitions, dict):
-        return definitions.get(reference.removeprefix("#/$defs/"))
-    return None
+def texts(
+    described: Json, root: JsonObject, keywords: Sequence[str] = OTHERWISE
+) -> tuple[str, ...]:
+    """Return the texts that a schema lists, over all its alternatives, each once."""
+    values = (
+        value for part in alternatives(described, root, keywords) for value in listed_values(part)
+    )
+    return tuple(dict.fromkeys(value for value in values if isinstance(value, str)))

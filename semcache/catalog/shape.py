@@ -7,11 +7,11 @@ its fields, where `min_price` and `max_price` are the two ends of `price`.
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.operation import Operation
+from semcache.catalog.schemas import alternatives, texts
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Words of a name that say how something is returned or found, not what it is.
@@ -48,6 +48,7 @@ _OPERATOR_KEYS = ("operator", "op")
 _VALUE_KEYS = ("value", "operand", "values")
 _FUNCTION_KEYS = ("function", "aggregate", "func")
 _DIRECTION_KEYS = ("direction", "order", "dir")
+_CHOICES = ("anyOf", "oneOf", "allOf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +205,10 @@ def _columns(
     second = as_object(members.get(second_key))
     return Columns(
         name=name,
-        fields=_enum(field, root),
+        fields=texts(field, root, _CHOICES),
         field_key=field_key,
         second_key=second_key,
-        seconds=_enum(second, root),
+        seconds=texts(second, root, _CHOICES),
         value_key=_first(_VALUE_KEYS, members),
         default=str(field.get("default") or ""),
     )
@@ -219,9 +220,9 @@ def _first(names: tuple[str, ...], members: JsonObject) -> str:
 
 def _items(described: Json, root: JsonObject) -> JsonObject:
     """Return the schema of the items of a list-valued property, empty if it is no list."""
-    for part in _parts(described, root):
+    for part in alternatives(described, root, _CHOICES):
         if items := as_object(part.get("items")):
-            return next(_parts(items, root))
+            return next(alternatives(items, root, _CHOICES))
     return {}
 
 
@@ -254,47 +255,7 @@ def _field_and_operator(name: str) -> tuple[str, str]:
 
 def _types(described: Json, root: JsonObject) -> frozenset[str]:
     found: set[str] = set()
-    for part in _parts(described, root):
+    for part in alternatives(described, root, _CHOICES):
         kinds = part.get("type")
         found.update(map(str, kinds) if isinstance(kinds, list) else [str(kinds)] if kinds else ())
     return frozenset(found - {"null"})
-
-
-def _enum(described: Json, root: JsonObject) -> tuple[str, ...]:
-    """Return the texts that a schema lists, over all its alternatives, each once."""
-    values: dict[str, None] = {}
-    for part in _parts(described, root):
-        listed = part.get("enum")
-        constant = [part["const"]] if "const" in part else []
-        for value in [*(listed if isinstance(listed, list) else ()), *constant]:
-            if isinstance(value, str):
-                values[value] = None
-    return tuple(values)
-
-
-def _parts(described: Json, root: JsonObject) -> Iterator[JsonObject]:
-    """Yield a schema and its alternatives, references followed; the last ones are the plainest.
-
-    What a schema refers to is yielded once, so that one which refers to itself ends.
-    """
-    yield from _unseen(described, root, set())
-
-
-def _unseen(described: Json, root: JsonObject, seen: set[str]) -> Iterator[JsonObject]:
-    part = as_object(described)
-    reference = part.get("$ref")
-    if isinstance(reference, str):
-        if reference in seen:
-            return
-        seen.add(reference)
-        part = _referred(reference, root) | {k: v for k, v in part.items() if k != "$ref"}
-    yield part
-    for word in ("anyOf", "oneOf", "allOf"):
-        alternatives = part.get(word)
-        for alternative in alternatives if isinstance(alternatives, list) else ():
-            yield from _unseen(alternative, root, seen)
-
-
-def _referred(reference: str, root: JsonObject) -> JsonObject:
-    definitions = as_object(root.get("$defs")) or as_object(root.get("definitions"))
-    return as_object(definitions.get(reference.rsplit("/", 1)[-1]))
