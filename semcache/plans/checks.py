@@ -1,6 +1,7 @@
 """Everything that is wrong with a plan, found at once and without running it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan
@@ -40,7 +41,7 @@ def check_params(plan: ExecutionPlan, names: Sequence[str]) -> tuple[Finding, ..
     return check_task_params(plan, names)
 
 
-def _format(plan: ExecutionPlan) -> Format | None:
+def _format(plan: ExecutionPlan) -> Format[Any] | None:
     return next((known for known in FORMATS if known.name == plan.format), None)
 
 

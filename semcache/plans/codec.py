@@ -7,7 +7,7 @@ places of a format hold values, and not the plan itself, is said in `binding.lea
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
@@ -26,20 +26,23 @@ PlanSource: TypeAlias = Mapping[str, object] | Sequence[object] | str | Executio
 """A plan as callers have it: JSON, its text, models of SDKs, or a plan of ours; see `decode`."""
 
 
+P = TypeVar("P", bound=ExecutionPlan)
+
+
 @dataclass(frozen=True, slots=True)
-class Format:
+class Format(Generic[P]):
     """How plans of one format are recognized, made and checked."""
 
     name: str
     recognizes: Callable[[JsonObject], bool]
-    make: Callable[[JsonObject, frozenset[Pointer]], ExecutionPlan]
+    make: Callable[[JsonObject, frozenset[Pointer]], P]
     """From plain JSON that nobody else holds, and the places of bound data."""
-    check: Callable[[ExecutionPlan, Catalog | None], tuple[Finding, ...]]
-    check_values: Callable[[ExecutionPlan, Catalog | None], tuple[Finding, ...]]
+    check: Callable[[P, Catalog | None], tuple[Finding, ...]]
+    check_values: Callable[[P, Catalog | None], tuple[Finding, ...]]
     """What bound values can have made wrong in a plan whose template passed `check`."""
 
 
-FORMATS: tuple[Format, ...] = (
+FORMATS: tuple[Format[Any], ...] = (
     Format("routes", lambda plan: START in plan, RoutePlan, check_routes, check_route_values),
     Format("tasks", is_tasks, TaskPlan, check_tasks, check_task_values),
     Format("program", is_program, ProgramPlan, check_program, check_program_values),

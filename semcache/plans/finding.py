@@ -44,6 +44,13 @@ def finding(at: Pointer, what: str, code: Code = "shape") -> Finding:
     return Finding(pointer_text(at), what, code)
 
 
+def too_many(count: int, what: str, *, most: int, at: Pointer = ()) -> tuple[Finding, ...]:
+    """Return the finding that a plan has more parts than anybody means, if it has."""
+    if count <= most:
+        return ()
+    return (finding(at, f"has {count:,} {what}; expected at most {most:,}"),)
+
+
 # What the checks of every format say about inputs, placeholders and values of a wrong kind.
 
 PLACEHOLDER = re.compile(r"\{\{\s*params\.")

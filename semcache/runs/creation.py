@@ -1,6 +1,7 @@
 """Making runs and agents while a program runs, and putting a better result beside the last one."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from semcache.canonical import Json, JsonObject
@@ -9,7 +10,7 @@ from semcache.errors import InvalidInput, NotInRun
 from semcache.events import NodeRevised
 from semcache.ports import Clock, Observer
 from semcache.runs.recorder import Runs
-from semcache.runs.run_context import Here, OpenRun, here, is_async, node
+from semcache.runs.run_context import Here, Open, OpenRun, here, is_async, node
 from semcache.runs.tree import Node
 
 P = ParamSpec("P")
@@ -113,21 +114,27 @@ def revise(work: Callable[[], Any]) -> Any:
 
 
 def _revised(standing: Here, last: Node, work: Callable[[], T]) -> T:
-    with node(f"revision:{last.name}", "attempt") as opened:
+    with _revision(standing, last) as opened:
         value = work()
         opened.gave(value)
-    standing.emit(NodeRevised(tree=standing.tree, id=last.id, by=opened.id))
-    return value
+        return value
 
 
 async def _revised_later(
     standing: Here, last: Node, work: Callable[[], Coroutine[Any, Any, T]]
 ) -> T:
-    with node(f"revision:{last.name}", "attempt") as opened:
+    with _revision(standing, last) as opened:
         value = await work()
         opened.gave(value)
+        return value
+
+
+@contextmanager
+def _revision(standing: Here, last: Node) -> Iterator[Open]:
+    """Open the node of a revision; the old one counts as revised once the block is over."""
+    with node(f"revision:{last.name}", "attempt") as opened:
+        yield opened
     standing.emit(NodeRevised(tree=standing.tree, id=last.id, by=opened.id))
-    return value
 
 
 def _last(own: Node) -> Node | None:

@@ -34,10 +34,10 @@ class SpawnRequest:
     """What it is for, in the agent's words: data, never an instruction to follow unseen."""
     node: str
     """Id of the node that asked; the run stands under it."""
+    _under: Here = field(repr=False, compare=False)
     status: Literal["pending", "accepted", "refused"] = "pending"
     reason: str = ""
     """Why it was refused."""
-    _under: Here | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> JsonObject:
         """Return what the agent that asked is told."""
@@ -115,8 +115,6 @@ class Spawns:
         """
         request = self._decide(id, tenant, "accepted", "")
         under = request._under  # noqa: SLF001 - of this file, kept from those who read a request
-        if under is None:
-            raise InvalidInput(f"nothing is known of where request {id!r} was made")
         with OpenRun(
             request.name,
             home=under.home,
@@ -156,8 +154,7 @@ class Spawns:
             decided = replace(known, status=status, reason=reason)
             self._requests[id] = decided
         under = known._under  # noqa: SLF001 - of this file
-        if under is not None:
-            under.emit(SpawnDecided(tree=under.tree, id=id, accepted=status == "accepted"))
+        under.emit(SpawnDecided(tree=under.tree, id=id, accepted=status == "accepted"))
         return decided
 
     def _of(self, tenant: str) -> list[SpawnRequest]:

@@ -121,13 +121,6 @@ class Introspection:
         self.spawns = spawns or Spawns()
         """The requests for further runs."""
         self._has = has
-        self._handlers: Mapping[str, Callable[[Arguments, Here], Json]] = {
-            "inspect_current_node": self._current,
-            "read_ancestor_chain": self._ancestors,
-            "list_siblings_children": self._around,
-            "inspect_prior_outputs": self._outputs,
-            "request_spawn_workflow": self._spawn,
-        }
 
     def call(
         self,
@@ -159,47 +152,53 @@ class Introspection:
         where = standing or here()
         if where is None:
             raise NotInRun(f"Not in workflow context - {name} works inside a run alone")
-        return self._handlers[name](given, where)
+        match given:
+            case _Ancestors():
+                return _ancestors(_node(where), given.max_depth)
+            case _Around():
+                return _around(_node(where), given.type)
+            case _Outputs():
+                return _outputs(given, where)
+            case _Spawn():
+                return self.spawns.request(given.name, given.description, where).to_dict()
+            case _:
+                return _current(_node(where))
 
-    # The five that look at the tree --------------------------------------------------------------
 
-    def _current(self, _: Arguments, where: Here) -> Json:
-        node = _node(where)
-        said: JsonObject = {**_brief(node), "childCount": len(node.children), "depth": node.depth}
-        if node.parent is not None:
-            said |= {"parentId": node.parent.id, "parentName": node.parent.name}
-        return said
+# The four that look at the tree ------------------------------------------------------------------
 
-    def _ancestors(self, given: Arguments, where: Here) -> Json:
-        above = list(_node(where).above())
-        most = min(given.max_depth, MAX_NODES) if isinstance(given, _Ancestors) else MAX_NODES
-        shown: list[Json] = [
-            {**_brief(node), "depth": number} for number, node in enumerate(above[:most], start=1)
-        ]
-        return {"ancestors": shown, "totalDepth": len(above)}
 
-    def _around(self, given: Arguments, where: Here) -> Json:
-        node, around = _node(where), given.type if isinstance(given, _Around) else "children"
-        nodes = _siblings(node) if around == "siblings" else list(node.children.values())
-        shown: list[Json] = [_brief(each) for each in nodes[-MAX_NODES:]]
-        said: JsonObject = {"type": around, "nodes": shown}
-        return said if len(nodes) <= MAX_NODES else {**said, "omitted": len(nodes) - MAX_NODES}
+def _current(node: Node) -> Json:
+    said: JsonObject = {**_brief(node), "childCount": len(node.children), "depth": node.depth}
+    if node.parent is not None:
+        said |= {"parentId": node.parent.id, "parentName": node.parent.name}
+    return said
 
-    def _outputs(self, given: Arguments, where: Here) -> Json:
-        if not isinstance(given, _Outputs):
-            return []
-        node = _node(where)
-        if given.node_id is not None:
-            tree = where.home.tree(where.tree, tenant=where.tenant)
-            found = tree.get(given.node_id) if tree is not None else None
-            return [_output(found)] if found is not None and found.finished else []
-        done = [each for each in _siblings(node) if each.status == "completed"]
-        return [_output(each) for each in done[-min(given.count, MAX_OUTPUTS) :]]
 
-    def _spawn(self, given: Arguments, where: Here) -> Json:
-        if not isinstance(given, _Spawn):
-            return None
-        return self.spawns.request(given.name, given.description, where).to_dict()
+def _ancestors(node: Node, most: int) -> Json:
+    above = list(node.above())
+    shown: list[Json] = [
+        {**_brief(each), "depth": number}
+        for number, each in enumerate(above[: min(most, MAX_NODES)], start=1)
+    ]
+    return {"ancestors": shown, "totalDepth": len(above)}
+
+
+def _around(node: Node, around: str) -> Json:
+    nodes = _siblings(node) if around == "siblings" else list(node.children.values())
+    shown: list[Json] = [_brief(each) for each in nodes[-MAX_NODES:]]
+    said: JsonObject = {"type": around, "nodes": shown}
+    return said if len(nodes) <= MAX_NODES else {**said, "omitted": len(nodes) - MAX_NODES}
+
+
+def _outputs(given: _Outputs, where: Here) -> Json:
+    node = _node(where)
+    if given.node_id is not None:
+        tree = where.home.tree(where.tree, tenant=where.tenant)
+        found = tree.get(given.node_id) if tree is not None else None
+        return [_output(found)] if found is not None and found.finished else []
+    done = [each for each in _siblings(node) if each.status == "completed"]
+    return [_output(each) for each in done[-min(given.count, MAX_OUTPUTS) :]]
 
 
 def _node(where: Here) -> Node:

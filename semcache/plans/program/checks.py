@@ -5,9 +5,8 @@ from itertools import chain, islice
 
 from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import PLACEHOLDER, Finding, breaches, finding, near
+from semcache.plans.finding import PLACEHOLDER, Finding, breaches, finding, near, too_many
 from semcache.plans.graph import backwards, never_before, reachable
-from semcache.plans.plan import ExecutionPlan
 from semcache.plans.program.analysis import ProgramAnalysis, texts
 from semcache.plans.program.document import (
     GENERATE,
@@ -24,10 +23,8 @@ MAX_INSTRUCTIONS = 10_000  # a program with more is a mistake, and not worth the
 MAX_FINDINGS = 1_000  # of one program; looking for near names takes some 0.5 ms for each
 
 
-def check_program(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+def check_program(plan: ProgramPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
     """Return all findings on a plan in the program format, by instruction in document order."""
-    if not isinstance(plan, ProgramPlan):
-        return ()
     if hopeless := _hopeless(plan):
         return hopeless
     analysis = ProgramAnalysis.at(plan, catalog)
@@ -40,9 +37,9 @@ def check_program(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding
     )
 
 
-def check_program_values(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+def check_program_values(plan: ProgramPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
     """Return what the values bound to a plan have made wrong, if all was well with its template."""
-    if not isinstance(plan, ProgramPlan) or _hopeless(plan):
+    if _hopeless(plan):
         return ()
     analysis = ProgramAnalysis.at(plan, catalog)
     touched = {at[1] for at in plan.data if len(at) > 1}
@@ -82,10 +79,8 @@ def _position(path: str) -> int:
 
 def _hopeless(plan: ProgramPlan) -> tuple[Finding, ...]:
     """Return the finding that makes all others pointless, if there is one."""
-    count = len(plan.steps)
-    if count > MAX_INSTRUCTIONS:
-        what = f"has {count:,} instructions; expected at most {MAX_INSTRUCTIONS:,}"
-        return (finding((), what),)
+    if found := too_many(len(plan.steps), "instructions", most=MAX_INSTRUCTIONS):
+        return found
     if not is_program(plan.body):
         what = "has no instructions; expected a list of objects with `seq_no`, `type`, `parameters`"
         return (finding((), what),)

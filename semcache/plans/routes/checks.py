@@ -13,10 +13,10 @@ from semcache.plans.finding import (
     finding,
     kind,
     near,
+    too_many,
     unbound,
 )
 from semcache.plans.graph import backwards, never_before, reachable
-from semcache.plans.plan import ExecutionPlan
 from semcache.plans.references.paths import is_expression, parse
 from semcache.plans.routes.document import START, RoutePlan, is_end, route_of
 
@@ -26,25 +26,21 @@ _VARS = f"put the value into the `vars` of {START!r} and read it as `$.{START}.<
 _STRUCTURE = frozenset({"route", "operation", "completed"})
 
 
-def check_routes(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+def check_routes(plan: RoutePlan, catalog: Catalog | None) -> tuple[Finding, ...]:
     """Return all findings on a plan in the routes format, by node in document order."""
-    if not isinstance(plan, RoutePlan):
-        return ()
-    if too_many := _too_many(plan):
-        return too_many
+    if hopeless := _too_many(plan):
+        return hopeless
     found = [*_structure(plan, catalog), *_flow(plan), *_references(plan)]
     if catalog is not None:
         found += _inputs(plan, catalog)
     return _in_order(plan, found)
 
 
-def check_route_values(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+def check_route_values(plan: RoutePlan, catalog: Catalog | None) -> tuple[Finding, ...]:
     """Return what the values bound to a plan have made wrong, if all was well with its template.
 
     The rest cannot have changed: only inputs that hold bound data are looked at.
     """
-    if not isinstance(plan, RoutePlan):
-        return ()
     found = list(_misplaced_data(plan.data))
     if catalog is not None:
         found += _inputs(plan, catalog, only=sorted({str(at[0]) for at in plan.data if at}))
@@ -63,10 +59,7 @@ def broken_routes(plan: RoutePlan, catalog: Catalog) -> tuple[Finding, ...]:
 
 
 def _too_many(plan: RoutePlan) -> tuple[Finding, ...]:
-    if len(plan.body) <= MAX_NODES:
-        return ()
-    what = f"has {len(plan.body):,} nodes; expected at most {MAX_NODES:,}"
-    return (finding((), what),)
+    return too_many(len(plan.body), "nodes", most=MAX_NODES)
 
 
 def _in_order(plan: RoutePlan, found: list[Finding]) -> tuple[Finding, ...]:

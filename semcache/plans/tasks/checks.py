@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
 from semcache.plans.document import texts
-from semcache.plans.finding import Code, Finding, finding, kind, near, unbound
+from semcache.plans.finding import Code, Finding, finding, kind, near, too_many, unbound
 from semcache.plans.graph import Edges, cyclic, upstream_first
-from semcache.plans.plan import ExecutionPlan
 from semcache.plans.tasks.document import REFUSAL, TaskPlan, id_of, spelled_tasks
 from semcache.plans.tasks.inputs import check_constants, check_inputs, check_surplus
 from semcache.plans.tasks.references import CONSTANTS, is_reference, named, parse
@@ -23,12 +22,10 @@ _MOVE = f"put the value into the input of {CONSTANTS!r} and read it as `${CONSTA
 _ESCAPE = "write `$$` for a literal `$`"
 
 
-def check_tasks(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+def check_tasks(plan: TaskPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
     """Return all findings on a plan in the tasks format, by task in document order."""
-    if not isinstance(plan, TaskPlan):
-        return ()
-    if too_many := _too_many(plan):
-        return too_many
+    if hopeless := _too_many(plan):
+        return hopeless
     found = [*_structure(plan), *_references(plan)]
     if catalog is not None:
         plan = spelled_tasks(plan, catalog)
@@ -38,10 +35,8 @@ def check_tasks(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, 
     return _in_order(found)
 
 
-def check_task_values(plan: ExecutionPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
+def check_task_values(plan: TaskPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
     """Return what the values bound to a plan have made wrong, if all was well with its template."""
-    if not isinstance(plan, TaskPlan):
-        return ()
     found = [*_misplaced(plan.data), *check_constants(plan)]
     if catalog is not None:
         found += check_inputs(spelled_tasks(plan, catalog), catalog)
@@ -54,17 +49,14 @@ def broken_tasks(plan: TaskPlan, catalog: Catalog) -> tuple[Finding, ...]:
     Bad form, references to nothing, cycles, operations that the catalog lacks, and placeholders
     that no value was bound to.
     """
-    if too_many := _too_many(plan):
-        return too_many
+    if hopeless := _too_many(plan):
+        return hopeless
     found = [*_structure(plan), *_references(plan), *_services(plan, catalog)]
     return _in_order([*found, *unbound(plan.listed, ("tasks",), plan.data)])
 
 
 def _too_many(plan: TaskPlan) -> tuple[Finding, ...]:
-    if len(plan.listed) <= MAX_TASKS:
-        return ()
-    what = f"has {len(plan.listed):,} tasks; expected at most {MAX_TASKS:,}"
-    return (finding(("tasks",), what),)
+    return too_many(len(plan.listed), "tasks", most=MAX_TASKS, at=("tasks",))
 
 
 def _in_order(found: list[Finding]) -> tuple[Finding, ...]:

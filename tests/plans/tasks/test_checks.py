@@ -90,8 +90,7 @@ def test_a_malformed_plan_is_told_where_and_how(body: JsonObject, path: str, wha
 
 def test_a_plan_without_a_list_says_so() -> None:
     assert [f.path for f in check_tasks(TaskPlan.from_dict({"tasks": 5}), None)] == ["/tasks"]
-    other = decode({"a": 1})
-    assert check_tasks(other, None) == check_task_values(other, None) == ()
+    assert check(decode({"a": 1})) == check_values(decode({"a": 1})) == ()
 
 
 # References -------------------------------------------------------------------------------------
