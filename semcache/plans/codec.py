@@ -92,7 +92,8 @@ def adopt(body: JsonObject, data: frozenset[Pointer] = frozenset()) -> Execution
     """Return the plan that `body` is, without a copy: it must be plain JSON that nobody changes."""
     for known in FORMATS:
         if known.recognizes(body):
-            return known.make(body, data)
+            plan: ExecutionPlan = known.make(body, data)
+            return plan
     return DocumentPlan(body, data)
 
 

@@ -204,7 +204,8 @@ def fetched(url: str) -> bytes:
             client.stream("GET", url) as response,
         ):
             response.raise_for_status()
-            return _bounded(_taken(response), url)
+            what = f"the OpenAPI document {_place(url)!r}"
+            return _bounded(body_of(response, MAX_BYTES, FETCH_TIMEOUT_S, what=what), url)
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
         raise SourceUnavailable(
             f"the OpenAPI document {_place(url)!r} cannot be read: {_why(error)}"
@@ -219,18 +220,20 @@ def _why(error: Exception) -> str:
     return type(error).__name__
 
 
-def _taken(response: "httpx.Response") -> bytes:
-    """Return the body, or a little more than the bound of it."""
-    deadline = time.monotonic() + FETCH_TIMEOUT_S
+def body_of(response: "httpx.Response", limit: int, timeout_s: float, *, what: str) -> bytes:
+    """Return the body of a response, or of one over `limit` bytes some more than these.
+
+    Raises:
+        SourceUnavailable: it drips for longer than `timeout_s`; each single read has its own bound.
+    """
+    deadline = time.monotonic() + timeout_s
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk
-        if len(body) > MAX_BYTES:
+        if len(body) > limit:
             break
         if time.monotonic() > deadline:
-            raise SourceUnavailable(
-                f"the OpenAPI document was not there after {FETCH_TIMEOUT_S:g} s"
-            )
+            raise SourceUnavailable(f"{what} was not whole after {timeout_s:g} s")
     return bytes(body)
 
 

@@ -1,7 +1,6 @@
 """HTTP requests to a service, and what comes back, under bounds."""
 
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 from semcache.canonical import loads
 from semcache.errors import InvalidJson, OutputTooLarge, SourceRejected, SourceUnavailable
 from semcache.secrecy import without
-from semcache.sources.documents import missing
+from semcache.sources.documents import body_of, missing
 from semcache.sources.openapi.auth import Auth, Credentials, current
 
 if TYPE_CHECKING:
@@ -171,8 +170,8 @@ class _Answer:
         """Return the answer: JSON, text, or None if it is empty. Raises as `HttpCall`."""
         if not self.response.is_success:
             raise self._rejected()
-        body, whole = self._read(self.max_bytes)
-        if not whole:
+        body = self._read(self.max_bytes)
+        if len(body) > self.max_bytes:
             raise OutputTooLarge(f"the answer to {self._shown} is over {self.max_bytes:,} bytes")
         if self.request.method == "HEAD" or not body.strip():
             return None
@@ -195,7 +194,7 @@ class _Answer:
         return f"{self.request.shown} of operation {self.request.name!r}"
 
     def _rejected(self) -> SourceRejected:
-        body, _ = self._read(MAX_ERROR_BYTES)
+        body = self._read(MAX_ERROR_BYTES)[:MAX_ERROR_BYTES]
         status = self.response.status_code
         excerpt = self._excerpt(body.decode("utf-8", errors="replace"))
         moved = "; redirects are not followed" if self.response.is_redirect else ""
@@ -211,17 +210,5 @@ class _Answer:
         text = without(text, *self.auth.headers.values(), *self.auth.query.values())
         return " ".join(text.split())[:MAX_EXCERPT]
 
-    def _read(self, limit: int) -> tuple[bytes, bool]:
-        """Return the first bytes of the body, and whether that is all of it."""
-        deadline = time.monotonic() + self.timeout_s
-        body = bytearray()
-        for chunk in self.response.iter_bytes():
-            body += chunk
-            if len(body) > limit:
-                return bytes(body[:limit]), False
-            # Each single read has its timeout; this ends an answer that drips for ever.
-            if time.monotonic() > deadline:
-                raise SourceUnavailable(
-                    f"the answer to {self._shown} was not whole after {self.timeout_s:g} s"
-                )
-        return bytes(body), True
+    def _read(self, limit: int) -> bytes:
+        return body_of(self.response, limit, self.timeout_s, what=f"the answer to {self._shown}")

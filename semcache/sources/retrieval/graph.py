@@ -4,15 +4,15 @@ Plain dictionaries: what a program asks for is the neighborhood of the few facts
 a query, for which networkx would bring an import and nothing else.
 """
 
+import sys
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.operation import Operation
-from semcache.errors import InvalidInput
 from semcache.ports import Embedder, VectorIndex
-from semcache.sources.retrieval.texts import INPUT, top_k
+from semcache.sources.retrieval.texts import Texts, top_k
 
 MAX_RELATIONSHIPS = 50
 """Relationships of one answer; a thing that everything is related to must not bring everything."""
@@ -45,10 +45,7 @@ class Graph:
         Raises:
             InvalidInput: the index is not empty.
         """
-        if len(index):
-            raise InvalidInput(f"the index has {len(index)} vectors; expected an empty one")
-        self._embedder = embedder
-        self._index = index
+        self._texts = Texts(embedder, index, chunk_chars=sys.maxsize)
         self._lock = threading.Lock()
         self._nodes: dict[str, str] = {}
         self._facts: dict[str, Relationship] = {}
@@ -61,12 +58,9 @@ class Graph:
             EmbeddingError: the embedder cannot answer; nothing was changed.
         """
         known = dict(nodes)
-        texts = [f"{name}: {said}" if said else name for name, said in known.items()]
-        vectors = self._embedder.embed(texts) if texts else ()
+        self._texts.add({_node_key(n): f"{n}: {said}" if said else n for n, said in known.items()})
         with self._lock:
-            for (name, said), vector in zip(known.items(), vectors, strict=True):
-                self._nodes[name] = said
-                self._index.add(_node_key(name), vector)
+            self._nodes |= known
 
     def add(self, facts: Iterable[tuple[str, str, str]]) -> None:
         """Keep relationships: source, relation, target; nodes not known yet have no description.
@@ -74,15 +68,15 @@ class Graph:
         Raises:
             EmbeddingError: the embedder cannot answer; nothing was changed.
         """
-        found = list(dict.fromkeys(Relationship(*fact) for fact in facts))
-        ends = dict.fromkeys(end for fact in found for end in (fact.source, fact.target))
-        vectors = self._embedder.embed([fact.sentence for fact in found]) if found else ()
-        self.add_nodes((name, "") for name in ends if name not in self._nodes)
+        found = {"fact:" + "\0".join(fact): Relationship(*fact) for fact in facts}
+        ends = dict.fromkeys(end for fact in found.values() for end in (fact.source, fact.target))
+        new = {name: "" for name in ends if name not in self._nodes}
+        self._texts.add({_node_key(name): name for name in new}
+                        | {key: fact.sentence for key, fact in found.items()})  # fmt: skip
         with self._lock:
-            for fact, vector in zip(found, vectors, strict=True):
-                key = f"fact:{fact.source}\0{fact.relation}\0{fact.target}"
-                self._facts[key] = fact
-                self._index.add(key, vector)
+            self._nodes = new | self._nodes
+            self._facts |= found
+            for key, fact in found.items():
                 for end in (fact.source, fact.target):
                     self._around.setdefault(end, {})[key] = None
 
@@ -92,9 +86,8 @@ class Graph:
         That is the nodes and the ends of the relationships among the `top_k` nearest, and every
         relationship of theirs, nearest first; at most 50. Empty lists for an empty graph.
         """
-        vector = self._embedder.embed([query])[0]
+        near = [found.source for found in self._texts.search(query, top_k)]
         with self._lock:
-            near = [found.id for found in self._index.search(vector, top_k)]
             facts = self._facts_around(near)
             nodes = dict.fromkeys(self._named(near))
             nodes |= dict.fromkeys(end for fact in facts for end in (fact.source, fact.target))
@@ -109,8 +102,8 @@ class Graph:
         for key in keys:
             if key in self._facts:
                 yield from (self._facts[key].source, self._facts[key].target)
-            else:
-                yield key.removeprefix(_node_key(""))
+            elif (name := key.removeprefix(_node_key(""))) in self._nodes:
+                yield name  # else it is being added this very moment
 
     def _facts_around(self, near: list[str]) -> list[Relationship]:
         keys = dict.fromkeys(key for key in near if key in self._facts)
@@ -120,13 +113,11 @@ class Graph:
 
     def operation(self, name: str = "retrieve_knowledge_graph") -> Operation:
         """Return asking this graph as an operation that reads."""
-        return Operation(
-            name,
-            "Find the things and relationships of the knowledge graph that are nearest in meaning "
-            "to a query. Gives a graph and no answer.",
-            INPUT,
+        return replace(
+            self._texts.operation(name),
+            summary="Find the things and relationships of the knowledge graph that are nearest in "
+            "meaning to a query. Gives a graph and no answer.",
             output_schema=_GRAPH,
-            effect="read",
             call=self._call,
         )
 

@@ -14,7 +14,7 @@ CHUNK_CHARS = 800
 """Characters of a chunk at most: about the 256 tokens that small embedders read of a text."""
 MAX_TOP_K = 100
 
-INPUT: JsonObject = {
+_INPUT: JsonObject = {
     "type": "object",
     "properties": {
         "query": {"type": "string", "minLength": 1, "description": "What is looked for."},
@@ -29,7 +29,6 @@ INPUT: JsonObject = {
     "required": ["query"],
     "additionalProperties": False,
 }
-"""Input of both retrievals of a program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class Texts:
         return Operation(
             name,
             "Find the passages of the stored texts that are nearest in meaning to a query.",
-            INPUT,
+            _INPUT,
             output_schema=_CHUNKS,
             effect="read",
             call=self._call,
@@ -148,7 +147,7 @@ _CHUNKS: JsonObject = {
 
 
 def top_k(given: JsonObject) -> int:
-    """Return how many results an input of `INPUT` asks for."""
+    """Return how many results an input asks for."""
     wanted = given.get("top_k", 5)
     return wanted if isinstance(wanted, int) else 5
 

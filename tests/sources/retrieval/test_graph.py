@@ -3,7 +3,6 @@
 import pytest
 
 from semcache import Catalog
-from semcache.errors import InvalidInput
 from semcache.execution.program import ProgramEngine
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.plans.program.document import ProgramPlan
@@ -80,10 +79,3 @@ def test_a_thing_that_everything_is_related_to_does_not_bring_everything() -> No
     found = graph.retrieve("hub", top_k=2)["relationships"]
     assert isinstance(found, list)
     assert len(found) == MAX_RELATIONSHIPS
-
-
-def test_an_index_that_somebody_else_uses_is_refused() -> None:
-    index = FaissIndex()
-    Graph(HashEmbedder(), index).add_nodes([("a", "")])
-    with pytest.raises(InvalidInput, match="the index has 1 vectors"):
-        Graph(HashEmbedder(), index)

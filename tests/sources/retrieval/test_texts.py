@@ -12,6 +12,7 @@ from semcache.execution.program import ProgramEngine
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.plans.program.document import ProgramPlan
 from semcache.ports import Limits, Vectors
+from semcache.sources.retrieval.graph import Graph
 from semcache.sources.retrieval.texts import Texts, chunks
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
@@ -90,8 +91,9 @@ def test_a_query_that_makes_no_sense_is_refused(given: JsonObject) -> None:
 def test_an_index_that_somebody_else_uses_is_refused() -> None:
     index = FaissIndex()
     Texts(HashEmbedder(), index).add({"a": "x"})
-    with pytest.raises(InvalidInput, match="the index has 1 vectors"):
-        Texts(HashEmbedder(), index)
+    for user in (Texts, Graph):
+        with pytest.raises(InvalidInput, match="the index has 1 vectors"):
+            user(HashEmbedder(), index)
     with pytest.raises(InvalidInput):
         Texts(HashEmbedder(), FaissIndex(), chunk_chars=0)
 
