@@ -75,6 +75,14 @@ def read(schema: TypeAdapter[T], text: str | bytes, *, what: str) -> T:
         raise InvalidJson(f"{what}{_told(error.errors()[0])}") from error
 
 
+def faults(error: ValidationError) -> list[str]:
+    """Return what is wrong, each with its place: `limit: Input should be a valid integer`."""
+    return [
+        f"{'.'.join(map(str, found['loc'])) or 'input'}: {found['msg']}"
+        for found in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+
+
 def _told(found: ErrorDetails) -> str:
     # Names in parentheses and brackets are of our schemas, not of what was read.
     at = [p for p in found["loc"] if isinstance(p, int) or not p.endswith(("()", "]"))]

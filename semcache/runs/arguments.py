@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput
+from semcache.schemas import faults
 
 
 class Arguments(BaseModel):
@@ -45,6 +46,5 @@ def read(model: type[A], name: str, arguments: Mapping[str, object] | None) -> A
     try:
         return model.model_validate(dict(arguments or {}))
     except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=False, include_input=False)
-        told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in errors[:5])
+        told = "; ".join(faults(error)[:5])
         raise InvalidInput(f"the arguments of {name} do not fit: {told}") from error

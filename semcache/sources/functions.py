@@ -36,6 +36,7 @@ from semcache.canonical import Json, JsonObject, as_object, dumps, plain
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect, Operation
 from semcache.errors import InvalidJson, InvalidOperation, OperationRefused
+from semcache.schemas import faults
 
 Function = Callable[..., object]
 """A plain function or bound method, annotated, whose arguments can be passed by name."""
@@ -206,7 +207,7 @@ class _Bridge:
             arguments = self.arguments.model_validate_json(dumps(values), strict=True)
         except ValidationError as error:
             raise OperationRefused(
-                f"operation {self.name!r} does not take this input: {_broken(error)}"
+                f"operation {self.name!r} does not take this input: {'; '.join(faults(error))}"
             ) from error
         given = {name: getattr(arguments, _field(name)) for name in values}
         value = self.fn(**given)
@@ -351,13 +352,6 @@ def _described(schema: dict[str, object], name: str) -> JsonObject:
 
 def _field(name: str) -> str:
     return f"p_{name}"
-
-
-def _broken(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(map(str, detail['loc'])) or 'input'}: {detail['msg']}"
-        for detail in error.errors(include_url=False, include_input=False)
-    )
 
 
 def _first_line(error: Exception) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from semcache.canonical import Json, Pointer
 from semcache.catalog.catalog import Catalog
+from semcache.plans import document
 from semcache.plans.program.document import GOALS, Instruction, ProgramPlan, goal
 from semcache.plans.program.variables import Bound, Variable, variables
 
@@ -62,12 +63,7 @@ class ProgramAnalysis:
 
 def texts(value: Json, at: Pointer, bound: Bound) -> Iterator[tuple[Pointer, str]]:
     """Yield the program's own texts in `value`, with a gap where a value of the prompt stands."""
-    if at in bound.whole:
-        return
-    if isinstance(value, str):
-        for start, end in reversed(bound.spans.get(at, ())):
-            value = value[:start] + "\0" + value[end:]
-        yield at, value
-    elif isinstance(value, dict | list):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from texts(item, (*at, key), bound)
+    for place, text in document.texts(value, at, bound.whole):
+        for start, end in reversed(bound.spans.get(place, ())):
+            text = text[:start] + "\0" + text[end:]  # noqa: PLW2901 - from its end on
+        yield place, text

@@ -10,6 +10,7 @@ from semcache.runs.redaction import kept
 from semcache.runs.reflection.attempts import Failed, RetryVerdict
 from semcache.runs.run_context import told
 from semcache.runs.texts import load
+from semcache.schemas import faults
 
 MAX_SENT = 20_000  # characters of a prompt that a diagnosis is shown
 
@@ -61,8 +62,7 @@ def _diagnosis(text: str) -> Accepted[RetryVerdict] | Rejected[RetryVerdict]:
     try:
         said = Diagnosis.model_validate(json_object(text))
     except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=False, include_input=False)
-        return Rejected(tuple(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in errors))
+        return Rejected(tuple(faults(error)))
     except InvalidJson as error:
         return Rejected((str(error),))
     data = {name: plain(value, what=name) for name, value in (said.data or {}).items()}
