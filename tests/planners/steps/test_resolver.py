@@ -69,108 +69,151 @@ def operations(found: Resolved) -> str:
     return found.operation if isinstance(found, Resolution) else f"no: {found}"
 
 
-def test_list_issues_is_list_issues_and_nothing_that_only_has_its_words() -> None:
-    # specs: E-9
-    bare = Catalog([operation(n) for n in ("list_issue_types", "list_issues", "list_branches")])
-    assert operations(resolve("list issues", bare)) == "list_issues"
-    assert operations(resolve("list issue types", bare)) == "list_issue_types"
-    assert operations(resolve("list branches", bare)) == "list_branches"
-    alone = resolve("list issues", Catalog([operation("list_issue_types")]))
-    assert isinstance(alone, Referral)
-    assert "it is about 'type' too, which was not said" in alone.question
+ISSUE_WORDS = Catalog([operation(n) for n in ("list_issue_types", "list_issues", "list_branches")])
+FLIGHTS = Catalog(
+    [
+        operation(
+            "search_flights", "from_city", "to_city", cabin={"enum": ["economy", "business"]}
+        ),
+        operation("list_customers", city=TEXT, status=TEXT),
+        operation("get_order", "order_id"),
+        operation("cancel_order", "order_id", effect="write"),
+        operation("transfer_money", "from_account", "to_account", amount=NUMBER, effect="write"),
+    ]
+)
+TRIPS = Catalog([operation("search_trips", "date", passengers=NUMBER)])
+BROKEN: JsonObject = {"type": "object", "required": "no"}
 
 
-def test_a_value_goes_where_the_words_beside_it_say() -> None:
-    found = resolve("list issues in acme/web on page 3 with page size 20")
-    assert isinstance(found, Resolution)
-    assert {one.name: one.value for one in found.params} == {
-        "owner": "acme",
-        "repo": "web",
-        "page": 3,
-        "perPage": 20,
-    }
+# specs: E-7, E-9
+@pytest.mark.parametrize(
+    ("goal", "catalog", "named", "values"),
+    [
+        ("list issues", ISSUE_WORDS, "list_issues", {}),
+        ("list issue types", ISSUE_WORDS, "list_issue_types", {}),
+        ("list branches", ISSUE_WORDS, "list_branches", {}),
+        # By the words beside a value, the noun that it identifies, its preposition, its kind.
+        (
+            "list issues in acme/web on page 3 with page size 20",
+            ISSUES,
+            "github.list_issues",
+            {"owner": "acme", "repo": "web", "page": 3, "perPage": 20},
+        ),
+        (
+            "get issue 42",
+            Catalog([operation("get_issue", "issue_number", issue_number=NUMBER)]),
+            "get_issue",
+            {"issue_number": 42},
+        ),
+        (
+            "search business flights from San Diego to Denver",
+            FLIGHTS,
+            "search_flights",
+            {"cabin": "business", "from_city": "San Diego", "to_city": "Denver"},
+        ),
+        ("list customers in Boston", FLIGHTS, "list_customers", {"city": "Boston"}),
+        ("get order ORD-17", FLIGHTS, "get_order", {"order_id": "ORD-17"}),
+        # The 2 of "2 passengers" is not that of the date.
+        (
+            "search trips on 2024-05-01 for 2 passengers",
+            TRIPS,
+            "search_trips",
+            {"date": "2024-05-01", "passengers": 2},
+        ),
+        # What lacks a value is passed over for what needs none.
+        (
+            "list orders",
+            Catalog([operation("list_orders_by_state", "region"), operation("list_orders")]),
+            "list_orders",
+            {},
+        ),
+        # One broken schema keeps no other operation from its work.
+        (
+            "list issues",
+            Catalog([Operation("list_issue", "", BROKEN, {}, "read"), operation("list_issues")]),
+            "list_issues",
+            {},
+        ),
+    ],
+)
+def test_a_step_finds_the_operation_that_says_its_words_and_takes_its_values(
+    goal: str, catalog: Catalog, named: str, values: dict[str, Json]
+) -> None:
+    found = resolve(goal, catalog)
+    assert isinstance(found, Resolution), found
+    assert found.operation == named
+    assert {one.name: one.value for one in found.params} == values
+    assert found.input == {name: f"{{{{params.{name}}}}}" for name in values}
 
 
-def test_what_names_one_thing_goes_to_its_number() -> None:
-    catalog = Catalog(
-        [
-            operation("get_issue", "issue_number", issue_number=NUMBER),
-            operation("get_label", "name"),
-        ]
-    )
-    found = resolve("get issue 42", catalog)
-    assert isinstance(found, Resolution)
-    assert found.input == {"issue_number": "{{params.issue_number}}"}
-
-
-def test_a_required_value_that_nobody_gave_is_asked_for() -> None:
-    # specs: E-7
-    found = resolve("create an issue in acme/web")
-    assert isinstance(found, Referral)
-    assert (found.kind, found.operation, found.missing) == (
-        "missing",
-        "github.create_issue",
-        ("title",),
-    )
-    assert found.question == "What is 'title' for 'create an issue in acme/web'?"
-
-
-def test_an_operation_that_lacks_a_value_is_passed_over_for_one_that_needs_none() -> None:
-    # specs: E-7
-    catalog = Catalog([operation("list_orders_by_state", "region"), operation("list_orders")])
-    assert operations(resolve("list orders", catalog)) == "list_orders"
-
-
+# specs: E-7
 def test_a_default_of_the_schema_fills_what_is_required() -> None:
-    # specs: E-7
-    with_default: JsonObject = {"type": "integer", "default": 30}
-    base = operation("list_orders", "size")
-    schema: JsonObject = {**base.input_schema, "properties": {"size": with_default}}
+    size: JsonObject = {"type": "integer", "default": 30}
+    schema: JsonObject = {"type": "object", "properties": {"size": size}, "required": ["size"]}
     found = resolve("list orders", Catalog([Operation("list_orders", "", schema, {}, "read")]))
     assert isinstance(found, Resolution)
     assert found.input == {"size": 30}
 
 
-def test_two_operations_that_would_do_are_a_question_with_both() -> None:
-    catalog = Catalog([operation("jira.list_issues"), operation("github.list_issues")])
-    found = resolve("list issues", catalog)
-    assert isinstance(found, Referral)
-    assert found.kind == "which"
-    assert found.options == ("github.list_issues", "jira.list_issues")
-    assert "Which of 'github.list_issues', 'jira.list_issues'" in found.question
-
-
+# specs: E-7
 @pytest.mark.parametrize(
-    "goal",
+    ("goal", "catalog", "kind", "told"),
     [
-        "list stale issues in acme/web",
-        "list issues in acme/web 2024-03-11",
-        "delete issues in acme/web",
+        (
+            "create an issue in acme/web",
+            ISSUES,
+            "missing",
+            "What is 'title' for 'create an issue in acme/web'?",
+        ),
+        (
+            "list issues",
+            Catalog([operation("jira.list_issues"), operation("github.list_issues")]),
+            "which",
+            "Which of 'github.list_issues', 'jira.list_issues' is meant",
+        ),
+        # The nearer operation is asked for its value, though another lacks none.
+        (
+            "compare sales",
+            Catalog(
+                [
+                    operation("compare_sales", "first_year", summary="Compare sales of years."),
+                    operation("query_sales", summary="Query sales."),
+                ]
+            ),
+            "missing",
+            "What is 'first_year'",
+        ),
+        (
+            "list issues",
+            Catalog([operation("list_issue_types")]),
+            "none",
+            "it is about 'type' too, which was not said",
+        ),
+        (
+            "search trips on March 6th",
+            TRIPS,
+            "none",
+            "'March 6th' is another value whenever it is asked",
+        ),
+        ("list issue", Catalog([operation("create_issue", effect="write")]), "none", ""),
+        ("list stale issues in acme/web", ISSUES, "none", ""),
+        ("list issues in acme/web 2024-03-11", ISSUES, "none", ""),
+        ("delete issues in acme/web", ISSUES, "none", ""),
+        ("list customers of Ann", FLIGHTS, "none", ""),
+        ("list the orders of Boston", FLIGHTS, "none", ""),
+        ("list orders for C17", FLIGHTS, "none", ""),
+        ("get orders from 2024", FLIGHTS, "none", ""),
+        ("delete order ORD-17", FLIGHTS, "none", ""),
+        ("List Customers In Boston Please", FLIGHTS, "none", ""),
     ],
 )
-def test_an_operation_that_would_lose_part_of_the_step_is_none(goal: str) -> None:
-    found = resolve(goal)
-    assert isinstance(found, Referral)
-    assert found.kind == "none"
-
-
-def test_a_number_stands_for_itself_and_not_inside_another_value() -> None:
-    catalog = Catalog([operation("search_flights", "date", passengers=NUMBER)])
-    found = resolve("search flights on 2024-05-01 for 2 passengers", catalog)
-    assert isinstance(found, Resolution)
-    assert {one.name: one.value for one in found.params} == {"date": "2024-05-01", "passengers": 2}
-
-
-def test_an_operation_with_a_broken_schema_keeps_no_other_from_its_work() -> None:
-    broken = Operation("list_issue", "", {"type": "object", "required": "no"}, {}, "read")
-    catalog = Catalog([broken, operation("list_issues", state=TEXT)])
-    found = resolve("list issues", catalog)
-    assert operations(found) == "list_issues"
-
-
-def test_a_step_that_reads_never_becomes_an_operation_that_writes() -> None:
-    catalog = Catalog([operation("create_issue", effect="write")])
-    assert isinstance(resolve("list issue", catalog), Referral)
+def test_a_step_that_would_lose_or_guess_something_is_a_question(
+    goal: str, catalog: Catalog, kind: str, told: str
+) -> None:
+    found = resolve(goal, catalog)
+    assert isinstance(found, Referral), found
+    assert found.kind == kind
+    assert told in found.question
 
 
 def test_a_suggested_operation_is_taken_if_it_exists_and_takes_the_values() -> None:
@@ -249,63 +292,6 @@ def test_what_was_only_found_is_no_value_where_the_caller_holds_them() -> None:
     assert (found.operation, found.params) == ("list_meetings", held)
 
 
-def test_a_day_that_depends_on_when_it_is_asked_is_no_value() -> None:
-    catalog = Catalog([operation("list_meetings", "date")])
-    assert operations(resolve("list meetings on 2024-03-06", catalog)) == "list_meetings"
-    found = resolve("list meetings on March 6th", catalog)
-    assert isinstance(found, Referral)
-    assert "'March 6th' is another value whenever it is asked" in found.question
-
-
-FLIGHTS = Catalog(
-    [
-        operation(
-            "search_flights", "from_city", "to_city", cabin={"enum": ["economy", "business"]}
-        ),
-        operation("list_customers", city=TEXT, status=TEXT),
-        operation("get_order", "order_id"),
-        operation("cancel_order", "order_id", effect="write"),
-        operation("transfer_money", "from_account", "to_account", amount=NUMBER, effect="write"),
-    ]
-)
-
-
-@pytest.mark.parametrize(
-    ("goal", "named", "values"),
-    [
-        (
-            "search business flights from San Diego to Denver",
-            "search_flights",
-            {"cabin": "business", "from_city": "San Diego", "to_city": "Denver"},
-        ),
-        ("list customers in Boston", "list_customers", {"city": "Boston"}),
-        ("get order ORD-17", "get_order", {"order_id": "ORD-17"}),
-    ],
-)
-def test_names_that_nobody_knows_go_where_their_prepositions_say(
-    goal: str, named: str, values: dict[str, Json]
-) -> None:
-    found = resolve(goal, FLIGHTS)
-    assert isinstance(found, Resolution), found
-    assert found.operation == named
-    assert {one.name: one.value for one in found.params} == values
-
-
-@pytest.mark.parametrize(
-    "goal",
-    [
-        "list customers of Ann",
-        "list the orders of Boston",
-        "list orders for C17",
-        "get orders from 2024",
-        "delete order ORD-17",
-        "List Customers In Boston Please",
-    ],
-)
-def test_values_and_verbs_are_never_bent_until_they_fit(goal: str) -> None:
-    assert isinstance(resolve(goal, FLIGHTS), Referral)
-
-
 @pytest.mark.parametrize(
     ("talk", "plans"),
     [
@@ -326,19 +312,6 @@ def test_words_count_where_the_caller_gives_the_values_too(talk: str, *, plans: 
         ResolutionContext(prompt=talk, catalog=catalog, params=held, alone=True),
     )
     assert isinstance(found, Resolution) == plans
-
-
-def test_what_is_meant_and_lacks_a_value_is_asked_for_though_another_lacks_none() -> None:
-    catalog = Catalog(
-        [
-            operation("compare_sales", "first_year", summary="Compare sales of years."),
-            operation("query_sales", summary="Query sales."),
-        ]
-    )
-    asked = ResolutionContext(prompt="", catalog=catalog)
-    found = WordResolver().resolve(step("compare sales"), asked)
-    assert isinstance(found, Referral)
-    assert (found.kind, found.operation) == ("missing", "compare_sales")
 
 
 def test_an_empty_catalog_and_an_enormous_one_are_answered_alike() -> None:
