@@ -8,7 +8,7 @@ and are not among the rows. Each way is asked for the 16 nearest, as a lookup do
 ways take turns, query by query, and times are medians. Recall is the share of the true 16 (and of
 the true nearest) that comes back; what is compressed is compared again with the exact vectors of
 four times as many. `ours` is `FaissIndex` as it is above `LARGE` rows, whatever their number here:
-inverted lists of 4 bits a number, with as many probes as its own rows need.
+all rows by codes of 4 bits a number, and the best of them exactly.
 """
 
 import argparse

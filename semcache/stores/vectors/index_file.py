@@ -4,9 +4,8 @@
     {"change":…,"dimension":…,"ids":[…],"rows":…}
     rows * dimension little-endian float32
 
-With inverted lists (`"lists":{"count":…,"probes":…,"rows":…}`) there follow as many rows more, the
-centers, and for each row a little-endian int32, the number of its list. Blanks behind the JSON let
-the first number begin at a multiple of 64 bytes.
+With codes (`"codes":{"rows":…}`) there follow 16 levels more for each dimension, and then the codes
+of the rows. Blanks behind the JSON let the first number begin at a multiple of 64 bytes.
 
 Not FAISS's own format: that one loads silently with a flipped byte, and says nothing of ids.
 """
@@ -17,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Annotated, NotRequired, TypeAlias
+from typing import Annotated, NotRequired
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,20 +28,14 @@ from semcache.errors import IndexCorrupt, StoreUnavailable
 from semcache.files import write_aside
 from semcache.ports import Vectors
 from semcache.schemas import STRICT, AnyValue, Count, read
-from semcache.stores.vectors.inverted_lists import Centers
+from semcache.stores.vectors.codes import LEVELS, SavedCodes, packed_size
 
 _MAGIC = b"semcache-index 1 "
 _FIRST = len(_MAGIC) + 64 + 1  # bytes of the first line
 
 
-PartedRows: TypeAlias = tuple[Centers, NDArray[np.int64]]
-"""How rows are parted, and the number of the list of each."""
-
-
 @with_config(STRICT)
-class _Lists(TypedDict):
-    count: Annotated[int, Field(gt=0, lt=1_000_000)]
-    probes: Annotated[int, Field(gt=0, lt=1_000_000)]
+class _Codes(TypedDict):
     rows: Annotated[int, Field(gt=0)]
 
 
@@ -51,9 +44,11 @@ class _Head(TypedDict):
     change: Count
     dimension: Annotated[int, Field(ge=0, lt=100_000)]
     ids: list[str]
-    lists: NotRequired[_Lists]
+    codes: NotRequired[_Codes]
     bounds: NotRequired[AnyValue]
     """Of an older version, which kept something else behind the rows: it is passed over."""
+    lists: NotRequired[AnyValue]
+    """Likewise."""
 
 
 _HEAD = TypeAdapter(_Head)
@@ -68,7 +63,7 @@ class SavedIndex:
     """Row `i` belongs to `ids[i]`; not writable."""
     change: int
     """Number of the last change of the store that it holds."""
-    lists: PartedRows | None = None
+    codes: SavedCodes | None = None
     """None where all rows are compared."""
 
 
@@ -78,7 +73,7 @@ def write_snapshot(
     vectors: Vectors,
     *,
     change: int,
-    lists: PartedRows | None = None,
+    codes: SavedCodes | None = None,
 ) -> None:
     """Write aside, sync, and rename to `path`: a crash leaves the old file or the new one.
 
@@ -93,11 +88,9 @@ def write_snapshot(
         "rows": len(ids),
     }
     behind: list[NDArray[np.generic]] = []
-    if lists is not None:
-        centers, numbers = lists
-        count = len(centers.centers)
-        head["lists"] = {"count": count, "probes": centers.probes, "rows": centers.rows}
-        behind = [centers.centers.astype("<f4"), numbers.astype("<i4")]
+    if codes is not None:
+        head["codes"] = {"rows": codes.rows}
+        behind = [codes.levels.astype("<f4"), codes.packed]
     said = dumps(head).encode()
     body = said + b" " * (-(_FIRST + len(said) + 1) % 64) + b"\n"
     parts = [memoryview(body), memoryview(np.ascontiguousarray(vectors, dtype="<f4").data)]
@@ -152,23 +145,21 @@ def _snapshot(file: BufferedReader, room: Callable[[int, int], Vectors]) -> Save
         raise ValueError("a vector is not finite")
     if len(set(ids)) < len(ids) or "" in ids:
         raise ValueError("an id is there twice, or empty")
-    lists = head.get("lists")
-    if lists is None and rest and "bounds" not in head:
+    codes = head.get("codes")
+    if codes is None and rest and not {"bounds", "lists"} & head.keys():
         raise ValueError(f"there are {len(rest)} bytes behind the rows")
-    parted = None if lists is None else _parted(lists, vectors, rest)
-    return SavedIndex(tuple(ids), vectors, head["change"], parted)
+    saved = None if codes is None else _saved_codes(codes["rows"], vectors, rest)
+    return SavedIndex(tuple(ids), vectors, head["change"], saved)
 
 
-def _parted(lists: _Lists, vectors: Vectors, content: bytes) -> PartedRows:
-    (rows, dimension), count = vectors.shape, lists["count"]
-    if len(content) != 4 * (count * dimension + rows):
-        raise ValueError(f"there are {len(content)} bytes for {count} lists of {rows} rows")
-    centers = np.frombuffer(content, "<f4", count * dimension).reshape(count, dimension)
-    numbers = np.frombuffer(content, "<i4", rows, offset=4 * count * dimension)
-    if not np.isfinite(centers).all() or not ((numbers >= 0) & (numbers < count)).all():
-        raise ValueError("a list is not one of those that there are")
-    kept = Centers(centers.astype(np.float32), min(lists["probes"], count), lists["rows"])
-    return kept, numbers.astype(np.int64)
+def _saved_codes(learned: int, vectors: Vectors, content: bytes) -> SavedCodes:
+    (rows, dimension), first = vectors.shape, 4 * LEVELS * vectors.shape[1]
+    if len(content) != first + packed_size(rows, dimension):
+        raise ValueError(f"there are {len(content)} bytes for the codes of {rows} rows")
+    levels = np.frombuffer(content, "<f4", LEVELS * dimension).reshape(dimension, LEVELS)
+    if not np.isfinite(levels).all():
+        raise ValueError("a level of the codes is not finite")
+    return SavedCodes(levels.astype(np.float32), learned, np.frombuffer(content, "u1", -1, first))
 
 
 def _corrupt(path: Path, why: str) -> IndexCorrupt:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.ports import Vector, Vectors
-from semcache.stores.vectors.inverted_lists import InvertedLists, alone, blocks
+from semcache.stores.vectors.codes import RowCodes, alone, candidates
 
 TIE = 1e-5
 """Float32 products of equal vectors differ by less, whatever the kernel."""
@@ -36,8 +36,8 @@ class IndexRows:
         self.dimension = dimension
         self.ids: list[str] = []
         """By place; empty text: it was removed."""
-        self.lists: InvertedLists | None = None
-        """Which rows a search compares; None: all."""
+        self.codes: RowCodes | None = None
+        """By which a search finds the rows that it compares; None: it compares all."""
         self._flat: Any = _whole_faiss().IndexFlatIP(dimension)
         self._places: dict[str, int] = {}
         self._live = np.zeros(8, np.uint8)
@@ -86,11 +86,14 @@ class IndexRows:
     def add(self, id: str, row: Vector) -> None:  # noqa: A002 - the word of the record
         """Keep `row` under `id`, which nobody has."""
         place = self._flat.ntotal = len(self.ids)  # less, if an interrupt came between
-        self._flat.add(row[None])
-        if self.lists is not None:
-            self.lists.add(row[None], place)
         if place >= 8 * len(self._live):
             self._live = np.concatenate([self._live, np.zeros_like(self._live)])
+        self._flat.add(row[None])
+        if self.codes is not None:
+            if len(self.codes) != place:
+                self.codes = None  # of an interrupted call; they are learned anew
+            else:
+                self.codes.add(row[None])
         self.ids.append(id)
         self._places[id] = place
         self._live[place >> 3] |= 1 << (place & 7)
@@ -111,12 +114,9 @@ class IndexRows:
         vectors, room = self.vectors, rows.room(len(kept))
         np.take(vectors, kept, axis=0, out=room, mode="clip")  # the other modes copy once more
         rows.name([self.ids[place] for place in kept.tolist()])
-        if self.lists is not None:
-            lists = InvertedLists(self.lists.kept, room[:: max(1, len(room) // 10_000)])
-            numbers = self.lists.lists(len(self.ids))[kept]
-            for part in blocks(len(room)):
-                lists.add(room[part], part.start, numbers[part])
-            rows.lists = lists
+        if self.codes is not None and len(self.codes) == len(self.ids):
+            rows.codes = RowCodes.restored(self.codes.saved(), len(self.ids))
+            rows.codes.remove(~self._live, room)
         return rows
 
     def live(self) -> Any:  # noqa: ANN401 - FAISS publishes no types of its selectors
@@ -125,6 +125,20 @@ class IndexRows:
 
         selector: Any = faiss.IDSelectorBitmap  # its stubs know the C++ arguments
         return selector(self._live) if self.tombstones else None
+
+    def near(self, query: Vector, count: int) -> NDArray[np.int64] | None:
+        """Return by their codes what `nearest` returns; None where that must tell."""
+        if self.codes is None or 2 * candidates(count) > len(self):
+            return None
+        places = self.codes.near(query, count, self._live)
+        if len(places) < count:
+            return None
+        scores = self.vectors[places] @ query
+        last = np.partition(scores, -count)[-count]
+        if last - scores.min() < TIE:
+            return None  # there may be more that tie with the last
+        found: NDArray[np.int64] = places[scores > last - TIE]
+        return found
 
     def nearest(self, query: Vector, count: int) -> NDArray[np.int64]:
         """Return the places of the nearest `count` rows and of all that tie with the last.

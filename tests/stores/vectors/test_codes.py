@@ -18,8 +18,8 @@ DIMENSION = 64
 NEAREST = 16
 
 
-class TestFaissIndexWithLists(VectorIndexContract):
-    """What is few enough to be in the lists that are read is found exactly."""
+class TestFaissIndexWithCodes(VectorIndexContract):
+    """Of few rows all are compared, though they have codes."""
 
     def make(self, tmp_path: Path) -> VectorIndex:
         return FaissIndex(large=1)
@@ -123,7 +123,7 @@ def test_recall_outlives_removals_replacements_growth_and_reloads(
     kept = {f"{number:05}": row for number, row in enumerate(rows[:2_000])}
     assert recall(index, kept, rows[:50]) >= 0.999
     random = np.random.default_rng(3)
-    for number in range(2_000, 5_800):  # more than twice as many, so that lists are learned anew
+    for number in range(2_000, 5_800):  # more than twice as many, so that codes are learned anew
         index.add(f"{number:05}", rows[number])
         kept[f"{number:05}"] = rows[number]
         gone = f"{random.integers(number):05}"
@@ -150,7 +150,7 @@ def test_an_index_that_shrank_is_exact_again() -> None:
     assert recall(index, kept, rows[:100]) == 1
 
 
-def test_who_asks_for_more_than_stand_in_the_lists_gets_them_all() -> None:
+def test_who_asks_for_more_than_are_compared_by_codes_gets_them_all() -> None:
     rows = texts(1_500)
     index = filled(rows, large=500)
     for count in (64, 65, 700, 1_500, 2_000):
@@ -164,7 +164,7 @@ def test_equal_indexes_give_equal_answers() -> None:
         assert list(one.search(query, 9)) == list(other.search(query, 9))
 
 
-def test_a_snapshot_keeps_the_lists_so_that_nobody_learns_them_again(
+def test_a_snapshot_keeps_the_codes_so_that_nobody_learns_them_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = texts(3_000)
@@ -172,9 +172,9 @@ def test_a_snapshot_keeps_the_lists_so_that_nobody_learns_them_again(
     index.save(str(tmp_path / "snapshot"), change=1)
 
     def learned(*_: object) -> None:
-        raise AssertionError("the lists were learned again")
+        raise AssertionError("the codes were learned again")
 
-    monkeypatch.setattr("faiss.Kmeans", learned)
+    monkeypatch.setattr("faiss.IndexPQFastScan.train", learned)
     again, _ = FaissIndex.load(str(tmp_path / "snapshot"), large=1_000)
     for query in rows[::100]:
         assert [n.id for n in again.search(query, 5)] == [n.id for n in index.search(query, 5)]
@@ -198,45 +198,52 @@ def rewritten(path: Path, **members: object) -> None:
     path.write_bytes(first[: first.rindex(b" ") + 1] + check + b"\n" + body)
 
 
-@pytest.mark.parametrize(
-    "lists",
-    [
-        {"count": 177, "probes": 5, "rows": 2_000},
-        {"count": 179, "probes": 5, "rows": 2_000},
-        {"count": 0, "probes": 5, "rows": 2_000},
-        {"count": 178, "probes": 0, "rows": 2_000},
-        {"count": 178, "probes": "5", "rows": 2_000},
-        {"count": 178},
-        None,
-    ],
-)
-def test_a_snapshot_with_lists_that_do_not_fit_its_rows_is_found_out(
-    tmp_path: Path, lists: object
-) -> None:
+def test_codes_that_another_faiss_packed_otherwise_are_learned_again(tmp_path: Path) -> None:
+    rows, path = texts(2_000), tmp_path / "snapshot"
+    filled(rows, large=1_000).save(str(path), change=1)
+    content = path.read_bytes()
+    packed = bytearray(content[-2_016 * DIMENSION // 2 :])  # of 63 blocks of 32 rows
+    packed[::2], packed[1::2] = packed[1::2], packed[::2]
+    path.write_bytes(content[: -len(packed)] + packed)
+    rewritten(path)
+    index, _ = FaissIndex.load(str(path), large=1_000)
+    kept = {f"{number:05}": row for number, row in enumerate(rows)}
+    assert recall(index, kept, rows[:200]) >= 0.999
+
+
+@pytest.mark.parametrize("codes", [{"rows": 0}, {"rows": "5"}, {}, None])
+def test_a_snapshot_with_a_wrong_head_of_codes_is_found_out(tmp_path: Path, codes: object) -> None:
     path = tmp_path / "snapshot"
     filled(texts(2_000), large=1_000).save(str(path), change=1)
-    assert json.loads(path.read_bytes().split(b"\n")[1])["lists"]["count"] == 178
-    rewritten(path, lists=lists)
+    assert json.loads(path.read_bytes().split(b"\n")[1])["codes"] == {"rows": 2_000}
+    rewritten(path, codes=codes)
     with pytest.raises(IndexCorrupt, match="rebuilt from the store"):
         FaissIndex.load(str(path))
 
 
-def test_a_snapshot_with_rows_in_lists_that_are_not_there_is_found_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_snapshot_with_codes_of_fewer_or_more_rows_is_found_out(
+    tmp_path: Path, more: int
+) -> None:
     path = tmp_path / "snapshot"
     filled(texts(2_000), large=1_000).save(str(path), change=1)
-    path.write_bytes(path.read_bytes()[:-4] + b"\xff\xff\xff\x7f")
+    content = path.read_bytes()
+    path.write_bytes(content[:more] if more < 0 else content + b"\0")
     rewritten(path)
-    with pytest.raises(IndexCorrupt, match="a list is not one of"):
+    with pytest.raises(IndexCorrupt, match="bytes for the codes of 2000 rows"):
         FaissIndex.load(str(path))
 
 
-def test_a_snapshot_of_a_version_that_kept_bounds_is_read_without_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("member", ["bounds", "lists"])
+def test_a_snapshot_of_a_version_that_kept_something_else_is_read_without_it(
+    tmp_path: Path, member: str
+) -> None:
     path = tmp_path / "snapshot"
     index = FaissIndex()
     for number in range(9):
         index.add(f"{number}", unit(1, number))
     index.save(str(path), change=7)
-    path.write_bytes(path.read_bytes() + b"bounds")
-    rewritten(path, bounds={"chosen": 9, "width": 16})
+    path.write_bytes(path.read_bytes() + b"something else")
+    rewritten(path, **{member: {"count": 9, "width": 16}})
     again, change = FaissIndex.load(str(path))
     assert (len(again), change, again.search(unit(1, 5), 1)[0].id) == (9, 7, "5")
