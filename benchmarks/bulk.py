@@ -18,6 +18,7 @@ from curves import NEAR, Workload
 from tqdm import tqdm
 
 from semcache import Parameter, PlanCache
+from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import from_record, template_key
 from semcache.matching.words.content import embedded_text
 from semcache.ports import Record
@@ -138,14 +139,14 @@ def same(one: Record, other: Record) -> bool:
 def made(prompt: str, plan: dict[str, object]) -> Record:
     """Return the record that the cache makes of a prompt and its plan."""
     store = MemoryStore()
-    with PlanCache(
+    context = CacheContext.of(
+        Settings(ttl_s=None),
         store=store,
         embedder=Words(),
         clock=FakeClock(),
         make_index=lambda _: FaissIndex(),
-        observer=None,
-        settings=Settings(ttl_s=None),
-    ) as cache:
+    )
+    with PlanCache(context) as cache:
         params = [Parameter("year", 2024, mention="2024"), Parameter("limit", 5, mention="5")]
         if not cache.store(prompt, plan, params=params):
             raise SystemExit("the workload cannot be stored")

@@ -42,6 +42,7 @@ from psycopg.conninfo import make_conninfo
 from tqdm import tqdm
 
 from semcache import Hit, Parameter, PlanCache, __version__
+from semcache.cache.context import CacheContext
 from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
 from semcache.stores.postgres.store import PostgresStore
@@ -140,14 +141,14 @@ def fill(dsn: str, entries: int) -> float | None:
 @contextmanager
 def filled(store: MemoryStore, entries: int) -> Iterator[None]:
     """Put the plans of all templates in `store`."""
-    with PlanCache(
+    context = CacheContext.of(
+        Settings(max_entries=None),
         store=store,
         embedder=HashEmbedder(DIMENSION),
         clock=SystemClock(),
         make_index=lambda _: FaissIndex(),
-        observer=None,
-        settings=Settings(max_entries=None),
-    ) as cache:
+    )
+    with PlanCache(context) as cache:
         for number in tqdm(range(entries), desc="storing", unit="plan", mininterval=2):
             said = [Parameter("year", "2024", mention="2024")]
             if not cache.store(prompt(number, 2024), plan(number), params=said):
