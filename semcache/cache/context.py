@@ -12,7 +12,7 @@ from semcache.cache.reports import Counters, HealthReporter, Reports
 from semcache.cache.view.summaries import DecodedEntries
 from semcache.cache.view.views import NOTE, Views
 from semcache.catalog.catalog import Catalog
-from semcache.matching.gates import STRICT, risk_gates
+from semcache.matching.gates import risk_gates
 from semcache.matching.model.risk import USUAL_WRONG, shipped
 from semcache.ports import (
     Bounds,
@@ -135,11 +135,6 @@ class CacheContext:
             volatile=Volatile.of(ignore),
         )
         return context
-
-    @property
-    def strict_cosine(self) -> float:
-        """Cosine of the embedder that is as strict as 0.95 of all-MiniLM-L6-v2."""
-        return getattr(self.embedder, "strict_cosine", STRICT)
 
     def flush(self) -> None:
         """Write what is kept in memory; see `PlanCache.flush`."""

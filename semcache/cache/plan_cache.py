@@ -380,8 +380,6 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         """
         return self._single_flight.once(found)
 
-    # Trouble and the end -----------------------------------------------------------------------
-
     def flush(self) -> None:
         """Write counts that are kept in memory; plans are written when stored.
 

@@ -86,11 +86,6 @@ def check_found(found: object) -> None:
         raise InvalidInput(f"planning is for what `lookup` gave; found {type(found).__name__}")
 
 
-def check_right(right: object) -> None:
-    """Raise `InvalidInput` unless `right` is True or False."""
-    check_switch("right", right)
-
-
 def check_switch(name: str, value: object) -> None:
     """Raise `InvalidInput` unless `value` is True or False: "no" would count as a yes."""
     if not isinstance(value, bool | np.bool_):

@@ -7,7 +7,7 @@ from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import expired, from_record
 from semcache.cache.feedback.correction import Correction, Judgment, Removed
 from semcache.cache.feedback.promotion import Promotion
-from semcache.cache.query import check_right, check_tenant, check_word, hit_of
+from semcache.cache.query import check_switch, check_tenant, check_word, hit_of
 from semcache.cache.result import Found, Hit
 from semcache.canonical import same
 from semcache.errors import InvalidInput
@@ -37,7 +37,7 @@ class Feedback:
             InvalidInput: `found` is a miss; there is nothing to judge.
         """
         hit = hit_of(found)
-        check_right(right)
+        check_switch("right", right)
         self._context.reports.count(hit.trace.tenant, "right" if right else "wrong")
         self._label(hit, right=right)
         if not right:
@@ -101,7 +101,7 @@ class Feedback:
         Raises:
             InvalidInput: `hit` is none, or `right` is neither True nor False.
         """
-        check_right(right)
+        check_switch("right", right)
         self._label(hit_of(hit), right=right)
 
     def _label(self, hit: Hit, *, right: bool, explored: bool = False) -> None:

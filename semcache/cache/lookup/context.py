@@ -13,7 +13,7 @@ from semcache.cache.view.view import View
 from semcache.canonical import JsonObject
 from semcache.errors import StoreCorrupt
 from semcache.events import Phase, Tier
-from semcache.matching.gates import likeness
+from semcache.matching.gates import STRICT, likeness
 from semcache.plans.plan import ExecutionPlan
 from semcache.ports import Clock, Record
 from semcache.prompts.schema.key import psk
@@ -92,7 +92,7 @@ class Lookup:
 
     def likeness(self, cosine: float) -> float:
         """Return a cosine of the embedder as it is told, and compared with thresholds."""
-        return likeness(cosine, self.context.strict_cosine)
+        return likeness(cosine, getattr(self.context.embedder, "strict_cosine", STRICT))
 
     def late(self) -> bool:
         """Return whether matching took so long that nothing more is to be tried."""
