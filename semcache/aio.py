@@ -5,7 +5,12 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    suppress,
+)
 from contextvars import copy_context
 from functools import wraps
 from queue import SimpleQueue
@@ -39,7 +44,7 @@ def awaited(
     @wraps(method)
     async def call(door: "_Door", /, *args: P.args, **kwargs: P.kwargs) -> T:
         behind = cast("B", door._behind)  # noqa: SLF001 - the door's own
-        return await door._call(method, behind, *args, **kwargs)  # noqa: SLF001
+        return await door.in_worker(method, behind, *args, **kwargs)
 
     return call
 
@@ -125,8 +130,14 @@ class _Door:
         # A pool of its own, so that a burst here cannot starve the loop's default one.
         self._pool = _Pool(workers)
 
-    async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def close(self) -> None:
+        """Wait for what runs, flush and release; calling it twice is fine."""
+        await asyncio.to_thread(self._end)
+
+    async def in_worker(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what `function` returns, run in a worker with the caller's context variables.
+
+        Each method is such a call; others are for work with what is behind this.
 
         Raises:
             StoreUnavailable: this was closed.
@@ -140,28 +151,52 @@ class _Door:
 
         return await asyncio.wrap_future(self._pool.submit(call))
 
-    async def close(self) -> None:
-        """Wait for what runs, flush and release; calling it twice is fine."""
-        await asyncio.to_thread(self._end)
-
-    async def _apart(self, function: Callable[[], T]) -> T:
-        """Return what `function` returns, run on a thread of its own: it may wait for long.
+    @asynccontextmanager
+    async def held(self, manager: AbstractContextManager[T]) -> AsyncIterator[T]:
+        """Enter and leave `manager` on one thread of its own, however long the block takes.
 
         In the pool, callers that wait for one another would fill it until nobody can go on.
         """
-        loop, done = asyncio.get_running_loop(), asyncio.Event()
-        caught, came = ErrorCapture(), list[T]()
+        loop, entered = asyncio.get_running_loop(), asyncio.Event()
+        inside, leave = list[T](), SimpleQueue[BaseException | None]()
+
+        # One call holds from beginning to end: a lock whose call is gone counts as free.
+        def hold() -> None:
+            with manager as given:
+                inside.append(given)
+                loop.call_soon_threadsafe(entered.set)
+                error = leave.get()
+                if error is not None:
+                    raise error
+
+        held = asyncio.ensure_future(self._apart(hold))
+        held.add_done_callback(lambda _: entered.set())
+        try:
+            await entered.wait()
+            if not inside:
+                await held  # raises the error of the holder that it waited for
+            yield inside[0]
+        except BaseException as error:
+            leave.put(error)
+            with suppress(type(error)):
+                await held
+            raise
+        leave.put(None)
+        await held
+
+    async def _apart(self, function: Callable[[], object]) -> None:
+        """Return when `function` has, on a thread of its own."""
+        loop, done, caught = asyncio.get_running_loop(), asyncio.Event(), ErrorCapture()
 
         def run() -> None:
             with caught:
-                came.append(function())
+                function()
             loop.call_soon_threadsafe(done.set)
 
         Thread(target=copy_context().run, args=(run,), name="semcache-wait", daemon=True).start()
         await done.wait()
         if caught.error is not None:
             raise caught.error
-        return came[0]
 
     def _end(self) -> None:
         self._pool.close()
@@ -219,38 +254,12 @@ class AsyncPlanCache(_Door):
     redacted = awaited(PlanCache.redacted)
     flush = awaited(PlanCache.flush)
 
-    @asynccontextmanager
-    async def planning(self, found: Found) -> AsyncIterator[bool]:
+    def planning(self, found: Found) -> AbstractAsyncContextManager[bool]:
         """Hold the making of a plan for what was looked up; see `PlanCache.planning`.
 
         Of equal callers one is inside at a time; the others wait without blocking the loop.
         """
-        loop, entered = asyncio.get_running_loop(), asyncio.Event()
-        inside, leave = list[bool](), SimpleQueue[BaseException | None]()
-
-        # One call holds from beginning to end: a lock whose call is gone counts as free.
-        def hold() -> None:
-            with self.cache.planning(found) as again:
-                inside.append(again)
-                loop.call_soon_threadsafe(entered.set)
-                error = leave.get()
-                if error is not None:
-                    raise error
-
-        held = asyncio.ensure_future(self._apart(hold))
-        held.add_done_callback(lambda _: entered.set())
-        try:
-            await entered.wait()
-            if not inside:
-                await held  # raises the error of the holder that it waited for
-            yield inside[0]
-        except BaseException as error:
-            leave.put(error)
-            with suppress(type(error)):
-                await held
-            raise
-        leave.put(None)
-        await held
+        return self.held(self.cache.planning(found))
 
 
 class AsyncSemCache(_Door):

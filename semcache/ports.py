@@ -62,6 +62,7 @@ class Completion:
     """Whether it was remembered: nobody was asked, and no tokens were spent now."""
 
 
+@runtime_checkable
 class Model(Protocol):
     """A language model. Safe from several threads."""
 
@@ -89,6 +90,7 @@ class RememberingModel(Model, Protocol):
         """Forget the answer to `messages`, which turned out to be of no use."""
 
 
+@runtime_checkable
 class Embedder(Protocol):
     """Texts to vectors. Safe from several threads; loads nothing before the first `embed`.
 
@@ -480,6 +482,7 @@ class Verification:
     """Parameter name → value of the new prompt."""
 
 
+@runtime_checkable
 class Verifier(Protocol):
     """Says whether a plan that was made for one prompt answers another. Safe from several threads.
 

@@ -19,7 +19,7 @@ from semcache.ports import (
 )
 from semcache.prompts.redaction import Redact
 from semcache.testing import FakeClock, HashEmbedder
-from semcache.wiring.caches import plan_cache
+from semcache.wiring import open_plan_cache
 
 
 def cache_over(
@@ -34,7 +34,7 @@ def cache_over(
     verifier: Verifier | None = None,
 ) -> PlanCache:
     """Return a cache with a clock that stands still and an embedder that needs no model."""
-    return plan_cache(
+    return open_plan_cache(
         settings or Settings(),
         store=store,
         catalog=catalog,

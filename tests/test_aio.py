@@ -18,7 +18,7 @@ from semcache import (
     operation,
 )
 from semcache.canonical import JsonObject
-from semcache.errors import InvalidPrompt, StoreUnavailable
+from semcache.errors import StoreUnavailable
 from semcache.ports import Completion, Message, Vectors
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
 
@@ -42,25 +42,6 @@ def reports(report: Callable[[str], list[str]]) -> SemCache:
     return SemCache.open(
         catalog=catalog_from(list_reports), embedder=HashEmbedder(), clock=FakeClock()
     )
-
-
-def test_two_hundred_requests_at_once_each_get_their_own_answer() -> None:
-    seen: list[str] = []
-
-    def report(city: str) -> list[str]:
-        seen.append(city)
-        return [city]
-
-    async def main() -> Any:
-        async with AsyncSemCache(reports(report)) as semcache:
-            await semcache.run('List reports with city "c0"')
-            runs = [semcache.run(f'List reports with city "c{n}"') for n in range(200)]
-            return await asyncio.gather(*runs)
-
-    answers = awaited(main)
-    assert [answer.value for answer in answers] == [{"answer": [f"c{n}"]} for n in range(200)]
-    assert not any(answer.planned for answer in answers)
-    assert len(seen) == 201
 
 
 def test_two_hundred_requests_on_a_cold_cache_are_planned_once() -> None:
@@ -98,23 +79,6 @@ def test_an_async_operation_runs_on_the_loop_of_the_caller() -> None:
     assert loops == [loop]
 
 
-def test_a_slow_call_does_not_block_the_loop() -> None:
-    release = threading.Event()
-
-    def report(city: str) -> list[str]:
-        assert release.wait(30)
-        return [city]
-
-    async def main() -> Any:
-        async with AsyncSemCache(reports(report)) as semcache:
-            slow = asyncio.create_task(semcache.run('List reports with city "c1"'))
-            await asyncio.sleep(0)  # the loop goes on while the operation waits for us
-            release.set()
-            return await slow
-
-    assert awaited(main).value == {"answer": ["c1"]}
-
-
 def test_closing_waits_for_what_runs_without_blocking_the_loop() -> None:
     entered, release = threading.Event(), threading.Event()
 
@@ -148,30 +112,18 @@ def test_a_closed_cache_says_so_and_closes_again() -> None:
     awaited(main)
 
 
-def test_errors_come_through_as_they_are() -> None:
-    async def main() -> None:
-        async with AsyncPlanCache(plan_cache()) as cache:
-            with pytest.raises(InvalidPrompt):
-                await cache.lookup("")
-
-    awaited(main)
-
-
 def test_context_variables_of_the_caller_reach_the_call() -> None:
     user: ContextVar[str] = ContextVar("user", default="nobody")
-    seen: list[str] = []
-
-    def report(city: str) -> list[str]:
-        seen.append(user.get())
-        return [city]
+    seen: set[str] = set()
+    plain = PlanCache.open(embedder=HashEmbedder(), observer=lambda _: seen.add(user.get()))
 
     async def main() -> None:
-        async with AsyncSemCache(reports(report)) as semcache:
+        async with AsyncPlanCache(plain) as cache:
             user.set("ann")
-            await semcache.run('List reports with city "c1"')
+            await cache.lookup("sales in 2024")
 
     awaited(main)
-    assert seen in (["ann"], ["nobody"])  # an engine with a deadline calls in a thread of its own
+    assert seen == {"ann"}
 
 
 def test_every_call_of_a_plan_cache_can_be_awaited(tmp_path: Path) -> None:
@@ -192,21 +144,6 @@ def test_every_call_of_a_plan_cache_can_be_awaited(tmp_path: Path) -> None:
             assert await cache.import_(tmp_path / "plans.json", tenant="acme") == 1
             assert await cache.remove_expired(tenant="acme") == 0
             assert await cache.clear() == 1
-
-    awaited(main)
-
-
-def test_the_five_operations_can_be_awaited() -> None:
-    async def main() -> None:
-        async with AsyncSemCache(reports(lambda city: [city])) as semcache:
-            prompt = 'List reports with city "c1"'
-            schema = await semcache.normalize(prompt)
-            planned = await semcache.create(prompt, schema)
-            assert await semcache.store(prompt, planned, schema=schema)
-            found = await semcache.lookup('List reports with city "c2"')
-            assert isinstance(found, Hit)
-            outcome = await semcache.execute(found.plan)
-            assert outcome.value == {"answer": ["c2"]}
 
     awaited(main)
 

@@ -541,15 +541,6 @@ def together(bench: Bench, prompts: list[str], waiting: Callable[[], int]) -> li
 
 
 # specs: D-8
-def test_ten_equal_requests_at_once_are_planned_once(waiting: Callable[[], int]) -> None:
-    bench = by_word()
-    answers = together(bench, ["report of 2024"] * 10, waiting)
-    assert len(bench.planner.requests) == 1
-    assert sum(answer.planned for answer in answers) == 1
-    assert [call["of"] for call in bench.calls] == ["2024"] * 10
-
-
-# specs: D-8
 def test_ten_requests_with_other_values_at_once_are_planned_once_and_each_gets_its_own(
     waiting: Callable[[], int],
 ) -> None:

@@ -9,13 +9,14 @@ import pytest
 
 import semcache
 from semcache import Catalog, Operation, PlanCache, SemCache, Settings
-from semcache.errors import InvalidSettings, PlanningError
+from semcache.errors import InvalidSettings
 from semcache.events import Event, Repaired
-from semcache.testing import FakeClock, HashEmbedder
+from semcache.testing import HashEmbedder
 from semcache.wiring import Reporter, SystemClock
+from semcache.wiring.models import RedactingEmbedder
 
 if TYPE_CHECKING:
-    from tests.conftest import OpenAIServer
+    pass
 
 CATALOG = Catalog([Operation("list_orders", "List the orders.", {"type": "object"}, effect="read")])
 EVENT = Repaired(what="index", details="")
@@ -82,35 +83,6 @@ def test_a_directory_may_come_from_the_call_or_from_settings(tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c"]
 
 
-def test_a_text_names_a_directory_too(tmp_path: Path) -> None:
-    PlanCache.open(str(tmp_path / "plans"), embedder=HashEmbedder()).close()
-    assert (tmp_path / "plans" / "manifest.json").exists()
-
-
-def test_without_a_model_rules_and_catalog_are_all_there_is() -> None:
-    with (
-        SemCache.open(catalog=CATALOG, embedder=HashEmbedder(), clock=FakeClock()) as made,
-        pytest.raises(PlanningError),
-    ):
-        made.run("Sail around Cape Horn")
-
-
-def test_a_model_named_in_settings_is_asked_with_its_key(openai_server: "OpenAIServer") -> None:
-    openai_server.says(*["no idea"] * 3, '{"not_actionable": "no ships here"}')
-    settings = Settings(
-        model="gpt-x", base_url=openai_server.base_url, api_key="sk-1", model_retries=0
-    )
-    with (
-        SemCache.open(
-            catalog=CATALOG, settings=settings, embedder=HashEmbedder(), clock=FakeClock()
-        ) as made,
-        pytest.raises(PlanningError, match="no ships here"),
-    ):
-        made.run("Sail around Cape Horn")
-    assert {r.headers["authorization"] for r in openai_server.requests} == {"Bearer sk-1"}
-    assert openai_server.requests[0].body["model"] == "gpt-x"
-
-
 @pytest.mark.parametrize("bad", [{"max_entries": 0}, {"ttl_s": -1.0}, {"max_wrong": 2.0}])
 def test_what_is_out_of_range_is_refused_before_anything_is_opened(
     bad: dict[str, Any], tmp_path: Path
@@ -150,3 +122,11 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
         check=False,
     )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_with_redaction_an_embedder_is_shown_what_the_hook_leaves() -> None:
+    behind = HashEmbedder()
+    embedder = RedactingEmbedder(behind, lambda text: text.replace("4711", "[pin]"))
+    assert embedder.embed(["my pin is 4711", "sales"]).shape == (2, 64)
+    assert behind.texts == ["my pin is [pin]", "sales"]
+    assert embedder.fingerprint == behind.fingerprint

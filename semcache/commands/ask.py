@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from semcache.cache.result import Hit
-from semcache.commands.opening import existing_cache_of, names_a_source, semcache_of
-from semcache.commands.options import add_command, add_common, add_planning
+from semcache.commands.options import (
+    add_command,
+    add_common,
+    add_planning,
+    existing_cache_of,
+    names_a_source,
+    semcache_of,
+)
 from semcache.commands.output import ERROR, WAITING, print_json, print_run, say_error
 from semcache.errors import InvalidInput, SemCacheError
 from semcache.semcache import SemCache

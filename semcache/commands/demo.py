@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.canonical import Json, dumps, plain
-from semcache.commands.opening import settings_of
-from semcache.commands.options import add_command, add_common, add_planning
+from semcache.commands.options import add_command, add_common, add_planning, settings_of
 from semcache.commands.output import WRONG, print_json, print_run
 from semcache.demo import operations, sales
 from semcache.demo.check import Checked, DemoTally, checked

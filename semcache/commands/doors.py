@@ -10,13 +10,15 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from semcache.commands.opening import names_a_source, semcache_of, settings_of
 from semcache.commands.options import (
     add_command,
     add_common,
     add_database,
     add_directory,
     add_planning,
+    names_a_source,
+    semcache_of,
+    settings_of,
 )
 from semcache.errors import InvalidInput
 from semcache.files import unreadable

@@ -2,17 +2,21 @@
 
 import argparse
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semcache.canonical import Json, JsonObject
-from semcache.commands.opening import cache_of, encryption_key, existing_cache_of
-from semcache.commands.options import add_command, add_common
+from semcache.commands.options import (
+    add_command,
+    add_common,
+    cache_of,
+    encryption_key,
+    existing_cache_of,
+)
 from semcache.commands.output import print_json, print_pairs
 from semcache.errors import InvalidInput
 from semcache.responses.cache import Responses
-from semcache.telemetry.savings import TokenPrices, saved_by_hits
+from semcache.server.calls import statistics
 from semcache.wiring.caches import RESPONSES
 
 if TYPE_CHECKING:
@@ -41,14 +45,8 @@ def add(commands: "Commands") -> None:
 
 def _stats(options: argparse.Namespace) -> int:
     with existing_cache_of(options) as cache:
-        counted, settings = cache.stats(tenant=options.tenant), cache.settings
-    prices = TokenPrices(settings.prompt_token_price, settings.completion_token_price)
-    shown: JsonObject = {
-        **asdict(counted),
-        "hit_rate": round(counted.hit_rate, 4),
-        "saved": saved_by_hits(counted.hits, counted.spent, prices),
-    }
-    if counted.hits and not shown["saved"] and not options.json:
+        shown = statistics(cache, options.tenant)
+    if shown["hits"] and not shown["saved"] and not options.json:
         shown["saved"] = "no calls of a model: rules made the plans, or nobody told their cost"
     print_pairs(shown, as_json=options.json)
     return 0

@@ -11,19 +11,17 @@ from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, as_object, loads, plain
 from semcache.catalog.catalog import Catalog
 from semcache.commands import SUMMARIES
-from semcache.commands.opening import (
-    catalog_of,
-    names_a_source,
-    opened,
-    place_of,
-    semcache_of,
-)
 from semcache.commands.options import (
     add_command,
     add_common,
     add_model,
     add_planning,
     add_sources,
+    catalog_of,
+    names_a_source,
+    opened,
+    place_of,
+    semcache_of,
 )
 from semcache.commands.output import WRONG, print_json
 from semcache.errors import InvalidInput, InvalidPlan

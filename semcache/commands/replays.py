@@ -2,22 +2,45 @@
 
 import argparse
 import math
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import plain
 from semcache.commands.options import add_command
 from semcache.commands.output import WRONG, print_json, progress
-from semcache.explore.checks import check_count, check_share
 from semcache.explore.evaluate import evaluate, rows_of
 from semcache.explore.report import PlanCost, Report, check_once, pooled
 from semcache.explore.tune import TRIED, recommend
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands
+
+
+N = TypeVar("N", int, float)
+
+
+def _number(make: Callable[[str], N], fits: Callable[[N], bool], what: str) -> Callable[[str], N]:
+    """Return what reads the number that an option has, if it `fits`."""
+
+    def read(text: str) -> N:
+        try:
+            if fits(number := make(text)):
+                return number
+        except ValueError:
+            pass  # it is none
+        raise argparse.ArgumentTypeError(f"{text!r} is no {what}")
+
+    return read
+
+
+_SHARE = _number(float, lambda share: 0 < share < 1, "share between 0 and 1")
+_AMOUNT = _number(float, lambda amount: 0 <= amount < math.inf, "number of 0 or more")
+_COUNT = _number(int, lambda count: count >= 1, "whole number of 1 or more")
+_COUNT_OR_NONE = _number(int, lambda count: count >= 0, "whole number of 0 or more")
 
 
 def add(commands: "Commands") -> None:
@@ -28,11 +51,11 @@ def add(commands: "Commands") -> None:
     )
     options.add_argument("--threshold", type=float, help="cosine to exceed (default: 0.95)")
     options.add_argument(
-        "--max-wrong", type=_share, help="highest share of wrong hits (default: no bound)"
+        "--max-wrong", type=_SHARE, help="highest share of wrong hits (default: no bound)"
     )
     options.add_argument(
         "--mistakes",
-        type=partial(_count, least=0),
+        type=_COUNT_OR_NONE,
         metavar="COUNT",
         help="wrong hits to tell, the surest first (default: 5, as JSON 20)",
     )
@@ -42,15 +65,15 @@ def add(commands: "Commands") -> None:
         ("price", "what it costs"),
     ):
         options.add_argument(
-            f"--plan-{name}", type=_amount, default=0.0, metavar="N", help=f"{what}; tells savings"
+            f"--plan-{name}", type=_AMOUNT, default=0.0, metavar="N", help=f"{what}; tells savings"
         )
     _add_replay(options)
     options = add_command(commands, "tune", _tune)
     options.add_argument("stream", type=Path, metavar="STREAM", help="JSON lines")
     options.add_argument(
-        "--max-wrong", type=_share, default=0.01, help="share of wrong hits (default: 0.01)"
+        "--max-wrong", type=_SHARE, default=0.01, help="share of wrong hits (default: 0.01)"
     )
-    options.add_argument("--confidence", type=_share, default=0.95, help="default: 0.95")
+    options.add_argument("--confidence", type=_SHARE, default=0.95, help="default: 0.95")
     options.add_argument(
         "--knob", choices=tuple(TRIED), default="threshold", help="what to set (default: threshold)"
     )
@@ -137,35 +160,5 @@ def _add_replay(options: argparse.ArgumentParser) -> None:
         help="field of plans that is new each time, as `thought` or `/tool_calls/*/id`; repeatable",
     )
     options.add_argument("--given", action="store_true", help="give lookups the parameters' values")
-    options.add_argument("--rows", type=_count, help="replay at most this many rows of each stream")
+    options.add_argument("--rows", type=_COUNT, help="replay at most this many rows of each stream")
     options.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _share(text: str) -> float:
-    """Return the number that `text` spells, if it may be a share."""
-    try:
-        check_share("share", share := float(text))
-    except ValueError as error:  # no number, or none that may be
-        raise argparse.ArgumentTypeError(f"{text!r} is no share between 0 and 1") from error
-    return share
-
-
-def _amount(text: str) -> float:
-    """Return the number that `text` spells, if something may cost so much."""
-    try:
-        amount = float(text)
-    except ValueError:
-        amount = -1.0
-    if not 0 <= amount < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of 0 or more")
-    return amount
-
-
-def _count(text: str, *, least: int = 1) -> int:
-    """Return the number that `text` spells, if something may be counted by it."""
-    try:
-        check_count("count", count := int(text), least=least)
-    except ValueError as error:
-        said = f"{text!r} is no whole number of {least} or more"
-        raise argparse.ArgumentTypeError(said) from error
-    return count

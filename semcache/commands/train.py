@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from semcache.binding.volatile import Volatile
 from semcache.canonical import as_object
-from semcache.commands.opening import cache_of, existing_cache_of, place_of
-from semcache.commands.options import add_command, add_common
+from semcache.commands.options import add_command, add_common, cache_of, existing_cache_of, place_of
 from semcache.commands.output import WRONG, print_json, print_pairs, progress
 from semcache.errors import InvalidInput
 from semcache.explore.checks import check_count

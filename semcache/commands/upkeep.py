@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING
 
 from semcache.cache.warm_up import WarmUp
 from semcache.canonical import Json, plain
-from semcache.commands.opening import cache_of, encryption_key, existing_cache_of, place_of
-from semcache.commands.options import add_command, add_common, add_database, add_directory
+from semcache.commands.options import (
+    add_command,
+    add_common,
+    add_database,
+    add_directory,
+    cache_of,
+    encryption_key,
+    existing_cache_of,
+    place_of,
+)
 from semcache.commands.output import WRONG, print_json, print_pairs, progress
 from semcache.errors import InvalidInput
 from semcache.settings import Settings

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from semcache.canonical import JsonObject
 from semcache.explore.replayed_lookup import Outcome, ReplayedLookup
 from semcache.explore.score import Share
 
@@ -107,12 +106,6 @@ def tenant_scores(lookups: Iterable[ReplayedLookup]) -> tuple[TenantScore, ...]:
         by_tenant.setdefault(looked.row.scope, []).append(looked)
     scores = [_tenant_score(tenant, group) for tenant, group in by_tenant.items()]
     return tuple(sorted(scores, key=lambda score: (-score.rows, score.tenant)))
-
-
-def plain(one: Coverage | TenantScore) -> JsonObject:
-    """Return a figure as JSON."""
-    names: Iterable[str] = one.__slots__
-    return {name: getattr(one, name) for name in names}
 
 
 def _bin(group: Sequence[tuple[float, Outcome]]) -> Bin:

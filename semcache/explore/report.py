@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from html import escape
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,10 @@ from semcache.explore.figures import (
     TenantScore,
     covered,
     curve,
-    plain,
     reliability,
     tenant_scores,
 )
 from semcache.explore.replayed_lookup import Fault, Mistake, Outcome, ReplayedLookup, mistake
-from semcache.explore.report_view import report_html, report_lines
 from semcache.explore.score import Share, plan_text
 from semcache.explore.streams import Row
 from semcache.matching.model.bound import Certificate
@@ -31,6 +30,15 @@ if TYPE_CHECKING:
 
 BOUNDS = (0.005, 0.01, 0.02, 0.05)
 """Shares of wrong hits that a report gives the coverage for."""
+_TENANTS = 6
+"""Tenants that are told one by one, those with most rows first."""
+_HTML_MISTAKES = 8
+_FAULTS: dict[Fault, str] = {
+    "plan": "wrong plan",
+    "values": "right plan, wrong values",
+    "must miss": "no plan may be served",
+    "": "",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,23 +212,24 @@ class Report:
             "tiers": {f"{tier} {outcome}": n for (tier, outcome), n in self.tiers().items()},
             "lost": dict[str, Json](self.lost()),
             "unstored": [list(one) for one in self.unstored],
-            "coverage": [plain(one) for one in self.coverage()],
+            "coverage": [asdict(one) for one in self.coverage()],
             "curve": [[p.doubt, p.hits, p.wrong] for p in self.curve()],
             "reliability": [[b.hits, b.foretold, b.wrong.to_dict()] for b in self.reliability()],
-            "tenants": [plain(score) for score in self.tenants()],
+            "tenants": [asdict(score) for score in self.tenants()],
             "certificates": {name: asdict(said) for name, said in self.certificates().items()},
             "mistakes": [one.to_dict() for one in self.mistakes(mistakes)],
         }
 
     def lines(self, *, mistakes: int = 5) -> list[str]:
         """Return the report as lines for a person, with at most so many mistakes."""
-        return report_lines(self, mistakes=mistakes)
+        return _lines(self, mistakes)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def _repr_html_(self) -> str:
-        return report_html(self)
+        lines = "\n".join(self.lines(mistakes=_HTML_MISTAKES))
+        return f"<pre style='white-space:pre-wrap'>{escape(lines)}</pre>"
 
 
 def pooled(reports: Sequence[Report], *, name: str = "all") -> Report:
@@ -272,3 +281,90 @@ def _check_alike(first: Report, other: Report) -> None:
             f"only one of {first.name!r} and {other.name!r} was given parameters; "
             "pool those with and those without apart"
         )
+
+
+# As lines for a person.
+
+
+def _lines(report: Report, mistakes: int) -> list[str]:
+    curves = (*_coverage_lines(report), *_curve_lines(report), *_reliability_lines(report))
+    tables = (*curves, *_bound_lines(report), *_tenant_lines(report))
+    return [*_head(report), *tables, *_mistake_lines(report, mistakes)]
+
+
+def _head(report: Report) -> list[str]:
+    faults = report.faults()
+    told = ", ".join(f"{n} {_FAULTS[fault]}" for fault, n in faults.most_common())
+    lost = ", ".join(f"{reason} {n}" for reason, n in report.lost().most_common(6))
+    mode = "parameters given" if report.given else "text only"
+    head = [
+        f"{report.name}: {report.rows} rows, {mode}",
+        f"  could be served    {Share(report.ceiling, report.rows)}",
+        *(
+            [f"  asked before       {Share(report.repeated, report.rows)}"]
+            if report.repeated
+            else []
+        ),
+        f"  hits               {report.hit_share}",
+        f"  right, of those    {report.right_share}",
+        f"  wrong, of hits     {report.wrong_share}",
+    ]
+    if told:
+        head.append(f"    {told}")
+    if lost:
+        head.append(f"  lost: {lost}")
+    if report.unstored:
+        plans = "1 plan" if len(report.unstored) == 1 else f"{len(report.unstored)} plans"
+        head.append(f"  {plans} not kept, the first: {report.unstored[0][1]}")
+    return head
+
+
+def _coverage_lines(report: Report) -> list[str]:
+    best = (f"{c.of_ceiling:.1%} at {c.bound:.1%}" for c in report.coverage())
+    return [f"  right, if at most so much is wrong: {', '.join(best)}"]
+
+
+def _curve_lines(report: Report) -> list[str]:
+    points = report.curve()
+    if not points:
+        return []
+    wanted = [points[-1].hits * quarter / 4 for quarter in (1, 2, 3, 4)]
+    shown = dict.fromkeys(next(p for p in points if p.hits >= hits) for hits in wanted)
+    told = ", ".join(f"{p.precision:.1%} of {p.hit_ratio:.1%}" for p in shown)
+    return [f"  right, of the surest rows served: {told}"]
+
+
+def _reliability_lines(report: Report) -> list[str]:
+    told = report.reliability()
+    if not told:
+        return []
+    bins = ", ".join(f"{b.foretold:.2%} told {b.wrong.value:.2%} of {b.hits}" for b in told)
+    return [f"  risk told and hits that were wrong: {bins}"]
+
+
+def _bound_lines(report: Report) -> list[str]:
+    told = [*report.certificates().items()]
+    if len(told) == 1:
+        return [f"  bound: {told[0][1]}"]
+    return [f"  bound of {tenant}: {said}" for tenant, said in told[:_TENANTS]]
+
+
+def _tenant_lines(report: Report) -> list[str]:
+    scores = report.tenants()
+    if len(scores) < 2:
+        return []
+    told = [f"    {s.tenant}: {s.right} of {s.ceiling} right, {s.wrong} of {s.hits} hits wrong"
+            for s in scores[:_TENANTS]]  # fmt: skip
+    more = len(scores) - len(told)
+    return ["  by tenant:", *told, *([f"    and {more} tenants more"] if more else [])]
+
+
+def _mistake_lines(report: Report, count: int) -> list[str]:
+    lines: list[str] = []
+    for one in report.mistakes(count):
+        lines.append(f"  {_FAULTS[one.fault]} ({one.sure})")
+        lines.append(f"    asked   {one.row.text}")
+        lines.append(f"    served  {one.hit.key}")
+        lines.append(f"    since   {one.reason}")
+        lines += [f"    {place}" for place in one.differs]
+    return lines

@@ -1,15 +1,15 @@
 """LangChain and LangGraph: tool calls of agents as plans, and exact caches of models and nodes."""
 
 import base64
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Unpack
 
-from semcache.cache.result import Hit
 from semcache.canonical import Json, as_object, digest
 from semcache.errors import MissingExtra
 from semcache.integrations.tool_calls import (
     ModelCall,
     PlanCacheDoor,
+    ServingOptions,
     ToolCall,
     ToolCallPlans,
     new_call_id,
@@ -50,10 +50,8 @@ class PlanMiddleware(AgentMiddleware):
         self,
         cache: PlanCacheDoor,
         *,
-        allow: Collection[str] = (),
         tenant: Tenant = "default",
-        instructions: Callable[[str], str] = str,
-        on_hit: Callable[[Hit], object] | None = None,
+        **options: Unpack[ServingOptions],
     ) -> None:
         """Serve from `cache`; the other arguments are those of `ToolCallPlans`.
 
@@ -61,7 +59,7 @@ class PlanMiddleware(AgentMiddleware):
             InvalidInput: `cache` is no plan cache, or `allow` is one text.
         """
         super().__init__()
-        self._plans = ToolCallPlans(cache, allow=allow, instructions=instructions, on_hit=on_hit)
+        self._plans = ToolCallPlans(cache, **options)
         self._tenant = tenant
 
     def wrap_model_call(

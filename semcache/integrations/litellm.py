@@ -1,15 +1,15 @@
 """LiteLLM: a cache that serves tool calls by meaning, with each prompt's own values."""
 
 import time
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Unpack
 
-from semcache.cache.result import Hit
 from semcache.canonical import JsonObject, as_object, dumps, loads
 from semcache.errors import InvalidJson, MissingExtra
 from semcache.integrations.tool_calls import (
     ModelCall,
     PlanCacheDoor,
+    ServingOptions,
     ToolCall,
     ToolCallPlans,
     new_call_id,
@@ -37,10 +37,8 @@ class LiteLLMPlanCache(Cache):
         self,
         cache: PlanCacheDoor,
         *,
-        allow: Collection[str] = (),
         tenant: str | Callable[[Mapping[str, Any]], str] = "default",
-        instructions: Callable[[str], str] = str,
-        on_hit: Callable[[Hit], object] | None = None,
+        **options: Unpack[ServingOptions],
     ) -> None:
         """Serve from `cache`; `tenant` may be told by the arguments of a call: `user`, `metadata`.
 
@@ -50,7 +48,7 @@ class LiteLLMPlanCache(Cache):
         super().__init__(type=LiteLLMCacheType.LOCAL, supported_call_types=[
             "completion", "acompletion",
         ])  # fmt: skip
-        self._plans = ToolCallPlans(cache, allow=allow, instructions=instructions, on_hit=on_hit)
+        self._plans = ToolCallPlans(cache, **options)
         self._tenant = tenant
 
     def get_cache(self, dynamic_cache_object: object = None, **kwargs: Any) -> Any:  # noqa: ANN401 - LiteLLM's

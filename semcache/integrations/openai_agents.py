@@ -2,16 +2,16 @@
 
 import time
 import warnings
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Unpack
 
-from semcache.cache.result import Hit
 from semcache.canonical import dumps
 from semcache.errors import MissingExtra
 from semcache.integrations.tool_calls import (
     ModelCall,
     PlanCacheDoor,
+    ServingOptions,
     ToolCall,
     ToolCallPlans,
     new_call_id,
@@ -48,10 +48,8 @@ class AgentsPlanModel(Model):
         wrapped: Model,
         cache: PlanCacheDoor,
         *,
-        allow: Collection[str] = (),
         tenant: str | Callable[[], str] = "default",
-        instructions: Callable[[str], str] = str,
-        on_hit: Callable[[Hit], object] | None = None,
+        **options: Unpack[ServingOptions],
     ) -> None:
         """Wrap `wrapped`; `tenant` is asked at each request, the rest is as in `ToolCallPlans`.
 
@@ -60,7 +58,7 @@ class AgentsPlanModel(Model):
         """
         self.wrapped = wrapped
         """The model that is asked where nothing is served."""
-        self._plans = ToolCallPlans(cache, allow=allow, instructions=instructions, on_hit=on_hit)
+        self._plans = ToolCallPlans(cache, **options)
         self._tenant = tenant
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:  # noqa: ANN401 - handed on

@@ -1,14 +1,14 @@
 """Pydantic AI: a model whose first tool calls come from a plan cache."""
 
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Unpack
 
-from semcache.cache.result import Hit
 from semcache.errors import MissingExtra
 from semcache.integrations.tool_calls import (
     ModelCall,
     PlanCacheDoor,
+    ServingOptions,
     ToolCall,
     ToolCallPlans,
     new_call_id,
@@ -46,10 +46,8 @@ class PlanModel(WrapperModel):
         wrapped: Any,  # noqa: ANN401 - a model or its name, as Pydantic AI takes them
         cache: PlanCacheDoor,
         *,
-        allow: Collection[str] = (),
         tenant: str | Callable[[], str] = "default",
-        instructions: Callable[[str], str] = str,
-        on_hit: Callable[[Hit], object] | None = None,
+        **options: Unpack[ServingOptions],
     ) -> None:
         """Wrap `wrapped`; `tenant` is asked at each request, the rest is as in `ToolCallPlans`.
 
@@ -57,7 +55,7 @@ class PlanModel(WrapperModel):
             InvalidInput: `cache` is no plan cache, or `allow` is one text.
         """
         super().__init__(wrapped)
-        self._plans = ToolCallPlans(cache, allow=allow, instructions=instructions, on_hit=on_hit)
+        self._plans = ToolCallPlans(cache, **options)
         self._tenant = tenant
 
     async def request(

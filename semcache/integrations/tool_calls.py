@@ -8,7 +8,7 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias, TypedDict
 
@@ -62,12 +62,22 @@ class Turn:
     """What to call, with this prompt's own values; None: ask the model."""
     made: Sequence[ToolCall] = ()
     """What the model called; to be set by who asked it, empty where it answered otherwise."""
+    found: Found | None = None
+    """What the cache has; None where it was not asked."""
 
 
 class _Question(TypedDict):
     tenant: str
     grounding: str
     tools: Catalog
+
+
+class ServingOptions(TypedDict, total=False):
+    """What every adapter takes besides a cache and a tenant; see `ToolCallPlans`."""
+
+    allow: Collection[str]
+    instructions: Callable[[str], str]
+    on_hit: Callable[[Hit], object] | None
 
 
 class ToolCallPlans:
@@ -112,54 +122,26 @@ class ToolCallPlans:
     @contextmanager
     def turn(self, call: ModelCall | None) -> Iterator[Turn]:
         """Give what to call, or hold the asking of the model; None asks it in any case."""
-        question = None if call is None else self._question(call)
-        if call is None or question is None:
-            yield Turn()
-            return
-        found = self._plain.lookup(call.prompt, **question)
-        turn = self._served(found, question["tools"])
-        with ExitStack() as alone:
-            if not found and alone.enter_context(self._plain.planning(found)):
-                turn = Turn(self.served(call))
-                if turn.calls is None:
-                    alone.close()  # the answer was no plan: all who wait would queue for nothing
-            start = time.monotonic()
-            yield turn
-            self.keep(call, turn.made, cost_s=time.monotonic() - start)
+        with self._held(call, self._found(call)) as turn:
+            yield self._told(turn)
 
     @asynccontextmanager
     async def aturn(self, call: ModelCall | None) -> AsyncIterator[Turn]:
         """Do what `turn` does without blocking the loop."""
-        question = None if call is None else self._question(call)
-        if call is None or question is None:
-            yield Turn()
+        turn = Turn() if call is None else await self._awaited.in_worker(self._found, call)
+        if turn.found is None or turn.calls is not None:
+            yield self._told(turn)
             return
-        found = await self._awaited.lookup(call.prompt, **question)
-        turn = self._served(found, question["tools"])
-        async with AsyncExitStack() as alone:
-            if not found and await alone.enter_async_context(self._awaited.planning(found)):
-                turn = Turn(await self.aserved(call))
-                if turn.calls is None:
-                    await alone.aclose()
-            start = time.monotonic()
-            yield turn
-            await self.akeep(call, turn.made, cost_s=time.monotonic() - start)
+        async with self._awaited.held(self._held(call, turn)) as turn:
+            yield self._told(turn)
 
     def served(self, call: ModelCall) -> tuple[ToolCall, ...] | None:
         """Return what to call, with this prompt's own values; None: ask the model."""
-        question = self._question(call)
-        if question is None:
-            return None
-        found = self._plain.lookup(call.prompt, **question)
-        return self._served(found, question["tools"]).calls
+        return self._told(self._found(call)).calls
 
     async def aserved(self, call: ModelCall) -> tuple[ToolCall, ...] | None:
         """Do what `served` does without blocking the loop."""
-        question = self._question(call)
-        if question is None:
-            return None
-        found = await self._awaited.lookup(call.prompt, **question)
-        return self._served(found, question["tools"]).calls
+        return self._told(await self._awaited.in_worker(self._found, call)).calls
 
     def keep(
         self, call: ModelCall, made: Sequence[ToolCall], *, cost_s: float | None = None
@@ -168,18 +150,46 @@ class ToolCallPlans:
         question = self._question(call)
         plan = question and self._plan(made, question["tools"])
         if question and plan:
-            with _refused():
+            try:
                 self._plain.store(call.prompt, plan, cost_s=cost_s, **question)
+            except SemCacheError as error:  # the cache's own matter: the model's answer is good
+                log.warning("tool calls were not kept: %s", error)
 
-    async def akeep(
-        self, call: ModelCall, made: Sequence[ToolCall], *, cost_s: float | None = None
-    ) -> None:
+    async def akeep(self, call: ModelCall, made: Sequence[ToolCall]) -> None:
         """Do what `keep` does without blocking the loop."""
-        question = self._question(call)
-        plan = question and self._plan(made, question["tools"])
-        if question and plan:
-            with _refused():
-                await self._awaited.store(call.prompt, plan, cost_s=cost_s, **question)
+        await self._awaited.in_worker(self.keep, call, made)
+
+    @contextmanager
+    def _held(self, call: ModelCall | None, turn: Turn) -> Iterator[Turn]:
+        if call is None or turn.found is None:
+            yield turn
+            return
+        with ExitStack() as alone:
+            if not turn.found and alone.enter_context(self._plain.planning(turn.found)):
+                turn = self._found(call)
+                if turn.calls is None:
+                    alone.close()  # the answer was no plan: all who wait would queue for nothing
+            start = time.monotonic()
+            yield turn
+            self.keep(call, turn.made, cost_s=time.monotonic() - start)
+
+    def _told(self, turn: Turn) -> Turn:
+        """Tell the caller of a hit that is served, where it stands itself."""
+        if turn.calls is not None and isinstance(turn.found, Hit) and self._on_hit is not None:
+            self._on_hit(turn.found)
+        return turn
+
+    def _found(self, call: ModelCall | None) -> Turn:
+        """Return what a hit calls, if all of it may be served and fits the tools."""
+        question = None if call is None else self._question(call)
+        if call is None or question is None:
+            return Turn()
+        found = self._plain.lookup(call.prompt, **question)
+        calls = _calls(found.plan.to_dict()) if found else ()
+        if found and not (calls and self._usable(calls, question["tools"])):
+            log.warning("entry %r calls what may not be served; the model is asked", found.entry)
+            return Turn(found=found)
+        return Turn(calls or None, found=found)
 
     def _question(self, call: ModelCall) -> _Question | None:
         """Return what to look up besides the prompt; None where nothing could be served."""
@@ -200,18 +210,6 @@ class ToolCallPlans:
 
     def _may_serve(self, name: str, catalog: Catalog) -> bool:
         return name in catalog and (name in self._allow or catalog.get(name).effect == "read")
-
-    def _served(self, found: Found, catalog: Catalog) -> Turn:
-        """Return what a hit calls, if all of it may be served and fits the tools."""
-        if not found:
-            return Turn()
-        calls = _calls(found.plan.to_dict())
-        if not calls or not self._usable(calls, catalog):
-            log.warning("entry %r calls what may not be served; the model is asked", found.entry)
-            return Turn()
-        if self._on_hit is not None:
-            self._on_hit(found)
-        return Turn(calls)
 
     def _usable(self, calls: Sequence[ToolCall], catalog: Catalog) -> bool:
         return all(
@@ -235,15 +233,6 @@ def _calls(plan: JsonObject) -> tuple[ToolCall, ...]:
     if not all(call.keys() == {"name", "arguments"} for call in calls):
         return ()
     return tuple(ToolCall(str(call["name"]), as_object(call["arguments"])) for call in calls)
-
-
-@contextmanager
-def _refused() -> Iterator[None]:
-    """Let a plan that cannot be kept be the cache's own matter: the answer of the model is good."""
-    try:
-        yield
-    except SemCacheError as error:
-        log.warning("tool calls were not kept: %s", error)
 
 
 def new_call_id() -> str:

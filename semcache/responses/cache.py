@@ -134,16 +134,19 @@ class Responses(Closeable):
         Raises:
             InvalidSettings: a bound under 1, or a ttl of 0 or less.
         """
-        from semcache.wiring import open_responses  # noqa: PLC0415 - wiring stands right of us
+        from semcache.wiring import (  # noqa: PLC0415 - wiring stands right of us
+            SystemClock,
+            open_response_store,
+            reporting,
+        )
 
-        return open_responses(
-            directory=directory_of(directory),
+        return cls(
+            open_response_store(directory_of(directory), encryption_key),
+            clock or SystemClock(),
             max_entries=max_entries,
             max_bytes=max_bytes,
             ttl_s=ttl_s,
-            clock=clock,
-            observer=observer,
-            encryption_key=encryption_key,
+            observer=reporting(observer),
         )
 
     # One response ----------------------------------------------------------------------------

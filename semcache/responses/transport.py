@@ -7,78 +7,26 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from semcache.canonical import Json, JsonObject, loads
-from semcache.errors import InvalidJson
+from semcache.canonical import Json
 from semcache.responses.cache import ABSENT, Absent, Responses
-from semcache.responses.key import ModelRequest, response_key
+from semcache.responses.openai_protocol import (
+    CacheableRequest,
+    answer_of,
+    cacheable,
+    is_whole,
+    is_whole_stream,
+)
 
 if TYPE_CHECKING:
     import anyio
-from collections.abc import Iterable
 
-from semcache.canonical import as_object
-
-ENDPOINTS = ("/completions", "/responses", "/embeddings")
-"""Ends of the paths whose answers depend on nothing but the request: `/chat/completions` too."""
-CONTROL = "cache-control"
-"""The header of a request that says what may be kept, in lower case."""
 MARK = {"x-semcache": "hit"}
 """Header of an answer from memory."""
 
-_HOW_IT_IS_SENT = frozenset({
-    CONTROL, "accept-encoding", "baggage", "connection", "content-length", "idempotency-key",
-    "traceparent", "tracestate", "user-agent",
-})  # fmt: skip
-"""Headers that no answer depends on; `x-stainless-…`, by which the client tells of itself, too."""
 _OF_THE_CONNECTION = frozenset({
     "content-encoding", "content-length", "set-cookie", "transfer-encoding",
 })  # fmt: skip
 """Headers of an answer that are not true of it any more once it was read."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A request that may be answered from memory."""
-
-    key: str
-    stream: bool
-    bypass: bool
-
-
-def _asked(request: Any, content: bytes) -> _Asked | None:  # noqa: ANN401 - of httpx or httpx2
-    """Return what a request asks for; None if no memory may answer it."""
-    if request.method != "POST" or not request.url.path.endswith(ENDPOINTS):
-        return None
-    try:
-        body = loads(content.decode(), what="the request")
-    except (InvalidJson, UnicodeDecodeError):
-        return None
-    control = {word.strip().lower() for word in request.headers.get(CONTROL, "").split(",")}
-    if not isinstance(body, dict) or body.get("background") or "no-store" in control:
-        return None
-    stream = bool(body.get("stream"))
-    return _Asked(_key(request, body), stream, "no-cache" in control)
-
-
-def _key(request: Any, body: JsonObject) -> str:  # noqa: ANN401 - as above
-    headers = sorted(
-        (name.lower(), value)
-        for name, value in request.headers.items()
-        if name.lower() not in _HOW_IT_IS_SENT and not name.lower().startswith("x-stainless-")
-    )
-    rest: dict[str, Any] = {**body}
-    if not rest.get("stream"):
-        rest.pop("stream", None)  # `parse` says that it wants none, `create` nothing
-    tools = rest.get("tools")
-    in_any_order = isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools)
-    asked = ModelRequest(
-        provider=str(request.url),
-        model=str(rest.pop("model", "")),
-        temperature=rest.pop("temperature", None),
-        tools=rest.pop("tools") if in_any_order else (),
-        sampling={"body": rest, "headers": headers},  # apart: a body may have any member
-    )
-    return response_key(asked)
 
 
 class _Cached:
@@ -100,7 +48,7 @@ class _Cached:
         self._group = group
         self._ttl_s = ttl_s
 
-    def _recalled(self, asked: _Asked) -> "Json | Absent":
+    def _recalled(self, asked: CacheableRequest) -> "Json | Absent":
         return ABSENT if asked.bypass else self._responses.recall(asked.key, group=self._group)
 
     def _keep(self, key: str, answer: Json) -> None:
@@ -128,7 +76,7 @@ class CachedTransport(_Cached):
 
     def handle_request(self, request: Any) -> Any:  # noqa: ANN401 - of httpx or httpx2
         """Return the answer that is kept, else the server's. Raises what the HTTP client does."""
-        asked = _asked(request, request.read())
+        asked = cacheable(request, request.read())
         if asked is None:
             return self._send(request)
         if asked.stream:
@@ -139,7 +87,7 @@ class CachedTransport(_Cached):
             response = self._send(request)
             response.read()
             came.append(response)
-            return _json(response)
+            return answer_of(response)
 
         answer = self._responses.answer(
             asked.key,
@@ -151,7 +99,7 @@ class CachedTransport(_Cached):
         )
         return self._as_it_came(came[0]) if came else self._from_memory(answer.value)
 
-    def _streamed(self, request: Any, asked: _Asked) -> Any:  # noqa: ANN401 - as above
+    def _streamed(self, request: Any, asked: CacheableRequest) -> Any:  # noqa: ANN401 - as above
         found = self._recalled(asked)
         if isinstance(found, str):
             return self._stream_from_memory(found)
@@ -240,7 +188,7 @@ class AsyncCachedTransport(_Cached):
 
     async def handle_async_request(self, request: Any) -> Any:  # noqa: ANN401 - of either package
         """Return the answer that is kept, else the server's. Raises what the HTTP client does."""
-        asked = _asked(request, await request.aread())
+        asked = cacheable(request, await request.aread())
         if asked is None:
             return await self._send(request)
         if asked.stream:
@@ -253,15 +201,15 @@ class AsyncCachedTransport(_Cached):
                 return self._from_memory(found)
             return await self._made(request, asked)
 
-    async def _made(self, request: Any, asked: _Asked) -> Any:  # noqa: ANN401 - as above
+    async def _made(self, request: Any, asked: CacheableRequest) -> Any:  # noqa: ANN401 - as above
         response = await self._send(request)
         await response.aread()
-        answer = _json(response)
+        answer = answer_of(response)
         if is_whole(answer):
             await _in_thread(partial(self._keep, asked.key, answer))
         return self._as_it_came(response)
 
-    async def _streamed(self, request: Any, asked: _Asked) -> Any:  # noqa: ANN401 - as above
+    async def _streamed(self, request: Any, asked: CacheableRequest) -> Any:  # noqa: ANN401 - as above
         found = await _in_thread(partial(self._recalled, asked))
         if isinstance(found, str):
             return self._stream_from_memory(found)
@@ -354,70 +302,3 @@ async def _in_thread(work: "partial[Any]") -> Any:  # noqa: ANN401 - what the wo
 def _lasting(response: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - as above
     headers = response.headers.multi_items()
     return [(name, value) for name, value in headers if name.lower() not in _OF_THE_CONNECTION]
-
-
-def _json(response: Any) -> Json:  # noqa: ANN401 - as above
-    """Return the answer; None for an error, and from a server that speaks no JSON."""
-    if response.status_code != 200:
-        return None
-    try:
-        return loads(response.content.decode("utf-8", "replace"), what="the answer")
-    except InvalidJson:
-        return None
-
-
-# Answers of the OpenAI protocol: whether one came whole, streamed or not.
-
-_LAST = "[DONE]"
-"""What a stream of chat completions says last."""
-
-
-def is_whole(answer: Json) -> bool:
-    """Return whether it may be kept: an error, which some servers send with status 200, may not."""
-    found = as_object(answer)
-    if not found or found.get("error"):
-        return False
-    if found.get("object") == "response":
-        return found.get("status") == "completed"
-    if isinstance(found.get("data"), list):  # embeddings
-        return bool(found["data"])
-    return _ended([found])
-
-
-def is_whole_stream(text: str, *, over: bool) -> bool:
-    """Return whether the events of a stream are a whole answer.
-
-    `over`: whether the server ended the stream; else its last event must say that it is the last.
-    """
-    events: list[JsonObject] = []
-    last = False
-    for line in text.splitlines():
-        name, _, said = line.partition(":")
-        if name != "data":
-            continue
-        if said.strip() == _LAST:
-            last = True
-            continue
-        try:
-            events.append(as_object(loads(said.strip(), what="an event")))
-        except InvalidJson:
-            return False
-    if any(event.get("error") or event.get("type") == "error" for event in events):
-        return False
-    if events and events[-1].get("type") == "response.completed":
-        return True
-    return (over or last) and _ended(events)
-
-
-def _ended(chunks: Iterable[JsonObject]) -> bool:
-    """Return whether there is a choice, and each has its reason to end."""
-    ended: dict[Json, bool] = {}
-    for chunk in chunks:
-        choices = chunk.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
-            match choice:
-                case {"index": int(index), "finish_reason": reason}:
-                    ended[index] = ended.get(index, False) or reason is not None
-                case {"index": int(index)}:
-                    ended.setdefault(index, False)
-    return bool(ended) and all(ended.values())

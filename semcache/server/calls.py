@@ -211,13 +211,7 @@ class Calls:
 
     def statistics(self, tenant: str) -> JsonObject:
         """Return the counts of the tenant, and what its hits saved, as JSON."""
-        counted, settings = self._cache.stats(tenant=tenant), self._cache.settings
-        prices = TokenPrices(settings.prompt_token_price, settings.completion_token_price)
-        return {
-            **as_object(plain(asdict(counted))),
-            "hit_rate": round(counted.hit_rate, 4),
-            "saved": saved_by_hits(counted.hits, counted.spent, prices),
-        }
+        return statistics(self._cache, tenant)
 
     def recent(self, tenant: str, count: int) -> list[JsonObject]:
         """Return the last lookups of the tenant in this process, newest first, as JSON."""
@@ -265,6 +259,17 @@ class Calls:
     def _cached(self, key: str, tenant: str) -> bool:
         # By the plans of the tenant: whether an answer of a model is kept would tell of others.
         return any(key in {e.id, e.label} for e in self._cache.entries(tenant=tenant))
+
+
+def statistics(cache: PlanCache, tenant: str) -> JsonObject:
+    """Return the counts of a tenant, and what its hits saved, as JSON."""
+    counted, settings = cache.stats(tenant=tenant), cache.settings
+    prices = TokenPrices(settings.prompt_token_price, settings.completion_token_price)
+    return {
+        **as_object(plain(asdict(counted))),
+        "hit_rate": round(counted.hit_rate, 4),
+        "saved": saved_by_hits(counted.hits, counted.spent, prices),
+    }
 
 
 def _needed(name: str) -> frozenset[Right]:

@@ -28,22 +28,22 @@ class KeptLookup:
 
     def summary(self) -> JsonObject:
         """Return it as JSON without plan and trace."""
-        found = self.found
-        trace = found.trace
-        common: JsonObject = {
+        found, trace = self.found, self.found.trace
+        hit = found if isinstance(found, Hit) else None
+        near = found if isinstance(found, Hit) else found.nearest
+        return {
             "id": self.id,
             "at": round(self.at_s, 3),
             "prompt": trace.prompt,
             "template": trace.template,
             "milliseconds": round(sum(trace.seconds.values()) * 1000, 3),
             "right": self.right,
+            "hit": hit is not None,
+            "tier": hit.tier if hit else "",
+            "reason": "" if isinstance(found, Hit) else found.reason,
+            "score": None if near is None else near.score,
+            "risk": hit.risk if hit else None,
         }
-        if isinstance(found, Hit):
-            told: JsonObject = {"tier": found.tier, "reason": "", "risk": found.risk}
-            return {**common, "hit": True, "score": found.score, **told}
-        near = found.nearest
-        missed: JsonObject = {"tier": "", "reason": found.reason, "risk": None}
-        return {**common, "hit": False, "score": None if near is None else near.score, **missed}
 
     def details(self) -> JsonObject:
         """Return all of it as JSON, with the explanation for a person."""

@@ -66,7 +66,7 @@ class PrometheusCounters(Closeable):
             self._meters.shutdown()
 
 
-class PrometheusObserver(Closeable):
+class PrometheusObserver(PrometheusCounters):
     """An observer whose counters are served as text over HTTP at `/metrics`, until it is closed."""
 
     def __init__(
@@ -83,33 +83,24 @@ class PrometheusObserver(Closeable):
             MissingExtra: the extra `otel` is not installed.
             InvalidSettings: there can be no server at `host` and `port`, or another is there.
         """
-        self._counters = PrometheusCounters(prices=prices, by_tenant=by_tenant)
+        super().__init__(prices=prices, by_tenant=by_tenant)
         from prometheus_client import start_http_server  # noqa: PLC0415 - an extra
 
         try:
-            self._server, self._thread = start_http_server(
-                port, addr=host, registry=self._counters.registry
-            )
+            self._server, self._thread = start_http_server(port, addr=host, registry=self.registry)
         except (OSError, OverflowError, TypeError) as error:
-            self._counters.close()
+            super().close()
             raise InvalidSettings(
                 f"metrics cannot be served at {host!r}, port {port!r}: {error}; name a port from 0 "
                 "(any) to 65535 that is free"
             ) from error
-        self._open = True
         self.port = int(self._server.server_port)
         """Where it serves."""
 
-    def __call__(self, event: "Event", /) -> None:
-        """Count one event."""
-        self._counters(event)
-
     def close(self) -> None:
         """Stop serving; calling it twice is fine."""
-        if not self._open:
-            return
-        self._open = False
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-        self._counters.close()
+        if self._open:
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+        super().close()

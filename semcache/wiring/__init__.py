@@ -4,9 +4,9 @@
 cache need not pay.
 """
 
-from semcache.wiring.caches import open_plan_cache, open_responses
+from semcache.wiring.caches import open_plan_cache, open_response_store
 from semcache.wiring.models import open_embedder
-from semcache.wiring.parts import Reporter, SystemClock
+from semcache.wiring.parts import Reporter, SystemClock, reporting
 from semcache.wiring.stores import open_store
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "SystemClock",
     "open_embedder",
     "open_plan_cache",
-    "open_responses",
+    "open_response_store",
     "open_store",
+    "reporting",
 ]

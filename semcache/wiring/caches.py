@@ -9,21 +9,14 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.cache.view.views import NOTE
 from semcache.catalog.catalog import Catalog
 from semcache.planners.rules.normalizer import RuleNormalizer
-from semcache.ports import (
-    Clock,
-    Embedder,
-    Observer,
-    PlanStore,
-    Verifier,
-)
+from semcache.ports import Clock, Embedder, Observer, PlanStore, ResponseStore, Verifier
 from semcache.prompts.redaction import Redact
-from semcache.responses.cache import Responses
 from semcache.settings import Settings
 from semcache.stores.cipher import Cipher
 from semcache.stores.disk.responses import DiskResponses
 from semcache.stores.memory_responses import MemoryResponses
 from semcache.wiring.models import open_embedder
-from semcache.wiring.parts import Reporter, SystemClock, check_parts
+from semcache.wiring.parts import SystemClock, check_parts, reporting
 from semcache.wiring.stores import (
     open_journal,
     open_or_await_store,
@@ -39,6 +32,7 @@ RESPONSES = "responses"
 def open_plan_cache(
     settings: Settings,
     *,
+    store: PlanStore | None = None,
     catalog: Catalog | None = None,
     embedder: Embedder | None = None,
     clock: Clock | None = None,
@@ -47,70 +41,26 @@ def open_plan_cache(
     verifier: Verifier | None = None,
     ignore: Ignore = (),
 ) -> PlanCache:
-    """Return a plan cache for these settings; see `PlanCache.open`."""
+    """Return a plan cache for these settings; see `PlanCache.open`.
+
+    `store`: one that is open already; None: the one that the settings name.
+    """
     check_parts(
         catalog=catalog, embedder=embedder, observer=observer, redact=redact, verifier=verifier
     )
     # Before threads need it: an import that an interrupt stops fails in all that wait for it.
     import_module("semcache.cache.entries.entry_schema")
-    return plan_cache(
-        settings,
-        store=open_or_await_store(settings),
-        catalog=catalog,
-        embedder=embedder or open_embedder(settings),
-        clock=clock or SystemClock(),
-        observer=None if observer is None else Reporter(observer, redact=redact),
-        redact=redact,
-        verifier=verifier,
-        ignore=ignore,
-    )
-
-
-def open_responses(
-    *,
-    directory: Path | None,
-    max_entries: int,
-    max_bytes: int,
-    ttl_s: float | None,
-    clock: Clock | None,
-    observer: Observer | None,
-    encryption_key: str = "",
-) -> Responses:
-    """Return a response cache for these settings; see `Responses.open`."""
-    cipher = Cipher(encryption_key) if encryption_key else None
-    return Responses(
-        MemoryResponses() if directory is None else DiskResponses(directory, cipher=cipher),
-        clock or SystemClock(),
-        max_entries=max_entries,
-        max_bytes=max_bytes,
-        ttl_s=ttl_s,
-        observer=None if observer is None else Reporter(observer),
-    )
-
-
-def plan_cache(
-    settings: Settings,
-    *,
-    store: PlanStore,
-    catalog: Catalog | None,
-    embedder: Embedder,
-    clock: Clock,
-    observer: Observer | None,
-    redact: Redact | None,
-    verifier: Verifier | None,
-    ignore: Ignore = (),
-) -> PlanCache:
-    """Return a plan cache of these parts."""
-    make_index, folder = searching(settings, store, embedder), settings.directory
+    store = store or open_or_await_store(settings)
+    embedder, folder = embedder or open_embedder(settings), settings.directory
     context = CacheContext.of(
         settings,
         store=store,
         embedder=embedder,
-        clock=clock,
-        make_index=make_index,
+        clock=clock or SystemClock(),
+        make_index=searching(settings, store, embedder),
         snapshots=open_snapshots(settings),
         snapshot_note=snapshot_note(folder) if folder and settings.database else NOTE,
-        observer=observer,
+        observer=reporting(observer, redact),
         catalog=catalog,
         normalizer=RuleNormalizer(),  # of use where a catalog is, which a call may bring
         redact=redact,
@@ -126,16 +76,8 @@ def plan_cache(
     return cache
 
 
-def model_responses(settings: Settings, clock: Clock, observer: Observer | None) -> Responses:
-    """Return what remembers the answers of models beside the plans of these settings."""
-    return open_responses(
-        directory=None
-        if settings.frozen
-        else settings.directory and settings.directory / RESPONSES,
-        max_entries=settings.response_entries,
-        max_bytes=settings.response_bytes,
-        ttl_s=settings.response_ttl_s,
-        clock=clock,
-        observer=observer,
-        encryption_key=settings.encryption_key,
-    )
+def open_response_store(directory: Path | None, encryption_key: str) -> ResponseStore:
+    """Return where responses are kept: in a directory, encrypted or not, or in memory (None)."""
+    if directory is None:
+        return MemoryResponses()
+    return DiskResponses(directory, cipher=Cipher(encryption_key) if encryption_key else None)

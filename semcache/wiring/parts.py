@@ -2,12 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidSettings
 from semcache.events import Event
-from semcache.ports import Observer
+from semcache.ports import Embedder, Model, Observer, Verifier
 from semcache.prompts.redaction import Redact
 from semcache.runs.redaction import redacted_event
 from semcache.settings import Settings
@@ -29,38 +30,23 @@ def check_parts(
     Raises:
         InvalidSettings: one is not.
     """
-    for name, part, fits, expected in (
-        ("catalog", catalog, _is_catalog, "a Catalog, as `catalog_from(functions)` makes one"),
-        ("embedder", embedder, _embeds, "an Embedder such as `SentenceTransformersEmbedder(NAME)`"),
-        ("model", model, _answers, "a Model such as `OpenAIModel(NAME)`"),
-        ("observer", observer, callable, "something to call with each event"),
-        ("redact", redact, callable, "a function from text to text"),
-        ("settings", settings, _settles, "Settings"),
-        ("verifier", verifier, _verifies, "a Verifier such as `CrossEncoderVerifier`"),
-    ):
-        check: Callable[[object], bool] = fits
-        if (part is not None or name in needed) and not check(part):
+    kinds: Iterable[tuple[str, object, Any, str]] = (
+        ("catalog", catalog, Catalog, "a Catalog, as `catalog_from(functions)` makes one"),
+        (
+            "embedder",
+            embedder,
+            Embedder,
+            "an Embedder such as `SentenceTransformersEmbedder(NAME)`",
+        ),
+        ("model", model, Model, "a Model such as `OpenAIModel(NAME)`"),
+        ("observer", observer, Callable, "something to call with each event"),
+        ("redact", redact, Callable, "a function from text to text"),
+        ("settings", settings, Settings, "Settings"),
+        ("verifier", verifier, Verifier, "a Verifier such as `CrossEncoderVerifier`"),
+    )
+    for name, part, kind, expected in kinds:
+        if (part is not None or name in needed) and not isinstance(part, kind):
             raise InvalidSettings(f"{name} is {part!r}; expected {expected}")
-
-
-def _is_catalog(part: object) -> bool:
-    return isinstance(part, Catalog)
-
-
-def _settles(part: object) -> bool:
-    return isinstance(part, Settings)
-
-
-def _embeds(part: object) -> bool:
-    return callable(getattr(part, "embed", None)) and hasattr(part, "fingerprint")
-
-
-def _answers(part: object) -> bool:
-    return callable(getattr(part, "complete", None)) and hasattr(part, "fingerprint")
-
-
-def _verifies(part: object) -> bool:
-    return callable(getattr(part, "verify", None))
 
 
 # The clock of the machine.
@@ -103,3 +89,10 @@ class Reporter:
                 if number not in self._warned:
                     self._warned.add(number)
                     log.warning("the observer raised and is ignored where it does", exc_info=True)
+
+
+def reporting(observer: Observer | None, redact: Redact | None = None) -> Reporter | None:
+    """Return a reporter to the observer of a caller; None where there is none."""
+    if observer is None or isinstance(observer, Reporter):
+        return observer
+    return Reporter(observer, redact=redact)

@@ -1,5 +1,9 @@
 """Who reads prompts and who makes plans, in the order in which they are asked."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
 from semcache.errors import PlanningError
 from semcache.planners.learned import Learned, LearnedResolver
 from semcache.planners.model.decomposer import GroundedDecomposer, Hybrid, IntentFirst
@@ -12,12 +16,7 @@ from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
 from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.planners.steps.patterns import SINGLE, Patterns
-from semcache.planners.steps.resolution import Resolver
-from semcache.planners.steps.resolver import (
-    Composite,
-    SuggestedResolver,
-    WordResolver,
-)
+from semcache.planners.steps.resolver import Composite, SuggestedResolver, WordResolver
 from semcache.ports import (
     Clock,
     Model,
@@ -29,16 +28,6 @@ from semcache.ports import (
 )
 from semcache.prompts.redaction import Redact
 from semcache.settings import Settings
-
-
-def normalizers(
-    model: Model | None, observer: Observer, clock: Clock, redact: Redact | None
-) -> list[Normalizer]:
-    """Rules first: what they settle costs nothing."""
-    rules: list[Normalizer] = [RuleNormalizer()]
-    if model is None:
-        return rules
-    return [*rules, ModelNormalizer(model, observer=observer, clock=clock, redact=redact)]
 
 
 class FirstTry:
@@ -72,69 +61,53 @@ class FirstTry:
         return self._planner.plan(request)
 
 
-def step_planner(
-    model: Model | None,
-    *,
-    relevant: Relevant,
-    observer: Observer,
-    clock: Clock,
-    resolver: Resolver,
-    redact: Redact | None,
-) -> ModularPlanner:
-    """Steps by the model where there is one, else by patterns."""
-    if model is None:
-        # Patterns would say nothing else to a repair.
-        return ModularPlanner(Patterns(), resolver, rounds=0)
-    grounded = GroundedDecomposer(
-        model,
-        relevant=relevant,
-        observer=observer,
-        clock=clock,
-        redact=redact,
-    )
-    plain = IntentFirst(model, observer=observer, clock=clock, redact=redact)
-    return ModularPlanner(Hybrid([grounded, plain]), resolver)
+class Asking(TypedDict):
+    """What everybody who asks a model is given beside it."""
+
+    observer: Observer
+    clock: Clock
+    redact: Redact | None
 
 
-def planners(
-    settings: Settings,
-    model: Model | None,
-    *,
-    relevant: Relevant,
-    observer: Observer,
-    clock: Clock,
-    resolver: Resolver,
-    steps: ModularPlanner,
-    redact: Redact | None,
-) -> list[Planner]:
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """Who reads prompts and who makes plans, in the order in which they are asked."""
+
+    normalizers: Sequence[Normalizer]
+    """Rules first: what they settle costs nothing."""
+    planners: Sequence[Planner]
+    steps: ModularPlanner
+    """Takes goals apart; of the planners only where it is asked before others."""
+
+
+def planning(
+    settings: Settings, model: Model | None, relevant: Relevant, learned: Learned, asking: Asking
+) -> Planning:
     """One operation by rules, then the model where there is one, then steps by patterns.
 
     Rules and patterns account for every word and value or refuse, so that what they plan need not
     be asked of a model; and what one operation does not account for is the model's before it is
     taken apart without one.
     """
-    if model is None:
-        return [CatalogPlanner(), steps]
+    words = WordResolver()
+    # What is built in, what a model names, what ran well, what words say.
+    resolver = Composite(
+        [BuiltinResolver(), SuggestedResolver(), LearnedResolver(learned, words), words]
+    )
+    # Patterns would say nothing else to a repair.
     patterns = ModularPlanner(Patterns(), resolver, rounds=0)
-    one = ModularPlanner(Patterns([SINGLE]), resolver, rounds=0)
+    if model is None:
+        return Planning([RuleNormalizer()], [CatalogPlanner(), patterns], patterns)
+    grounded = GroundedDecomposer(model, relevant=relevant, **asking)
+    steps = ModularPlanner(Hybrid([grounded, IntentFirst(model, **asking)]), resolver)
     by_model: list[Planner] = [
-        ModelPlanner(
-            model,
-            plan_format=settings.plan_format,
-            relevant=relevant,
-            observer=observer,
-            clock=clock,
-            redact=redact,
-        )
+        ModelPlanner(model, plan_format=settings.plan_format, relevant=relevant, **asking)
     ]
     if settings.steps_by_model:
         by_model.insert(0, VerifiedPlanner(steps))
-    return [FirstTry(CatalogPlanner()), FirstTry(one), *by_model, FirstTry(patterns)]
-
-
-def resolver(learned: Learned) -> Resolver:
-    """What is built in, what a model names, what ran well, what words say."""
-    words = WordResolver()
-    return Composite(
-        [BuiltinResolver(), SuggestedResolver(), LearnedResolver(learned, words), words]
+    one = ModularPlanner(Patterns([SINGLE]), resolver, rounds=0)
+    return Planning(
+        [RuleNormalizer(), ModelNormalizer(model, **asking)],
+        [FirstTry(CatalogPlanner()), FirstTry(one), *by_model, FirstTry(patterns)],
+        steps,
     )

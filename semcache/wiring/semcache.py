@@ -21,14 +21,7 @@ from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask
 from semcache.planners.split_identifier import PARTING
 from semcache.planners.transforms import TRANSFORMS
-from semcache.ports import (
-    Clock,
-    Embedder,
-    Limits,
-    Model,
-    Observer,
-    Verifier,
-)
+from semcache.ports import Clock, Embedder, Limits, Model, Observer, Verifier
 from semcache.prompts.redaction import Redact
 from semcache.responses.cache import Responses
 from semcache.responses.cached_model import CachedModel
@@ -39,10 +32,10 @@ from semcache.semcache import SemCache
 from semcache.semcache.checkpoints import Checkpoints
 from semcache.settings import Settings
 from semcache.stores.memory import MemoryStore
-from semcache.wiring.caches import model_responses, plan_cache
+from semcache.wiring.caches import RESPONSES, open_plan_cache
 from semcache.wiring.models import RedactingEmbedder, open_embedder, open_model
 from semcache.wiring.parts import Reporter, SystemClock, check_parts
-from semcache.wiring.planners import normalizers, planners, resolver, step_planner
+from semcache.wiring.planners import Asking, planning
 from semcache.wiring.stores import open_or_await_store
 
 
@@ -90,22 +83,24 @@ def open_semcache(
     hiding = embedder if redact is None else RedactingEmbedder(embedder, redact)
     ours = None
     if responses is None and model is not None and settings.response_cache:
-        responses = ours = model_responses(settings, clock, observer)
+        folder = None if settings.frozen else settings.directory
+        responses = ours = Responses.open(
+            folder and folder / RESPONSES,
+            max_entries=settings.response_entries,
+            max_bytes=settings.response_bytes,
+            ttl_s=settings.response_ttl_s,
+            clock=clock,
+            observer=observer,
+            encryption_key=settings.encryption_key,
+        )
     remembering = model
     if model is not None and responses is not None:
         remembering = CachedModel(model, responses, redact=redact)
     relevant = Relevant(hiding, most=settings.model_operations, domains=settings.domains)
-    resolvers = resolver(learned)
-    steps = step_planner(
-        remembering,
-        relevant=relevant,
-        observer=report,
-        clock=clock,
-        resolver=resolvers,
-        redact=redact,
-    )
+    asking: Asking = {"observer": report, "clock": clock, "redact": redact}
+    made = planning(settings, remembering, relevant, learned, asking)
     return SemCache(
-        cache=plan_cache(
+        cache=open_plan_cache(
             settings,
             store=store,
             catalog=catalog,
@@ -116,18 +111,9 @@ def open_semcache(
             verifier=verifier,
         ),
         catalog=catalog,
-        normalizers=normalizers(remembering, report, clock, redact),
-        planners=planners(
-            settings,
-            remembering,
-            relevant=relevant,
-            observer=report,
-            clock=clock,
-            resolver=resolvers,
-            steps=steps,
-            redact=redact,
-        ),
-        steps=steps,
+        normalizers=made.normalizers,
+        planners=made.planners,
+        steps=made.steps,
         engines={"routes": RoutesEngine(), "tasks": TasksEngine(), "program": ProgramEngine(model)},
         failures=FailureMemory(store, clock),
         clock=clock,
@@ -149,7 +135,7 @@ def open_semcache(
         groundings=Groundings(groundings, embedder) if groundings else None,
         plan_files=PlanFiles(Path(settings.plan_files), clock) if settings.plan_files else None,
         selector=(
-            ModelSelector(remembering, observer=report, clock=clock, redact=redact)
+            ModelSelector(remembering, **asking)
             if remembering is not None and settings.selection
             else None
         ),

@@ -28,7 +28,7 @@ def test_what_was_stored_before_can_be_served_and_is_counted(
     assert (report.hit_share.value, report.right_share.value) == (0.5, 1.0)
 
 
-def test_another_plan_wrong_values_and_a_row_that_must_miss_are_told_apart(
+def test_another_plan_wrong_values_and_a_row_that_must_miss_are_told_apart_with_their_reasons(
     quick: Evaluate, sale: MakeRow
 ) -> None:
     year = sale("sales in 2024", "2024")
@@ -42,6 +42,13 @@ def test_another_plan_wrong_values_and_a_row_that_must_miss_are_told_apart(
     report = quick(rows)
     assert [looked.fault for looked in report.lookups] == ["", "plan", "must miss", "values"]
     assert report.faults() == {"plan": 1, "must miss": 1, "values": 1}
+    plan, missing, values = report.mistakes()
+    assert plan.reason.endswith("two plans for one question")
+    assert "nothing contradicts the plan" in missing.reason
+    assert "a value of the prompt was read otherwise" in values.reason
+    assert re.fullmatch(r"template 1\.000, risk \d+\.\d\d%", plan.sure)
+    assert (plan.to_dict()["reason"], plan.to_dict()["risk"]) == (plan.reason, plan.hit.risk)
+    assert f"    since   {plan.reason}" in str(report)
 
 
 def test_the_packaged_embedder_and_a_path_are_all_it_takes(
@@ -141,25 +148,6 @@ def test_rows_asked_before_word_for_word_are_told(quick: Evaluate, sale: MakeRow
     assert quick([*rows, *elsewhere]).repeated == 0
 
 
-def test_a_mistake_says_why_it_was_served(quick: Evaluate, sale: MakeRow) -> None:
-    year = sale("sales in 2024", "2024")
-    rows = [
-        sale("sales in 2023", "2023"),
-        sale("sales in 2024", "2024", operation="returns"),
-        Row("3", "acme", "sales in 2022", year.params, None),
-        Row("4", "acme", "sales in 2021", sale("", "1921").params, sale("", "1921").plan),
-    ]
-    report = quick(rows)
-    plan, missing, values = report.mistakes()
-    assert plan.reason.endswith("two plans for one question")
-    assert "nothing contradicts the plan" in missing.reason
-    assert "a value of the prompt was read otherwise" in values.reason
-    assert re.fullmatch(r"template 1\.000, risk \d+\.\d\d%", plan.sure)
-    assert (plan.to_dict()["reason"], plan.to_dict()["risk"]) == (plan.reason, plan.hit.risk)
-    assert f"    since   {plan.reason}" in str(report)
-    assert "read otherwise" in report._repr_html_()
-
-
 def test_a_mistake_by_meaning_names_both_templates_and_its_risk(minilm: Any) -> None:
     asked, known = "kindly list the trucks in the depot", "list the trucks in the depot"
     plans = ({"operation": "trucks"}, {"operation": "vans"})
@@ -170,24 +158,21 @@ def test_a_mistake_by_meaning_names_both_templates_and_its_risk(minilm: Any) -> 
     assert re.search(r"risk \d+\.\d\d%", mistake.sure)
 
 
-def test_reports_with_different_embedders_are_not_pooled(sale: MakeRow) -> None:
-    rows = [sale("a", "1")]
-    reports = [evaluate(rows, embedder=HashEmbedder(dim), name=f"r{dim}") for dim in (64, 32)]
-    with pytest.raises(InvalidInput, match=r"'r64' .*'hash:64' and 'r32' with 'hash:32'"):
-        pooled(reports)
-
-
-def test_only_reports_of_one_kind_are_pooled(quick: Evaluate, sale: MakeRow) -> None:
-    rows = [sale("a", "1")]
-    with pytest.raises(InvalidInput, match="given parameters"):
-        pooled([quick(rows), quick(rows, given=True)])
-    with pytest.raises(InvalidInput, match="no reports"):
-        pooled([])
-    both = pooled([quick(rows), quick([sale("b", "2")], threshold=0.9)])
+def test_only_reports_of_one_kind_and_of_other_rows_are_pooled(
+    quick: Evaluate, sale: MakeRow
+) -> None:
+    rows, other = [sale("a", "1")], [sale("b", "2")]
+    one = quick(rows, name="one")
+    for reports, why in (
+        ([], "no reports"),
+        ([one, quick(other, given=True)], "given parameters"),
+        ([one, quick(rows, name="two")], "'one' and 'two' have the same rows"),
+        (
+            [one, evaluate(other, embedder=HashEmbedder(32), name="two")],
+            "'one' .*'hash:64' and 'two' with 'hash:32'",
+        ),
+    ):
+        with pytest.raises(InvalidInput, match=why):
+            pooled(reports)
+    both = pooled([one, quick(other, threshold=0.9)])
     assert (both.rows, "threshold" in both.setup, "embedder" in both.setup) == (2, False, True)
-
-
-def test_reports_of_the_same_rows_are_not_pooled(quick: Evaluate, sale: MakeRow) -> None:
-    one, other = quick([sale("a", "1")], name="one"), quick([sale("a", "1")], name="other")
-    with pytest.raises(InvalidInput, match="'one' and 'other' have the same rows"):
-        pooled([one, other])

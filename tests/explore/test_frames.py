@@ -40,11 +40,6 @@ def test_entries_of_a_tenant_are_one_row_each(sampled: Report) -> None:
     assert table["template"].str.contains("<room>", regex=False).any()
 
 
-def test_the_curve_ends_with_all_hits(sampled: Report) -> None:
-    last = frames.curve(sampled).iloc[-1]
-    assert (last["hits"], last["wrong"]) == (len(sampled.hits), sampled.wrong)
-
-
 def test_the_neighbors_of_a_prompt_say_what_refused_them(sampled: Report) -> None:
     assert sampled.cache is not None
     found = sampled.cache.lookup("Cancel everything in Birch", tenant="rooms")

@@ -1,7 +1,19 @@
 import json
+from collections.abc import Callable
 
 from semcache.canonical import dumps
 from semcache.explore.report import Report
+from semcache.explore.streams import Row
+
+Evaluate = Callable[..., Report]
+MakeRow = Callable[..., Row]
+
+
+def test_a_mistake_says_where_the_served_plan_differs(sampled: Report) -> None:
+    mistake = sampled.mistakes(1)[0]
+    assert mistake.fault == "plan"
+    assert any("dry_run" in place and "instead of" in place for place in mistake.differs)
+    assert len(sampled.mistakes()) == sampled.wrong
 
 
 def test_figures_add_up(sampled: Report) -> None:
@@ -49,7 +61,7 @@ def test_the_text_tells_a_wrong_plan_from_wrong_values(sampled: Report) -> None:
     assert f"{sampled.faults()['plan']} wrong plan" in str(sampled)
 
 
-def test_the_report_is_json_text_and_html(sampled: Report) -> None:
+def test_the_report_is_json_and_text(sampled: Report) -> None:
     doc = json.loads(dumps(sampled.to_dict(mistakes=3)))
     assert doc["wrong"]["count"] == sampled.wrong
     assert len(doc["mistakes"]) == 3
@@ -63,6 +75,14 @@ def test_the_report_is_json_text_and_html(sampled: Report) -> None:
     assert f"{first.tenant}: {first.right} of {first.ceiling} right" in str(sampled)
     last = sampled.curve()[-1]
     assert f"{last.precision:.1%} of {last.hit_ratio:.1%}" in str(sampled)
-    html = sampled._repr_html_()
-    assert f"{sampled.wrong_share.low:.1%} to {sampled.wrong_share.high:.1%}" in html
-    assert html.count("<table>") == html.count("</table>") == 4
+    assert f"{sampled.wrong_share.low:.1%} to {sampled.wrong_share.high:.1%}" in str(sampled)
+
+
+def test_nothing_from_outside_reaches_the_html_unescaped(quick: Evaluate, sale: MakeRow) -> None:
+    text = "<script>alert(1)</script> in 2023"
+    rows = [sale(text, "2023"), sale(text, "2023", operation="<b>returns</b>")]
+    made = quick(rows, name="<i>name</i>")
+    html = made._repr_html_()
+    assert (made.wrong, "&lt;script&gt;alert" in html) == (1, True)
+    for tag in ("<script", "<i>", "<b>returns"):
+        assert tag not in html

@@ -68,15 +68,6 @@ def test_a_line_that_is_no_json_object_is_named(write: Write, line: str) -> None
         read_stream(write(line))
 
 
-def test_an_empty_missing_or_binary_file_is_refused_as_bad_input(tmp_path: Path) -> None:
-    empty, binary = tmp_path / "empty", tmp_path / "binary"
-    empty.write_text("\n", encoding="utf-8")
-    binary.write_bytes(b"\xff\xfe")
-    for path in (empty, binary, tmp_path / "none"):
-        with pytest.raises(InvalidInput, match=path.name):
-            read_stream(path)
-
-
 def test_a_log_needs_only_prompt_and_plan(write: Write) -> None:
     (row, other) = read_log(
         write(

@@ -1,6 +1,5 @@
 import asyncio
 import json
-import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -125,16 +124,6 @@ def test_how_it_is_sent_and_how_it_is_spelled_does_not_matter(
     assert len(openai_server.requests) == 1
 
 
-def test_messages_of_the_clients_own_classes_are_taken(
-    openai_server: "OpenAIServer", client: OpenAI
-) -> None:
-    openai_server.says("one", "two")
-    first = client.chat.completions.create(**ASK).choices[0].message
-    for _ in range(2):
-        more: Any = ASK | {"messages": [*ASK["messages"], first]}
-        assert client.chat.completions.create(**more).choices[0].message.content == "two"
-
-
 # specs: B-7
 def test_an_error_is_not_kept_whatever_its_status(
     openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
@@ -220,25 +209,6 @@ def test_no_cache_holds_for_streams_too(
     assert said(create(**ASK, stream=True)) == "1"
     assert said(create(**ASK, stream=True, extra_headers=NO_CACHE)) == "2"
     assert said(create(**ASK, stream=True)) == "2"
-
-
-def test_threads_that_ask_the_same_at_once_make_one_call(
-    openai_server: "OpenAIServer", client: OpenAI
-) -> None:
-    openai_server.says("one")
-    start, texts = threading.Barrier(4), []
-
-    def ask() -> None:
-        start.wait(timeout=30)
-        texts.append(client.chat.completions.create(**ASK).choices[0].message.content)
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=30)
-    assert texts == ["one"] * 4
-    assert len(openai_server.requests) == 1
 
 
 def test_it_is_all_the_same_how_an_answer_is_asked_for(
@@ -413,17 +383,6 @@ def test_an_awaited_stream_is_kept_and_comes_back(
 
     assert awaited(openai_server, responses, work) == ["three", "three"]
     assert len(openai_server.requests) == 1
-
-
-def test_a_client_with_other_options_shares_what_is_kept(
-    openai_server: "OpenAIServer", client: OpenAI
-) -> None:
-    openai_server.says("one", "two")
-    client.chat.completions.create(**ASK)
-    patient = client.with_options(timeout=99)
-    assert patient.chat.completions.create(**ASK).choices[0].message.content == "one"
-    elsewhere = client.copy(organization="other")
-    assert elsewhere.chat.completions.create(**ASK).choices[0].message.content == "two"
 
 
 def test_a_client_is_closed_with_its_drop_in(plain: OpenAI, responses: Responses) -> None:

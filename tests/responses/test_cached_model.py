@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from semcache import Parameter, SemCache, Settings, catalog_from, operation
-from semcache.errors import InvalidJson, ModelUnavailable
 from semcache.planners.model.planner import ModelPlanner
 from semcache.ports import Completion, Message, Model, PlanRequest, RememberingModel
 from semcache.responses.cache import Responses
@@ -43,14 +42,6 @@ def test_other_messages_roles_and_models_are_asked_anew(responses: Responses) ->
     assert other.complete(ASK).text == "5"
 
 
-# specs: B-7
-def test_an_error_is_asked_again(responses: Responses) -> None:
-    model = CachedModel(ScriptedModel([ModelUnavailable("down"), "3"]), responses)
-    with pytest.raises(ModelUnavailable):
-        model.complete(ASK)
-    assert model.complete(ASK).text == "3"
-
-
 # specs: B-10
 def test_a_fresh_answer_replaces_the_one_kept_and_a_forgotten_one_is_gone(
     responses: Responses,
@@ -79,11 +70,6 @@ def test_what_is_kept_in_another_shape_is_asked_anew(responses: Responses) -> No
     responses.set(key, {"text": 1})
     assert model.complete(ASK).text == "2"
     assert responses.bust_group("g") == 1
-
-
-def test_a_message_that_no_key_can_be_made_of_is_a_typed_error(responses: Responses) -> None:
-    with pytest.raises(InvalidJson, match="surrogate"):
-        CachedModel(ScriptedModel(), responses).complete([Message("user", "\ud800")])
 
 
 @operation(effect="read")

@@ -10,7 +10,6 @@ from semcache.errors import (
     NotInRun,
     OperationRefused,
     UnknownLookup,
-    UnknownTool,
 )
 from semcache.runs.tools import TOOLS
 from semcache.server.calls import Calls
@@ -48,14 +47,6 @@ def test_lookup_runs_nothing_and_explain_says_why(calls: Calls, semcache: SemCac
     looked_up = semcache.cache.stats(tenant="acme").lookups
     assert "template" in call(calls, "explain", **GIVEN)
     assert semcache.cache.stats(tenant="acme").lookups == looked_up
-
-
-def test_feedback_takes_a_wrong_plan_back(calls: Calls) -> None:
-    found = call(calls, "lookup", **GIVEN)
-    assert call(calls, "feedback", found=found["id"], right=False)["right"] is False
-    assert "reason" in call(calls, "lookup", **GIVEN)
-    assert call(calls, "statistics")["entries"] == 0
-    assert call(calls, "statistics", "initech")["entries"] == 1
 
 
 def test_nothing_of_another_tenant_can_be_reached(calls: Calls, semcache: SemCache) -> None:
@@ -141,11 +132,3 @@ def test_callers_from_outside_write_only_where_the_application_says_so(semcache:
     with pytest.raises(OperationRefused, match="writes are not allowed"):
         call(Calls(semcache), "ask", **prompt)
     assert call(Calls(semcache, allow_writes=True), "ask", **prompt)["value"]["answer"] == "Oslo"
-
-
-def test_unknown_tools_and_wrong_arguments_are_told(calls: Calls) -> None:
-    with pytest.raises(UnknownTool, match="known: ask, answer, lookup"):
-        call(calls, "drop_tables")
-    for arguments in ({}, {"prompt": 7}, {"prompt": "x", "params": [1]}):
-        with pytest.raises(InvalidInput):
-            calls.call("ask", arguments, tenant="acme")

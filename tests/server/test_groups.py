@@ -1,4 +1,4 @@
-"""Plan groups, as they are shown."""
+"""The plan of a group, as it is shown."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from semcache import PlanCache
 from semcache.canonical import Json
-from semcache.server.calls import outline, plan_groups
+from semcache.server.calls import outline
 from semcache.testing import HashEmbedder
 
 ARGUMENTS = {"order": "A-17", "amount": 30}
@@ -50,13 +50,3 @@ def outlined(prompt: str, plan: Any) -> Json:
 )
 def test_a_plan_is_drawn_with_names_where_values_go(prompt: str, plan: Any, drawn: Json) -> None:
     assert outlined(prompt, plan) == drawn
-
-
-def test_groups_are_counted_largest_first_and_up_to_a_number() -> None:
-    with PlanCache.open(embedder=HashEmbedder()) as cache:
-        for word in ("refund", "repay", "give back"):
-            cache.store(f"{word} order A-17", {"name": "refund", "order": "A-17"})
-        cache.store("cancel order A-17", {"name": "cancel", "order": "A-17"})
-        large, small = plan_groups(cache.entries(), 5)
-        assert (large["entries"], small["entries"]) == (3, 1)
-        assert plan_groups(cache.entries(), 1) == [large]

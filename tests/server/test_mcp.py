@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from semcache import SemCache
 from semcache.server.calls import Calls
-from semcache.server.connections import ImpatientProtocol
+from semcache.server.connections import ImpatientProtocol, listening_socket
 from semcache.server.mcp import http_app
 from semcache.server.pools import SHARE
 from semcache.server.tokens import Holder, Tokens
@@ -163,6 +163,15 @@ def test_slow_asks_of_one_tenant_delay_nobody_else(
         assert len(asked.result(30)) == SHARE
 
 
+def test_what_a_door_sends_does_not_wait_for_an_acknowledgment() -> None:
+    with listening_socket("127.0.0.1", 0) as door:
+        place = ("127.0.0.1", door.getsockname()[1])
+        with socket.create_connection(place, 30):
+            accepted, _ = door.accept()
+            with accepted:
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_half_a_request_is_not_waited_for_for_ever(
     calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +200,7 @@ def test_over_http_errors_are_told_and_the_session_goes_on(address: str) -> None
     assert [text.partition(":")[0] for text in wrong] == [
         "InvalidPrompt", "UnknownTool", "InvalidInput",
     ]  # fmt: skip
+    assert "known: ask, answer, lookup" in wrong[1]
     assert answer["value"] == {"answer": 6}
 
 
@@ -248,22 +258,6 @@ def test_the_command_serves_what_the_rights_cover_over_stdio(tmp_path: Path) -> 
     assert (len(names), counts["entries"]) == (12, 0)
     names, _ = over_stdio(tmp_path, [*arguments, "--rights", "read,write"], work)
     assert names[:5] == ["lookup", "explain", "store", "feedback", "invalidate"]
-
-
-def test_the_command_serves_http_with_tokens_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from semcache.commands.cli import main
-
-    monkeypatch.chdir(tmp_path)
-    assert main(["mcp", "--http", "0"]) == 2
-    assert "--tokens" in capsys.readouterr().err
-    assert main(["mcp", "--http", "port"]) == 2
-    assert "HOST:PORT" in capsys.readouterr().err
-    assert main(["mcp", "--http", "0", "--rights", "read"]) == 2
-    assert "the tokens have rights" in capsys.readouterr().err
-    assert main(["mcp", "--demo", "--rights", "read,fly"]) == 2
-    assert "1 unknown rights of 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "no.such.host.invalid"])

@@ -16,8 +16,7 @@ from semcache.stores.disk.journal import FileJournal
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import unlocked
 from semcache.testing import HashEmbedder
-from semcache.wiring import SystemClock
-from semcache.wiring.caches import plan_cache
+from semcache.wiring import open_plan_cache
 from tests.calling import calling
 
 ASKED = "sales in 2019"
@@ -25,15 +24,10 @@ ASKED = "sales in 2019"
 
 def opened(directory: Path, *, key: str = "") -> PlanCache:
     store = DiskStore.open(directory, busy_timeout_s=0.01)
-    return plan_cache(
+    return open_plan_cache(
         Settings(directory=directory, encryption_key=key),
         store=unlocked(store, key, what="the store"),
-        catalog=None,
         embedder=HashEmbedder(),
-        clock=SystemClock(),
-        observer=None,
-        redact=None,
-        verifier=None,
     )
 
 

@@ -142,6 +142,7 @@ def test_plans_that_differ_only_in_values_are_one_group(bare: Door) -> None:
     posted(bare(), "store", prompt="cancel order A-9", plan=[{**_call("A-9"), "name": "cancel"}])
     large, small = bare().get("/v1/groups").json()
     assert (large["entries"], small["entries"]) == (2, 1)
+    assert bare().get("/v1/groups", params={"count": 1}).json() == [large]
     assert {e["prompt"] for e in large["examples"]} == {
         "refund order A-0", "give the money back for order A-1",
     }  # fmt: skip

@@ -107,10 +107,14 @@ def _refused(address: str) -> bool:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "SEMCACHE_TOKENS"),
-        (["--at", "port"], "--at is 'port'"),
-        (["--deadline", "0"], "--deadline is 0"),
-        (["--tokens", "tokens"], "unknown rights"),
+        (["serve"], "SEMCACHE_TOKENS"),
+        (["serve", "--at", "port"], "--at is 'port'"),
+        (["serve", "--deadline", "0"], "--deadline is 0"),
+        (["serve", "--tokens", "tokens"], "unknown rights"),
+        (["mcp", "--http", "0"], "--tokens"),
+        (["mcp", "--http", "port"], "HOST:PORT"),
+        (["mcp", "--http", "0", "--rights", "read"], "the tokens have rights"),
+        (["mcp", "--demo", "--rights", "read,fly"], "1 unknown rights of 2"),
     ],
 )
 def test_what_cannot_be_served_is_told_in_one_line(
@@ -122,7 +126,7 @@ def test_what_cannot_be_served_is_told_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tokens").write_text(f"{TOKEN} acme everything\n", encoding="utf-8")
-    assert main(["serve", *arguments]) == 2
+    assert main(arguments) == 2
     told = capsys.readouterr().err
     assert said in told
     assert told.count("\n") == 1
