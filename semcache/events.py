@@ -105,6 +105,18 @@ class ModelCalled:
     """Whether it was remembered: nobody was asked, and no tokens were spent."""
 
 
+@dataclass(frozen=True, slots=True)
+class TokenPrices:
+    """What a million tokens cost, in whatever currency the caller counts in."""
+
+    prompt: float = 0.0
+    completion: float = 0.0
+
+    def of(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """Return the price of that many tokens."""
+        return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseLookedUp:
     """A response cache was asked for the answer of a model."""

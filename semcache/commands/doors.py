@@ -21,12 +21,12 @@ from semcache.commands.options import (
     settings_of,
 )
 from semcache.errors import InvalidInput
+from semcache.events import TokenPrices
 from semcache.files import unreadable
 from semcache.server.calls import Calls
 from semcache.server.mcp import serve_http, serve_stdio
 from semcache.server.tokens import USUAL, Tokens, rights_of
 from semcache.telemetry.prometheus import PrometheusCounters
-from semcache.telemetry.savings import TokenPrices
 from semcache.wiring import open_plan_cache
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 """Frames: what a replay or a cache holds, as pandas data frames. Needs the extra `explore`."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from semcache.cache.result import Candidate, Found
 from semcache.errors import MissingExtra
 from semcache.explore.replayed_lookup import ReplayedLookup
 from semcache.explore.report import Report
-from semcache.matching.evidence import Evidence, Tally
+from semcache.matching.evidence import Evidence
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -21,7 +22,7 @@ def lookups(report: Report) -> "DataFrame":
     `servable` says whether a perfect matcher could have served it; `risk` is missing where the
     cache tells none, `score` where nothing was considered.
     """
-    return _frame([_lookup(looked) for looked in report.lookups], _LOOKUP)
+    return _frame(map(_lookup, report.lookups), _LOOKUP)
 
 
 def candidates(report: Report) -> "DataFrame":
@@ -30,11 +31,11 @@ def candidates(report: Report) -> "DataFrame":
     `same_plan` says whether its plan is the right one but for values; missing where that is not
     known. `gate` is the gate that refused it, empty if it was served.
     """
-    rows = [
-        _candidate(candidate, id=looked.row.id, tenant=looked.row.scope, same_plan=same)
+    rows = (
+        (looked.row.id, looked.row.scope, same, *_candidate(candidate))
         for looked in report.lookups
         for candidate, same in looked.considered
-    ]
+    )
     return _frame(rows, ("id", "tenant", "same_plan", *_CANDIDATE))
 
 
@@ -48,10 +49,7 @@ def gates(report: Report) -> "DataFrame":
     for looked in report.lookups:
         for candidate, same in looked.considered:
             _count_verdicts(counts, candidate, same=same)
-    rows: list[dict[str, object]] = [
-        {"gate": gate, **{column: said[column] for column in _GATE}}
-        for gate, said in counts.items()
-    ]
+    rows = ((gate, *(said[column] for column in _GATE)) for gate, said in counts.items())
     return _frame(rows, ("gate", *_GATE))
 
 
@@ -61,37 +59,28 @@ def entries(cache: PlanCache, *, tenant: str = "default") -> "DataFrame":
     Raises:
         StoreUnavailable: the store cannot be read.
     """
-    rows: list[dict[str, object]] = [
-        {
-            "id": entry.id,
-            "key": entry.label,
-            "template": entry.template.text,
-            "prompt": entry.prompt,
-            "slots": len(entry.template.slots),
-            "operations": ", ".join(entry.operations),
-            "pinned": ", ".join(pin.param for pin in entry.plan.pinned),
-            "examples": len(entry.examples),
-            "planner": entry.planner,
-            "created_s": entry.created_s,
-        }
+    rows = (
+        (
+            entry.id,
+            entry.label,
+            entry.template.text,
+            entry.prompt,
+            len(entry.template.slots),
+            ", ".join(entry.operations),
+            ", ".join(pin.param for pin in entry.plan.pinned),
+            len(entry.examples),
+            entry.planner,
+            entry.created_s,
+        )
         for entry in cache.entries(tenant=tenant)
-    ]
+    )
     return _frame(rows, _ENTRY)
 
 
 def curve(report: Report) -> "DataFrame":
     """Return one row a degree of doubt: hits and wrong hits up to it, hit ratio and precision."""
-    rows: list[dict[str, object]] = [
-        {
-            "doubt": p.doubt,
-            "hits": p.hits,
-            "wrong": p.wrong,
-            "hit_ratio": p.hit_ratio,
-            "precision": p.precision,
-        }
-        for p in report.curve()
-    ]
-    return _frame(rows, ("doubt", "hits", "wrong", "hit_ratio", "precision"))
+    rows = ([getattr(point, name) for name in _CURVE] for point in report.curve())
+    return _frame(rows, _CURVE)
 
 
 def neighbors(found: Found) -> "DataFrame":
@@ -99,7 +88,7 @@ def neighbors(found: Found) -> "DataFrame":
 
     For a what-if that nobody counts: `neighbors(cache.lookup("…", what_if=True))`.
     """
-    return _frame([_candidate(candidate) for candidate in found.trace.candidates], _CANDIDATE)
+    return _frame(map(_candidate, found.trace.candidates), _CANDIDATE)
 
 
 def words(evidence: Evidence) -> "DataFrame":
@@ -115,15 +104,21 @@ def words(evidence: Evidence) -> "DataFrame":
         "family": evidence.families,
         "caution": evidence.doubted,
     }
-    rows = [row for kind, tally in tallies.items() for row in _tallied(kind, tally)]
-    frame = _frame(rows, ("kind", "key", "same", "other", "harmless"))
-    return frame.sort_values(["kind", "seen"], ascending=[True, False]) if rows else frame
+    rows = [
+        (kind, key, same, other, same / (same + other) if same + other else None, same + other)
+        for kind, tally in tallies.items()
+        for key in sorted({*tally.same, *tally.other})
+        for same, other in (tally.of(key),)
+    ]
+    frame = _frame(rows, ("kind", "key", "same", "other", "harmless", "seen"))
+    return frame.sort_values(["kind", "seen"], ascending=[True, False])
 
 
 _LOOKUP = (
     "id", "tenant", "text", "template", "outcome", "fault", "servable", "tier", "score", "risk",
     "reason", "shape",
 )  # fmt: skip
+_CURVE = ("doubt", "hits", "wrong", "hit_ratio", "precision")
 _CANDIDATE = ("entry", "template", "tier", "score", "served", "gate", "reason")
 _ENTRY = (
     "id", "key", "template", "prompt", "slots", "operations", "pinned", "examples", "planner",
@@ -131,10 +126,9 @@ _ENTRY = (
 )  # fmt: skip
 
 
-def _frame(rows: list[dict[str, object]], columns: tuple[str, ...]) -> "DataFrame":
-    # No rows must still make a frame with the columns that code after it names.
+def _frame(rows: Iterable[Sequence[object]], columns: Sequence[str]) -> "DataFrame":
     pandas: Any = optional("pandas")
-    return pandas.DataFrame(rows) if rows else pandas.DataFrame(columns=list(columns))
+    return pandas.DataFrame(list(rows), columns=list(columns))
 
 
 def optional(name: str) -> Any:  # noqa: ANN401 - a module that may not be there
@@ -151,10 +145,10 @@ def optional(name: str) -> Any:  # noqa: ANN401 - a module that may not be there
         ) from error
 
 
-def _lookup(looked: ReplayedLookup) -> dict[str, object]:
+def _lookup(looked: ReplayedLookup) -> Sequence[object]:
     hit, found = looked.hit, looked.found
     nearest = getattr(found, "nearest", None)
-    values = (
+    return (
         looked.row.id,
         looked.row.scope,
         looked.row.text,
@@ -168,12 +162,11 @@ def _lookup(looked: ReplayedLookup) -> dict[str, object]:
         looked.reason,
         looked.shape,
     )
-    return dict(zip(_LOOKUP, values, strict=True))
 
 
-def _candidate(candidate: Candidate, **first: object) -> dict[str, object]:
+def _candidate(candidate: Candidate) -> Sequence[object]:
     refused = None if candidate.served else candidate.verdicts[-1]
-    values = (
+    return (
         candidate.entry,
         candidate.template,
         candidate.tier,
@@ -182,7 +175,6 @@ def _candidate(candidate: Candidate, **first: object) -> dict[str, object]:
         refused.gate if refused else "",
         refused.reason if refused else "",
     )
-    return first | dict(zip(_CANDIDATE, values, strict=True))
 
 
 _VERDICTS = {True: "wrongly", False: "rightly", None: "unknown"}
@@ -195,15 +187,3 @@ def _count_verdicts(
     for verdict in candidate.verdicts:
         column = "let_through" if verdict.passed else _VERDICTS[same]
         counts.setdefault(verdict.gate, Counter())[column] += 1
-
-
-def _tallied(kind: str, tally: Tally) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    for key in sorted({*tally.same, *tally.other}):
-        same, other = tally.of(key)
-        seen = same + other
-        share = same / seen if seen else None
-        rows.append({
-            "kind": kind, "key": key, "same": same, "other": other, "harmless": share, "seen": seen
-        })  # fmt: skip
-    return rows

@@ -13,9 +13,10 @@ from semcache.events import (
     NodeFinished,
     NodeOpened,
     NodeRevised,
+    TokenPrices,
 )
 from semcache.runs.run_context import Here, here
-from semcache.runs.tree import MAX_NODES, Prices, Run, Tree
+from semcache.runs.tree import MAX_NODES, Run, Tree
 
 MAX_TREES = 100
 
@@ -33,7 +34,7 @@ class Runs:
         *,
         max_trees: int = MAX_TREES,
         max_nodes: int = MAX_NODES,
-        prices: Prices | None = None,
+        prices: TokenPrices | None = None,
     ) -> None:
         """Keep nothing yet.
 

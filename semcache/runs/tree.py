@@ -14,6 +14,7 @@ from semcache.events import (
     NodeOpened,
     NodeRevised,
     NodeStatus,
+    TokenPrices,
 )
 
 
@@ -103,20 +104,6 @@ MAX_NODES = 10_000
 MAX_DEPTH = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What a model's tokens cost, in whatever currency the caller counts in."""
-
-    prompt: float = 0.0
-    """Price of a million prompt tokens."""
-    completion: float = 0.0
-    """Price of a million completion tokens."""
-
-    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the price of that many tokens."""
-        return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
-
-
 class Tree:
     """Nodes by id, from the root down. Safe from several threads.
 
@@ -126,7 +113,7 @@ class Tree:
     """
 
     def __init__(
-        self, tenant: str, *, max_nodes: int = MAX_NODES, prices: Prices | None = None
+        self, tenant: str, *, max_nodes: int = MAX_NODES, prices: TokenPrices | None = None
     ) -> None:
         self.tenant = tenant
         """Whose it is; nobody else sees it."""
@@ -135,7 +122,7 @@ class Tree:
         self.root: Node | None = None
         """The outermost run; None before it began."""
         self._max_nodes = max_nodes
-        self._prices = prices or Prices()
+        self._prices = prices or TokenPrices()
         self._nodes: dict[str, Node] = {}
         self._ended: deque[str] = deque()
 

@@ -11,6 +11,7 @@ from semcache.cache.entries.entry import Entry
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject, Pointer, as_object, digest, plain
 from semcache.errors import InvalidInput, NotAllowed, UnknownTool
+from semcache.events import TokenPrices
 from semcache.plans.document import LISTED
 from semcache.runs.arguments import read, schema_of
 from semcache.runs.run_context import Here
@@ -30,7 +31,7 @@ from semcache.server.arguments import (
 )
 from semcache.server.lookup_history import RecentLookups
 from semcache.server.tokens import RIGHTS, Right
-from semcache.telemetry.savings import TokenPrices, saved_by_hits
+from semcache.telemetry.savings import saved_by_hits
 
 _SPAWN = "request_spawn_workflow"
 """The one introspection tool that asks for something to be run."""

@@ -29,8 +29,9 @@ from semcache.events import (
     NodeOpened,
     PhaseFinished,
     TierFailed,
+    TokenPrices,
 )
-from semcache.telemetry.savings import SavingsEstimate, TokenPrices
+from semcache.telemetry.savings import SavingsEstimate, spent
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -172,11 +173,11 @@ class OtelObserver:
     def _called(self, event: ModelCalled) -> None:
         said = {"model": event.model, "purpose": event.purpose}
         self._calls.add(1, {**said, "cached": event.cached, "error": event.error})
-        spent = self._prices.spent(event)
-        self._estimate.called(spent)
-        self._tokens.add(spent.prompt_tokens, {**said, "kind": "prompt"})
-        self._tokens.add(spent.completion_tokens, {**said, "kind": "completion"})
-        self._cost.add(spent.cost, said)
+        cost = spent(event, self._prices)
+        self._estimate.called(cost)
+        self._tokens.add(cost.prompt_tokens, {**said, "kind": "prompt"})
+        self._tokens.add(cost.completion_tokens, {**said, "kind": "completion"})
+        self._cost.add(cost.cost, said)
 
     # Spans ---------------------------------------------------------------------------------
 

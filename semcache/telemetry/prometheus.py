@@ -1,14 +1,9 @@
 """The counters of `OtelObserver` where Prometheus reads them."""
 
-from typing import TYPE_CHECKING
-
 from semcache.contexts import Closeable
 from semcache.errors import InvalidSettings, MissingExtra
+from semcache.events import Event, TokenPrices
 from semcache.telemetry.otel import OtelObserver
-from semcache.telemetry.savings import TokenPrices
-
-if TYPE_CHECKING:
-    from semcache.events import Event
 
 
 class PrometheusCounters(Closeable):
@@ -49,7 +44,7 @@ class PrometheusCounters(Closeable):
         self._open = True
         self._observe = OtelObserver(meters=self._meters, prices=prices, by_tenant=by_tenant)
 
-    def __call__(self, event: "Event", /) -> None:
+    def __call__(self, event: Event, /) -> None:
         """Count one event."""
         self._observe(event)
 

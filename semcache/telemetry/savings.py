@@ -2,14 +2,13 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from semcache.canonical import Json, JsonObject
-from semcache.events import ModelCalled
+from semcache.events import ModelCalled, TokenPrices
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
+class Spending(NamedTuple):
     """What models were asked for, or were not asked for thanks to hits."""
 
     calls: float = 0.0
@@ -20,28 +19,15 @@ class Spending:
 
     def plus(self, other: "Spending", times: float = 1.0) -> "Spending":
         """Return the sum of this and `times` the other."""
-        return Spending(
-            self.calls + times * other.calls,
-            self.prompt_tokens + times * other.prompt_tokens,
-            self.completion_tokens + times * other.completion_tokens,
-            self.cost + times * other.cost,
-        )
+        return Spending(*(mine + times * more for mine, more in zip(self, other, strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class TokenPrices:
-    """What tokens cost, in any currency, a million tokens."""
-
-    prompt: float = 0.0
-    completion: float = 0.0
-
-    def spent(self, event: ModelCalled) -> Spending:
-        """Return what a call of a model spent; nothing if it was remembered."""
-        if event.cached:
-            return Spending()
-        asked, said = event.prompt_tokens, event.completion_tokens
-        cost = (asked * self.prompt + said * self.completion) / 1e6
-        return Spending(1.0, asked, said, cost)
+def spent(event: ModelCalled, prices: TokenPrices) -> Spending:
+    """Return what a call of a model spent; nothing if it was remembered."""
+    if event.cached:
+        return Spending()
+    asked, said = event.prompt_tokens, event.completion_tokens
+    return Spending(1.0, asked, said, prices.of(asked, said))
 
 
 class SavingsEstimate:
@@ -74,12 +60,6 @@ class SavingsEstimate:
                 return Spending()
             return Spending().plus(self._spent, 1 / self._planned)
 
-    @property
-    def spent(self) -> Spending:
-        """What was spent up to now."""
-        with self._lock:
-            return replace(self._spent)
-
 
 def saved_by_hits(
     served: Mapping[str, int], spent: Mapping[str, int], prices: TokenPrices
@@ -97,7 +77,7 @@ def saved_by_hits(
         hits * spent.get(f"plan:{name}", 0) / made - spent.get(f"select:{name}", 0)
         for name in ("prompt_tokens", "completion_tokens", "milliseconds")
     )
-    cost: Json = round((prompt * prices.prompt + completion * prices.completion) / 1e6, 4)
+    cost: Json = round(prices.of(prompt, completion), 4)
     return {
         "plans": hits,
         "prompt_tokens": round(prompt),

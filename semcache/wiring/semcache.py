@@ -7,6 +7,7 @@ from pathlib import Path
 from semcache.catalog.builtin import ask_user
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounding
+from semcache.events import TokenPrices
 from semcache.execution.program import ProgramEngine
 from semcache.execution.routes import RoutesEngine
 from semcache.execution.tasks import TasksEngine
@@ -27,7 +28,6 @@ from semcache.responses.cache import Responses
 from semcache.responses.cached_model import CachedModel
 from semcache.runs.recorder import Runs
 from semcache.runs.reflection import Reflection
-from semcache.runs.tree import Prices
 from semcache.semcache import SemCache
 from semcache.semcache.checkpoints import Checkpoints
 from semcache.settings import Settings
@@ -72,7 +72,7 @@ def open_semcache(
     runs = Runs(
         max_trees=settings.run_trees,
         max_nodes=settings.run_nodes,
-        prices=Prices(settings.prompt_token_price, settings.completion_token_price),
+        prices=TokenPrices(settings.prompt_token_price, settings.completion_token_price),
     )
     theirs = Reporter(observer, redact=redact)
     report = Reporter(runs, theirs, redact=redact)

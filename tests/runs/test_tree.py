@@ -2,9 +2,8 @@ from typing import Any
 
 import pytest
 
-from semcache.events import ModelCalled
+from semcache.events import ModelCalled, TokenPrices
 from semcache.runs.run_context import node
-from semcache.runs.tree import Prices
 
 
 def call(**more: Any) -> ModelCalled:
@@ -51,7 +50,7 @@ def test_nodes_deeper_than_64_levels_are_counted_and_not_kept(desk: Any) -> None
 
 
 def test_tokens_and_cost_are_counted_all_the_way_up(make_desk: Any) -> None:
-    desk = make_desk(prices=Prices(prompt=2.0, completion=10.0))
+    desk = make_desk(prices=TokenPrices(prompt=2.0, completion=10.0))
     with desk.run("top"), node("plan"):
         desk.runs(call())
         desk.runs(call(cached=True))

@@ -11,10 +11,16 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from semcache import PlanCache, SemCache, catalog_from, operation
 from semcache.errors import InvalidSettings, MissingExtra, PlanningError
-from semcache.events import EntriesRemoved, ModelCalled, NodeOpened, PhaseFinished, TierFailed
+from semcache.events import (
+    EntriesRemoved,
+    ModelCalled,
+    NodeOpened,
+    PhaseFinished,
+    TierFailed,
+    TokenPrices,
+)
 from semcache.telemetry.otel import OtelObserver
 from semcache.telemetry.prometheus import PrometheusObserver
-from semcache.telemetry.savings import TokenPrices
 from semcache.testing import HashEmbedder
 
 
