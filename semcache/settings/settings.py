@@ -8,15 +8,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from semcache.canonical import Json
 from semcache.errors import InvalidSettings
 from semcache.secrecy import remember, remember_url
 from semcache.settings.values import (
+    Arguments,
     Bytes,
     Cosine,
     Count,
     Delay,
     Directory,
+    Domains,
     Lifetime,
     Price,
     Seconds,
@@ -116,7 +117,7 @@ class Settings:
     """Seconds that one call of the model may take, all its tries together."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     """Temperature in [0, 2] that the model is asked with; None: not sent, as some take none."""
-    model_arguments: Mapping[str, Json] = field(default_factory=dict)
+    model_arguments: Arguments = field(default_factory=dict)
     """What else is sent with each call of the model, as `[model_arguments]` of the file or as JSON
     has it: `reasoning_effort = "low"`."""
     plan_format: Literal["routes", "tasks", "program"] = "routes"
@@ -132,7 +133,7 @@ class Settings:
     before it is asked for a whole plan. One call more, and the plan is made of checked parts."""
     model_operations: Annotated[int, Field(ge=1, le=10_000)] = 40
     """Operations that the model is shown at first: of a larger catalog, the most relevant."""
-    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    domains: Domains = field(default_factory=dict)
     """Domain → its keywords, as `[domains]` of the file or as JSON has them: of a catalog that
     covers several, the model is shown what a goal is about. Operations without a keyword belong to
     all."""

@@ -1,9 +1,8 @@
 """What the settings may be, and how they are read from a file, an environment or a caller."""
 
 import json
-import math
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import Field as Setting
 from datetime import UTC, tzinfo
 from functools import cache
@@ -13,10 +12,11 @@ from typing import Annotated, Any, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
-from semcache.canonical import plain
-from semcache.errors import InvalidJson, InvalidSettings
+from semcache.errors import InvalidSettings
 from semcache.files import unreadable
+from semcache.schemas import Value
 
 PREFIX = "SEMCACHE_"
 """What the name of a setting has before it in the environment."""
@@ -76,8 +76,40 @@ Price = Annotated[float, Field(ge=0, le=10**9)]
 Some = Annotated[int, Field(ge=1, le=1000)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Bytes = Annotated[int, Field(ge=1, le=2**50)]
-Translations = Mapping[str, Mapping[str, str | int | float | bool]]
+Domains = Mapping[str, Annotated[tuple[str, ...], Field(strict=False)]]
+Arguments = Mapping[str, Value]
+
+
+def _of_one_value(
+    tables: Mapping[str, Mapping[str, str | int | float | bool]],
+) -> Mapping[str, Mapping[str, str | int | float | bool]]:
+    """Return tables that translate no words otherwise than another one does."""
+    told: dict[str, tuple[str, object]] = {}
+    for name, table in tables.items():
+        for words, value in table.items():
+            if not name.strip() or not any(map(str.isalnum, words)):
+                raise ValueError(f"has the words {words!r} for {name!r}; expected text for a name")
+            key = " ".join(words.casefold().split())
+            other, known = told.setdefault(key, (name, value))
+            if (type(known), known) != (type(value), value):
+                raise ValueError(
+                    f"has {words!r} for {known!r} in {other!r} and for {value!r} in {name!r}; "
+                    "words stand for one value"
+                )
+    return tables
+
+
+Translations = Annotated[
+    Mapping[str, Mapping[str, str | int | float | bool]], AfterValidator(_of_one_value)
+]
 """Name of a parameter, or slot type → words of prompts → the value that plans have for them."""
+
+_TABLES = {
+    "domains": 'name -> keywords, such as {"github": ["issue", "pull request"]}',
+    "model_arguments": 'a JSON object such as {"reasoning_effort": "low"}',
+    "translations": 'name -> words -> value, such as {"state": {"California": "CA"}}',
+}
+"""Setting that is a table → what is expected of it; as text it is JSON."""
 
 
 def from_environ(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[str, object]:
@@ -146,18 +178,25 @@ def checked(one: Setting[Any], value: object, *, read: bool = False) -> object:
     Raises:
         InvalidSettings: it is of another type, out of range, or none of the choices.
     """
-    if one.name in _TABLES:
-        return _TABLES[one.name](value)
     adapter = _adapter(one)
     try:
         return adapter.validate_strings(value) if read else adapter.validate_python(value)
     except ValidationError as error:
         found = error.errors()[0]
+        if one.name in _TABLES:
+            raise InvalidSettings(_no_table(one.name, found, value)) from None
         expected = found["msg"].removeprefix("Input should be ")
         if found["type"].startswith(("greater_than", "less_than")):
             expected = _range(adapter) or expected
         shown = repr(value) if one.repr else f"of type {type(value).__name__}"
         raise InvalidSettings(f"{one.name} is {shown}; expected {expected}") from None
+
+
+def _no_table(name: str, found: ErrorDetails, value: object) -> str:
+    if name == "translations" and found["type"] == "value_error":  # ours, which says what it found
+        return f"{name} {found['msg'].removeprefix('Value error, ')}"
+    how = "is" if found["input"] is value else "has"
+    return f"{name} {how} {found['input']!r}; expected {_TABLES[name]}"
 
 
 @cache
@@ -174,70 +213,3 @@ def _range(adapter: TypeAdapter[Any]) -> str:
         if "minimum" in each and "maximum" in each:
             return f"{each['minimum']:g} to {each['maximum']:g}"
     return ""
-
-
-def _domains(table: object) -> Mapping[str, tuple[str, ...]]:
-    """Return domain → its keywords; of one text each letter would be a keyword."""
-    if isinstance(table, Mapping) and all(
-        isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
-        for words in table.values()
-    ):
-        return {str(name): tuple(words) for name, words in table.items()}
-    raise InvalidSettings(
-        f"domains is {table!r}; expected name -> keywords, such as "
-        '{"github": ["issue", "pull request"]}'
-    )
-
-
-def _arguments(table: object) -> object:
-    try:
-        if isinstance(plain(table, what="model_arguments"), dict):
-            return table
-    except InvalidJson:
-        pass
-    raise InvalidSettings(
-        f"model_arguments is {table!r}; expected a JSON object such as "
-        '{"reasoning_effort": "low"}'
-    )
-
-
-def _translations(tables: object) -> Translations:
-    """Return tables of words, which translate no words otherwise than another one does."""
-    if not isinstance(tables, Mapping):
-        raise InvalidSettings(f"translations is {tables!r}; expected name -> words -> value")
-    told: dict[str, tuple[str, object]] = {}
-    for name, table in tables.items():
-        if not isinstance(name, str) or not name.strip() or not isinstance(table, Mapping):
-            raise InvalidSettings(
-                f"translations has {table!r} for {name!r}; expected words -> value for a name, "
-                'such as {"state": {"California": "CA"}}'
-            )
-        for words, value in table.items():
-            _check_translation(name, words, value)
-            key = " ".join(words.casefold().split())
-            other, known = told.setdefault(key, (name, value))
-            if (type(known), known) != (type(value), value):
-                raise InvalidSettings(
-                    f"translations has {words!r} for {known!r} in {other!r} and for {value!r} in "
-                    f"{name!r}; words stand for one value"
-                )
-    return tables
-
-
-def _check_translation(name: str, words: object, value: object) -> None:
-    if not isinstance(words, str) or not any(map(str.isalnum, words)):
-        raise InvalidSettings(f"translations of {name!r} has the words {words!r}; expected text")
-    finite = not isinstance(value, float) or math.isfinite(value)
-    if not isinstance(value, str | int | float | bool) or not finite:
-        raise InvalidSettings(
-            f"translations has {value!r} for {words!r} of {name!r}; expected text, a number, true "
-            "or false"
-        )
-
-
-_TABLES: dict[str, Callable[[object], object]] = {
-    "domains": _domains,
-    "model_arguments": _arguments,
-    "translations": _translations,
-}
-"""Setting → what takes a table that it can have, and refuses any other."""
