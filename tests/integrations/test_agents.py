@@ -64,14 +64,12 @@ class LangChain:
         asked = {"messages": [*before, {"role": "user", "content": prompt}]}
         context = Caller(TENANT.get())
         if stream:
-            parts = [
-                p for p, _ in self.agent.stream(asked, context=context, stream_mode="messages")
-            ]
-            return "".join(p.text for p in parts if isinstance(p, AIMessageChunk)), parts
-        messages = self.ask(asked, context)["messages"]
+            told = self.agent.stream(asked, context=context, stream_mode="messages")
+            return "".join(part.text for part, _ in told if isinstance(part, AIMessageChunk)), None
+        messages = (await self.answer(asked, context))["messages"]
         return messages[-1].content, messages
 
-    def ask(self, asked: Any, context: Caller) -> Any:
+    async def answer(self, asked: Any, context: Caller) -> Any:
         return self.agent.invoke(asked, context=context)
 
 
