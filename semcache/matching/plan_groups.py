@@ -217,6 +217,10 @@ class PlanGroupSets:
                 self._unpack()
             return self._sets.setdefault(key, PlanGroups())
 
+    def are_all(self, catalog: str, grounding: str) -> bool:
+        """Return whether it is known that no group has another catalog or grounding."""
+        return not self._packed and all(key[1:] == (catalog, grounding) for key in [*self._sets])
+
     def _unpack(self) -> None:
         # Beside its user: pydantic takes longer to load than all of semcache.
         from semcache.schemas import read  # noqa: PLC0415

@@ -119,7 +119,9 @@ def _of_its_own(lookup: Lookup, vector: Vector, wanted: int) -> Sequence[Neighbo
     they are returned, for a miss to tell so.
     """
     index, entries = lookup.view.index, lookup.view.entries
-    its = lookup.query.catalog, lookup.query.grounding
+    its = lookup.query.prints
+    if lookup.view.groups.are_all(*its):
+        return index.search(vector, wanted)  # most entries found are never looked at
     count = wanted
     while True:
         found = index.search(vector, count)
