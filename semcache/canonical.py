@@ -156,10 +156,12 @@ def loads(text: str, *, what: str = "text", strict: bool = True) -> Json:
     Not `strict`, line breaks and other control characters may stand inside texts as they are.
 
     Raises:
-        InvalidJson: `text` is not JSON, or spells NaN or infinity.
+        InvalidJson: `text` is not JSON, or spells NaN, infinity or a lone surrogate.
     """
     try:
         value: Json = _DECODERS[strict].decode(text)
+        if "\\ud" in text or "\\uD" in text:
+            spelled(value).encode()
     except (ValueError, RecursionError) as error:
         raise InvalidJson(f"{what} is not JSON: {error}") from error
     return value
@@ -174,8 +176,16 @@ def no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a JSON number")
 
 
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits:.20} is beyond all numbers that a computer counts with")
+    return number
+
+
 _DECODERS = {
-    strict: json.JSONDecoder(parse_constant=no_constant, strict=strict) for strict in (True, False)
+    strict: json.JSONDecoder(parse_constant=no_constant, parse_float=_finite, strict=strict)
+    for strict in (True, False)
 }
 
 

@@ -238,3 +238,17 @@ def test_a_parameter_with_words_of_its_own_keeps_them(cache: PlanCache) -> None:
     params = [Parameter("city", "Reno", mention="the biggest little city")]
     stored = cache.store("hotels in the biggest little city", {"city": "Reno"}, params=params)
     assert json.dumps(stored.bound) == '{"city": ["/city"]}'
+
+
+@pytest.mark.parametrize("odd", ["1e999", '"\\ud800"', "NaN"])
+def test_arguments_that_are_no_json_for_every_reader_are_a_text_that_serves_its_own_prompt(
+    odd: str,
+) -> None:
+    call = {"name": "track", "arguments": f'{{"order_id": "ORD-17", "odd": {odd}}}'}
+    plan: Any = {"tool_calls": [{"type": "function", "function": call}]}
+    with PlanCache.open(embedder=HashEmbedder()) as cache:
+        assert cache.store(FIRST, plan, params={"order": "ORD-17"})
+        found = cache.lookup(FIRST)
+        assert isinstance(found, Hit)
+        assert found.plan.to_dict() == plan
+        assert not cache.lookup(SECOND)

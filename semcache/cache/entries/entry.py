@@ -264,8 +264,9 @@ def from_record(record: Record) -> Entry:
     Raises:
         StoreCorrupt: the body is not an entry of a version that we know.
     """
+    what = f"entry {record.id!r}"
     try:
-        return from_json(record.tenant, loads(record.body), what=f"entry {record.id!r}")
+        return from_json(record.tenant, loads(record.body, what=what), what=what)
     except InvalidInput as error:
         raise StoreCorrupt(f"{error}; remove it") from error
 
