@@ -1,5 +1,6 @@
 import io
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,10 +13,12 @@ import pytest
 
 from semcache import PlanCache, SemCache
 from semcache.__main__ import run as run_semcache
+from semcache.cache.feedback.correction import Correction
 from semcache.commands import SUMMARIES
 from semcache.commands.cli import main
 from semcache.demo import operations, sales
 from semcache.demo.prompts import CASES, Case, SalesQuery
+from semcache.stores.disk.journal import FileJournal
 from semcache.testing import HashEmbedder
 from tests.listening import listening
 
@@ -789,6 +792,20 @@ def test_plans_move_to_an_encrypted_directory_and_need_its_key_there(
     assert (status, "give its key" in err) == (2, True)
     monkeypatch.setenv("SEMCACHE_ENCRYPTION_KEY", "k" * 43)
     assert len(_json(run, "list", "--directory", "safe")) == 1
+
+
+def test_a_copy_is_told_what_stays_behind_and_serves_nothing_that_was_taken_back(run: Run) -> None:
+    run("ask", SALES_2024)
+    place = Path("indexes/default")
+    (place / "responses").mkdir()
+    FileJournal(place / "corrections").keep("one", Correction("clear", None).to_text())
+    with closing(sqlite3.connect(place / "semcache.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        status, _, err = run("migrate", str(place), "copy")
+        assert (status, "corrections wait" in err) == (2, True)
+        assert not Path("copy").exists()
+    copied = _json(run, "migrate", str(place), "copy")
+    assert (copied["records"], copied["left_behind"]) == (0, ["responses"])
 
 
 # Where operations come from ──────────────────────────────────────────────────────────────────────

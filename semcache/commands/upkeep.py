@@ -22,7 +22,7 @@ from semcache.commands.options import (
     place_of,
 )
 from semcache.commands.output import WRONG, print_json, print_pairs, progress
-from semcache.errors import InvalidInput
+from semcache.errors import InvalidInput, StoreUnavailable
 from semcache.settings import Settings
 from semcache.stores.disk.directory import existing
 from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
@@ -33,7 +33,10 @@ from semcache.upkeep.files import compact
 from semcache.upkeep.migrate import migrate
 from semcache.upkeep.verify import Verified, verify
 from semcache.upkeep.warm import Warmed, warm
-from semcache.wiring import SystemClock, open_embedder, open_store
+from semcache.wiring import SystemClock, open_embedder, open_plan_cache, open_store
+from semcache.wiring.caches import RESPONSES
+from semcache.wiring.models import difference_folder
+from semcache.wiring.stores import open_journal
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands
@@ -138,17 +141,34 @@ def _compact(options: argparse.Namespace) -> int:
 
 def _migrate(options: argparse.Namespace) -> int:
     _refuse_same(options.source, options.target)
+    there = _settings(options.source, _key(options.from_key, "--from-key"), there=True)
+    to = _settings(options.target, _key(options.to_key, "--to-key"), there=False)
+    _make_corrections(there)
     with ExitStack() as stack:
-        source, target = (
-            stack.enter_context(closing(open_store(settings)))
-            for settings in (
-                _settings(options.source, _key(options.from_key, "--from-key"), there=True),
-                _settings(options.target, _key(options.to_key, "--to-key"), there=False),
-            )
-        )
+        source, target = (stack.enter_context(closing(open_store(one))) for one in (there, to))
         done = migrate(source, target)
-    print_pairs({**asdict(done), "passed_over": list(done.passed_over)}, as_json=options.json)
+    beside = (there.directory and there.directory / RESPONSES, difference_folder(there))
+    left: list[Json] = [folder.name for folder in beside if folder and folder.exists()]
+    lists: dict[str, Json] = {"passed_over": list(done.passed_over), "left_behind": left}
+    print_pairs({**asdict(done), **lists}, as_json=options.json)
     return WRONG if done.passed_over else 0
+
+
+def _make_corrections(settings: Settings) -> None:
+    """Make what waits beside a store: a copy without it would serve what somebody called wrong.
+
+    Raises:
+        StoreUnavailable: the store cannot be written.
+    """
+    journal = open_journal(settings)
+    if journal is None or not journal.texts():
+        return
+    open_plan_cache(settings).close()
+    if journal.texts():
+        raise StoreUnavailable(
+            f"corrections wait beside {str(settings.directory)!r}, which cannot be written, and a "
+            "copy would serve what they take back; try again when it can be written"
+        )
 
 
 def _refuse_same(source: str, target: str) -> None:

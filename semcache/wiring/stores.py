@@ -78,7 +78,7 @@ def open_snapshots(settings: Settings) -> Snapshots | None:
 
 def open_journal(settings: Settings) -> Journal | None:
     """Return where corrections wait for a store that cannot be written; None: in memory alone."""
-    if settings.directory is None or settings.frozen:
+    if settings.directory is None:
         return None
     cipher = Cipher(settings.encryption_key) if settings.encryption_key else None
     return FileJournal(settings.directory / CORRECTIONS, cipher=cipher)

@@ -152,7 +152,7 @@ class Corrections(Forked):
         `journal`: where corrections are kept beside the store; None: in this process alone.
         `forget`: each drops what is in memory of a tenant, or of all (None), once it is cleared;
         `forget_texts`: each drops prompts and words, once somebody has entries erased.
-        `frozen`: nothing is ever written, and nothing that cannot be made holds.
+        `frozen`: nothing is ever written. What waits in the journal holds; nothing else does.
         """
         self._store = store
         self._vetoes = vetoes
@@ -171,7 +171,8 @@ class Corrections(Forked):
         follow_forks(self)
         if self._journal is not None:
             self._journal.reserve()
-            self._take_up(self._journal)
+        if journal is not None:
+            self._take_up(journal)
 
     def _take_up(self, journal: Journal) -> None:
         for name, text in journal.texts().items():
@@ -179,7 +180,7 @@ class Corrections(Forked):
                 self._pending[name] = Correction.of(text)
             except StoreCorrupt as error:
                 _log.warning("%s; it is left out", error)
-        if self._pending:
+        if self._pending and not self._frozen:
             self._go_on_trying()
 
     def forked(self) -> None:
@@ -284,6 +285,8 @@ class Corrections(Forked):
 
     def retry(self) -> int:
         """Make what is pending, in order; return how many still are. Raises nothing."""
+        if self._frozen:
+            return len(self._pending)
         with self._making:
             for name, correction in [*self._pending.items()]:
                 try:

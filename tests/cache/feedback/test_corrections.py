@@ -99,6 +99,17 @@ def test_a_correction_is_found_by_the_next_process_if_this_one_ends(filled: Path
     cache.close()
 
 
+def test_a_correction_that_waits_holds_in_a_frozen_cache_too(filled: Path) -> None:
+    cache = opened(filled)
+    with locked(filled):
+        assert cache.invalidate(tag="sales").pending
+        with PlanCache.open(filled, embedder=HashEmbedder(), frozen=True) as frozen:
+            assert not frozen.lookup(ASKED)
+            assert frozen.lookup("taxes in 2019")
+    assert len([*(filled / "corrections").iterdir()]) == 2  # nothing of it was written
+    cache.close()
+
+
 def test_a_wrong_hit_by_meaning_is_vetoed_while_the_store_is_locked(filled: Path) -> None:
     with opened(filled) as cache:
         found = hit_of(cache, "please could you give me the sales in 2019")
