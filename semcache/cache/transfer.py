@@ -163,7 +163,7 @@ class Transfer:
     _intake: PlanIntake
 
     def entries(self, *, tenant: str = "default") -> tuple[Entry, ...]:
-        """Return the tenant's readable entries, oldest first.
+        """Return the tenant's readable entries that nobody took back, oldest first.
 
         Raises:
             StoreUnavailable: the store cannot be read.
@@ -172,9 +172,12 @@ class Transfer:
         found = []
         for record in self._context.store.scan(tenant):
             try:
-                found.append(from_record(record))
+                entry = from_record(record)
             except StoreCorrupt as error:
                 self._context.health.failed(tenant, "store", error)
+                continue
+            if not self._context.corrections.hides(tenant, record.id, entry, record.change):
+                found.append(entry)
         return tuple(found)
 
     def tenants(self) -> tuple[str, ...]:
@@ -257,4 +260,6 @@ class Transfer:
         now = self._context.clock.now()
         entries = read_entries(path_of(path), tenant=tenant)
         fresh = [entry for entry in entries if not expired(entry, now)]
+        if self._context.corrections.pending:
+            self._context.corrections.retry()  # first, or what waits would take these back too
         return sum(bool(self._intake.put(entry)) for entry in fresh)

@@ -110,6 +110,23 @@ def test_a_correction_that_waits_holds_in_a_frozen_cache_too(filled: Path) -> No
     cache.close()
 
 
+def test_what_was_taken_back_is_not_exported_while_it_waits(filled: Path, tmp_path: Path) -> None:
+    with opened(filled) as cache, locked(filled):
+        assert cache.invalidate(tag="sales").pending
+        assert [entry.prompt for entry in cache.entries()] == ["taxes in 2024"]
+        assert cache.export(tmp_path / "plans.jsonl") == 1
+
+
+def test_what_is_imported_is_not_taken_back_by_what_waited(filled: Path, tmp_path: Path) -> None:
+    with opened(filled) as cache:
+        assert cache.export(tmp_path / "plans.jsonl") == 2
+        with locked(filled):
+            assert cache.clear().pending
+        assert cache.import_(tmp_path / "plans.jsonl") == 2
+        cache.flush()
+        assert cache.lookup(ASKED)
+
+
 def test_a_wrong_hit_by_meaning_is_vetoed_while_the_store_is_locked(filled: Path) -> None:
     with opened(filled) as cache:
         found = hit_of(cache, "please could you give me the sales in 2019")
