@@ -56,6 +56,31 @@ def test_other_words_lead_to_a_value_of_a_closed_set(catalog: Catalog, word: str
     assert value in catalog.closed[field]
 
 
+def test_figures_are_grouped_sorted_and_cut(catalog: Catalog) -> None:
+    result = _called(
+        catalog,
+        "query_sales",
+        {
+            "filters": [{"field": "year", "operator": "=", "value": 2024}],
+            "aggregates": [{"field": "amount", "function": "sum"}, {"function": "count"}],
+            "group_by": ["category"],
+            "order_by": [{"field": "amount", "direction": "desc"}],
+            "limit": 3,
+        },
+    )
+    sums = [row["sum_amount"] for row in result["data"]]
+    assert list(result["data"][0]) == ["category", "sum_amount", "count"]
+    assert sums == sorted(sums, reverse=True)
+    assert (len(sums), result["total_records"], result["has_more"]) == (3, 8, True)
+
+
+def test_products_are_listed_within_a_price(catalog: Catalog) -> None:
+    listed = _called(catalog, "list_products", {"category": "Books", "max_price": 29.95})
+    assert [row["name"] for row in listed] == ["Cookbook", "Crossword Collection", "Travel Guide"]
+    dear = _called(catalog, "list_products", {"min_price": 400})
+    assert [row["name"] for row in dear] == ["Standing Desk", "Tablet Computer"]
+
+
 def test_a_year_given_as_text_finds_what_the_number_finds(catalog: Catalog) -> None:
     as_text = _ids(catalog, {"field": "year", "value": "2024"})
     assert as_text == _ids(catalog, {"field": "year", "value": 2024}) != []
