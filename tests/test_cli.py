@@ -808,6 +808,16 @@ def test_a_copy_is_told_what_stays_behind_and_serves_nothing_that_was_taken_back
     assert (copied["records"], copied["left_behind"]) == (0, ["responses"])
 
 
+def test_what_could_not_be_cleared_yet_is_told(run: Run) -> None:
+    run("ask", SALES_2024)
+    place = Path("indexes/default/semcache.db")
+    with closing(sqlite3.connect(place, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        status, out, _ = run("clear")
+    assert (status, "pending: the store failed" in out) == (1, True)
+    assert run("clear")[0] == 0
+
+
 # Where operations come from ──────────────────────────────────────────────────────────────────────
 
 

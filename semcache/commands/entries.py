@@ -1,10 +1,12 @@
 """`semcache stats`, `list`, `remove`, `clear`, `export`, `import` and `evidence`."""
 
 import argparse
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semcache.cache.feedback.correction import Removed
 from semcache.canonical import Json, JsonObject
 from semcache.commands.options import (
     add_command,
@@ -13,7 +15,7 @@ from semcache.commands.options import (
     encryption_key,
     existing_cache_of,
 )
-from semcache.commands.output import print_json, print_pairs
+from semcache.commands.output import WRONG, print_json, print_pairs
 from semcache.errors import InvalidInput
 from semcache.responses.cache import Responses
 from semcache.server.calls import statistics
@@ -69,9 +71,8 @@ def _remove(options: argparse.Namespace) -> int:
         ids = [entry.id for entry in entries if options.entry in {entry.id, entry.label}]
         if not ids:
             raise InvalidInput(f"no entry is {options.entry!r}; `semcache list` shows id and key")
-        removed = sum(cache.invalidate(tenant=options.tenant, id=entry) for entry in ids)
-    print_pairs({"removed": removed}, as_json=options.json)
-    return 0
+        removed = [cache.invalidate(tenant=options.tenant, id=entry) for entry in ids]
+    return _tell_removed(options, removed)
 
 
 def _clear(options: argparse.Namespace) -> int:
@@ -82,8 +83,15 @@ def _clear(options: argparse.Namespace) -> int:
     if answered.exists():
         with closing(Responses.open(answered, encryption_key=encryption_key())) as responses:
             responses.clear()
-    print_pairs({"removed": removed}, as_json=options.json)
-    return 0
+    return _tell_removed(options, [removed])
+
+
+def _tell_removed(options: argparse.Namespace, removed: Sequence[Removed]) -> int:
+    """Print how many entries went, and why some have not yet; return the status."""
+    pending = next((one.pending for one in removed if one.pending), "")
+    told: JsonObject = {"removed": sum(removed)}
+    print_pairs(told | {"pending": pending} if pending else told, as_json=options.json)
+    return WRONG if pending else 0
 
 
 def _evidence(options: argparse.Namespace) -> int:
