@@ -15,6 +15,7 @@ from semcache.errors import ForeignDirectory, InvalidJson, NewerFormat, StoreUna
 from semcache.files import write_aside
 from semcache.schemas import STRICT, read
 from semcache.stores.disk.failures import no_room
+from semcache.stores.disk.journal import CORRECTIONS
 
 MANIFEST = "manifest.json"
 FORMAT = "semcache-store"
@@ -38,8 +39,9 @@ def claim(directory: Path) -> int:
         names = sorted(path.name for path in directory.iterdir())
         if MANIFEST in names:
             found = _check(directory, (directory / MANIFEST).read_bytes())
-        # A process that is claiming it at this moment, or died on the way, left such a file.
-        elif foreign := [name for name in names if not name.startswith(MANIFEST)]:
+        # A process that is claiming it at this moment, died on the way, or waits for room, left
+        # such a file, or the folder of its corrections.
+        elif foreign := [n for n in names if not n.startswith(MANIFEST) and n != CORRECTIONS]:
             raise ForeignDirectory(
                 f"{str(directory)!r} is not a semcache directory: it has no {MANIFEST!r} but "
                 f"{foreign[:3]!r}; name an empty or a new directory"

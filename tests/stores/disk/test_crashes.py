@@ -30,6 +30,7 @@ from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import HashEmbedder, RecordingObserver
 from semcache.wiring import SystemClock
 from tests.calling import calling
+from tests.waiting import until
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
@@ -271,6 +272,21 @@ def test_a_full_disk_can_be_opened_again_and_serves(
         filler.unlink()
         assert cache.store(prompt(1), plan(1))
         assert (served(cache, 0), served(cache, 1)) == (0, 1)
+
+
+def test_a_cache_that_is_begun_on_a_full_disk_keeps_plans_once_there_is_room(
+    small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:  # until there is no room
+            file.write(b"x" * 4096)
+    with PlanCache.open(small_disk / "plans", embedder=HashEmbedder()) as cache:
+        assert "No space left" in caplog.text
+        assert "No space left" in cache.store(prompt(0), plan(0)).reason
+        filler.unlink()
+        until(lambda: bool(cache.store(prompt(0), plan(0))))
+        assert served(cache, 0) == 0
 
 
 def test_a_read_only_disk_can_be_opened_again_and_serves(small_disk: Path, sound: Path) -> None:
