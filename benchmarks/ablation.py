@@ -18,7 +18,8 @@ from replay import Score, Semcache, Timed, pooled, read
 from replay import replay as replayed
 from train_prior import first
 
-from semcache.cache import plan_cache
+from semcache.binding import codecs
+from semcache.cache import context
 from semcache.cache.entries import writer
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.lookup import lookup, semantic
@@ -29,7 +30,6 @@ from semcache.matching.model import risk
 from semcache.matching.words import content
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.models.weights import shipped_weights
-from semcache.prompts import mentions
 from semcache.prompts.template import TemplateText
 
 Without = Callable[[contextlib.ExitStack], None]
@@ -45,7 +45,7 @@ def _embedding(stack: contextlib.ExitStack) -> None:
 
 
 def _order_of_dates(stack: contextlib.ExitStack) -> None:
-    stack.enter_context(patch.object(mentions, "in_order_of", lambda *_, **__: None))
+    stack.enter_context(patch.object(codecs, "in_order_of", lambda *_, **__: None))
 
 
 PARTS: dict[str, Without] = {
@@ -66,10 +66,10 @@ PARTS: dict[str, Without] = {
         patch.object(decision, "_is_habit", lambda *_: False)
     ),
     "trained prior (plain sense instead)": lambda s: s.enter_context(
-        patch.object(plan_cache, "shipped", plain_sense)
+        patch.object(context, "shipped", plain_sense)
     ),
     "plans made for other words passed over": lambda s: s.enter_context(
-        patch.object(plan_cache, "risk_gates", _without_held)
+        patch.object(context, "risk_gates", _without_held)
     ),
     "order of day and month": _order_of_dates,
     "contested entries refused": lambda s: s.enter_context(
@@ -107,7 +107,7 @@ def plain_sense() -> object:
     return replace(first(), steps=_STEPS)
 
 
-_STEPS = plan_cache.shipped().steps
+_STEPS = context.shipped().steps
 
 
 def run(args: argparse.Namespace, embedder: Timed, without: Without) -> Sequence[Score]:

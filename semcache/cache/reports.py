@@ -166,8 +166,7 @@ def _read(text: str | None) -> Counter[str]:
     except InvalidJson:
         return Counter()  # counts are worth less than an error to a caller who wants an answer
     pairs = doc.items() if isinstance(doc, dict) else ()
-    # Names are ours and ASCII; in an edited note there may be such as no store can keep.
-    return Counter({name: n for name, n in pairs if isinstance(n, int) and name.isascii()})
+    return Counter({name: n for name, n in pairs if isinstance(n, int)})
 
 
 def _added(new: Counter[str], old: str | None) -> str:

@@ -134,7 +134,7 @@ _SCHEMA: TypeAdapter[str | _HolderDoc] = TypeAdapter(str | _HolderDoc)
 
 
 def _in_json(text: str) -> _Listed:
-    said = as_object(loads(text, what="the tokens"))
+    said = as_object(loads(text, what="the file of tokens"))
     for number, (token, holder) in enumerate(said.items(), start=1):
         where = f"token {number} of {len(said)}"
         try:

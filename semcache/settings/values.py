@@ -107,7 +107,8 @@ Translations = Annotated[
 _TABLES = {
     "domains": 'name -> keywords, such as {"github": ["issue", "pull request"]}',
     "model_arguments": 'a JSON object such as {"reasoning_effort": "low"}',
-    "translations": 'name -> words -> value, such as {"state": {"California": "CA"}}',
+    "translations": "name -> words -> value (text, a number, true or false), such as "
+    '{"state": {"California": "CA"}}',
 }
 """Setting that is a table → what is expected of it; as text it is JSON."""
 

@@ -71,13 +71,14 @@ def test_forgetting_drops_what_is_pending(tenant: str | None, left: dict[str, in
     assert (counters.read("acme"), counters.read("umbrella")) == ({}, left)
 
 
-def test_a_name_in_an_edited_note_that_no_store_can_keep_is_passed_over() -> None:
+@pytest.mark.parametrize("note", ['{"\\ud800": 3, "stored": 2}', "{", "[]"])
+def test_an_edited_note_that_is_no_json_or_no_object_counts_from_nothing(note: str) -> None:
     store = MemoryStore()
-    store.put_note("acme", STATISTICS_NOTE, '{"\\ud800": 3, "stored": 2}')
+    store.put_note("acme", STATISTICS_NOTE, note)
     counters = Counters(store, FakeClock())
     counters.add("acme", "stored")
     counters.flush()
-    assert counters.read("acme") == {"stored": 3}
+    assert counters.read("acme") == {"stored": 1}
 
 
 def test_the_lookups_of_one_run_count_once_as_what_the_last_came_to(cache: PlanCache) -> None:

@@ -99,12 +99,12 @@ def test_tables_come_from_the_file_and_the_environment_too(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("tables", "said"),
     [
-        ({"state": "CA"}, "expected words -> value"),
-        ({"": {"California": "CA"}}, "expected words -> value"),
-        ({"state": {"": "CA"}}, "expected text"),
-        ({"state": {"California": None}}, "expected text, a number, true or false"),
-        ({"state": {"California": ["CA"]}}, "expected text, a number, true or false"),
-        ({"depot": {"Northgate": float("nan")}}, "expected text, a number, true or false"),
+        ({"state": "CA"}, "has 'CA'; expected name -> words -> value"),
+        ({"": {"California": "CA"}}, "expected text for a name"),
+        ({"state": {"": "CA"}}, "expected text for a name"),
+        ({"state": {"California": None}}, r"value \(text, a number, true or false\)"),
+        ({"state": {"California": ["CA"]}}, r"value \(text, a number, true or false\)"),
+        ({"depot": {"Northgate": float("nan")}}, r"value \(text, a number, true or false\)"),
         ({"state": {"Washington": "WA"}, "city": {"washington": "WAS"}}, "stand for one value"),
     ],
 )
