@@ -252,7 +252,7 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         None: it cannot take them, or was removed.
 
         Raises:
-            InvalidParameter: `values` are not those that the option misses.
+            InvalidInput, InvalidParameter: `values` are not those that the option misses.
         """
         return self._selection.filled(option, values or {})
 
@@ -263,7 +263,7 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         enough for `max_wrong`. `values`: for all that the option misses.
 
         Raises:
-            InvalidParameter: `values` are not those that the option misses.
+            InvalidInput, InvalidParameter: `values` are not those that the option misses.
         """
         return self._selection.choices_needed(option, values or {})
 
@@ -284,7 +284,7 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         chosen twice with the same values. `seconds`: how long choosing took.
 
         Raises:
-            InvalidParameter: `values` are not those that the option misses.
+            InvalidInput, InvalidParameter: `values` are not those that the option misses.
             InvalidInput: `choices` is another number.
         """
         return self._selection.take(option, values or {}, choices=choices, run=run, seconds=seconds)

@@ -285,6 +285,8 @@ def _choice(
     if chosen is None:
         return None
     at, values = (chosen, {}) if isinstance(chosen, int) else chosen
+    if not 0 <= at < len(options):
+        raise InvalidParameter(f"the selector chose option {at} of {len(options)}, counted from 0")
     return options[at], values
 
 

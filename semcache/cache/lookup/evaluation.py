@@ -210,7 +210,7 @@ def _value_risk(lookup: Lookup, query: Query, entry_id: str, change: ValueChange
     """
     seen, labels = lookup.view.entries.known(entry_id), lookup.context.labels
     group = "" if seen is None else seen.group(given=bool(query.given))
-    risk = less_likely(labels.risk(query, entry_id, group, change), lookup.choice)
+    risk = _less_likely(labels.risk(query, entry_id, group, change), lookup.choice)
     if risk > labels.highest_risk and change.kind:
         raise Refused(
             "risk",
@@ -220,7 +220,7 @@ def _value_risk(lookup: Lookup, query: Query, entry_id: str, change: ValueChange
     return risk
 
 
-def less_likely(risk: float, by: float) -> float:
+def _less_likely(risk: float, by: float) -> float:
     """Return a probability in (0, 1) whose log odds are smaller `by` so much."""
     return risk if not by else risk / (risk + (1 - risk) * math.exp(by))
 

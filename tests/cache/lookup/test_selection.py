@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -89,6 +90,16 @@ def test_other_values_than_the_missing_are_refused(
     for use in (cache.take, cache.filled, cache.choices_needed):
         with pytest.raises(InvalidParameter, match="the chosen plan misses 'customer', 'month'"):
             use(option, values)
+
+
+def test_what_is_no_option_and_what_is_no_mapping_are_refused_by_name(cache: PlanCache) -> None:
+    (option, *_) = cache.options(ASKED)
+    wrong: Any = ["Initech"]
+    for use in (cache.take, cache.filled, cache.choices_needed):
+        with pytest.raises(InvalidInput, match=r"option is \['Initech'\]; expected one of"):
+            use(wrong, VALUES)
+        with pytest.raises(InvalidInput, match=r"values is \['Initech'\]; expected name -> value"):
+            use(option, wrong)
 
 
 @pytest.mark.parametrize("choices", [0, 3, -1])

@@ -171,6 +171,16 @@ def test_a_choice_that_stays_too_likely_wrong_is_planned(desk: Callable[..., Des
     assert here.semcache.cache.stats().hits == {}
 
 
+@pytest.mark.parametrize(("said", "planned"), [(0, False), (2, True), (-1, True)])
+def test_a_number_alone_chooses_a_plan_and_one_that_is_no_position_none(
+    desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch, said: int, planned: bool
+) -> None:
+    monkeypatch.setattr(ModelSelector, "select", lambda *_: said)
+    here = desk()
+    here.says(SCHEMA, *[plan("moon_phases", day="2024-06-02")] * 3)
+    assert here.semcache.run(AGAIN).planned is planned
+
+
 def test_none_of_them_is_planned(desk: Callable[..., Desk]) -> None:
     here = desk()
     here.says(NONE, SCHEMA, plan("tide_tables", day="{{params.x}}"))
