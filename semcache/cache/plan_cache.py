@@ -229,7 +229,7 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         grounding: str = "",
         tools: Tools | None = None,
     ) -> tuple[Option, ...]:
-        """Return up to five distinct plans near to a prompt that missed, nearest first.
+        """Return up to five distinct plans near to a prompt that missed, likeliest first.
 
         What keeps them from being served is that nobody knows which is meant. A plan has this
         prompt's own values and is checked, or misses some that no rule tells from the words: then
@@ -257,10 +257,11 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         return self._selection.filled(option, values or {})
 
     def choices_needed(self, option: Option, values: Mapping[str, object] | None = None) -> int:
-        """Return how many choices of a plan, alike, let `take` serve it: 1, 2, or 0 for never.
+        """Return how many choices of a plan, alike, `take` wants of it: 1, 2, or 0 for never.
 
         Where the words leave much doubt, one choice of somebody who errs once in twenty is not
-        enough for `max_wrong`. `values`: for all that the option misses.
+        enough for `max_wrong`. `values`: for all that the option misses. After two, `take` may
+        still want the prompt planned.
 
         Raises:
             InvalidInput, InvalidParameter: `values` are not those that the option misses.
@@ -279,7 +280,9 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         """Serve a plan that was chosen among `options`: a hit of the tier `selected`.
 
         None: the plan cannot take the values, was removed, or is too likely wrong although it was
-        chosen; see `choices_needed`. The prompt joins the plan, so that others like it are found by
+        chosen. The plan that is stored for the prompt then tells whether the choice was right; once
+        fewer than `max_wrong` (without one: 5 %) of such choices are wrong, they are served too,
+        all but one in five. The prompt joins the plan, so that others like it are found by
         their words. `values`: for all that the option misses. `choices`: 1, or 2 where it was
         chosen twice with the same values. `seconds`: how long choosing took.
 

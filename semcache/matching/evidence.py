@@ -37,6 +37,9 @@ MAX_FAMILIES = 2000
 MAX_LEANINGS = 8000
 """Words, pairs and groups whose own weights are kept; those least labeled make room."""
 
+DOUBTFUL = "doubtful"
+"""Choices of plans that are still too likely wrong by the risk after two of them."""
+
 MOVED = "<moved>"
 """Stands among the words for another order of the same words."""
 TURNED = "<turned>"
@@ -157,6 +160,9 @@ class Evidence:
     """What had to be proven where the risk was low, by its kind: `same` was harmless."""
     values: Tally = field(default_factory=Tally)
     """Plans for words that an entry says with other values, by what they change (`value_risk`)."""
+    chosen: Tally = field(default_factory=Tally)
+    """Plans that a model chose twice and that were too doubtful all the same (`DOUBTFUL`): `same`
+    were the prompt's."""
     record: Tally = field(default_factory=Tally)
     """Hits that somebody judged, by score: `same` were right, `other` wrong."""
     samples: Samples = field(default_factory=Samples)
@@ -174,8 +180,9 @@ class Evidence:
 
     @property
     def is_news(self) -> bool:
-        """Whether any label said anything of prompts or of values."""
-        return bool(self.labels or self.values.same or self.values.other or self.samples.kept)
+        """Whether any label said anything of prompts, of values or of choices."""
+        told = (self.values, self.chosen)
+        return bool(self.labels or self.samples.kept or any(t.same or t.other for t in told))
 
     def learn(self, difference: Difference, group: str, *, same: bool) -> None:
         """Take in that a neighbor with this difference had the same plan, or another."""
@@ -236,6 +243,7 @@ class Evidence:
             (self.supposed, more.supposed),
             (self.doubted, more.doubted),
             (self.values, more.values),
+            (self.chosen, more.chosen),
             (self.record, more.record),
         ):
             mine.merge(its)
@@ -268,6 +276,7 @@ class Evidence:
             "supposed": self.supposed.to_json(),
             "doubted": self.doubted.to_json(),
             "values": self.values.to_json(),
+            "chosen": self.chosen.to_json(),
             "record": self.record.to_json(),
             "samples": self.samples.to_json(),
             "labels": self.labels,

@@ -61,6 +61,7 @@ class EvidenceDoc(TypedDict):
     supposed: NotRequired[_Tally]
     doubted: NotRequired[_Tally]
     values: NotRequired[_Tally]
+    chosen: NotRequired[_Tally]
     samples: NotRequired[_Samples]
     labels: Count
     same: Count
@@ -95,6 +96,7 @@ def read_evidence(body: Json, *, weights: int) -> Evidence:
         supposed=_tally(doc.get("supposed")),
         doubted=_tally(doc.get("doubted")),
         values=_tally(doc.get("values")),
+        chosen=_tally(doc.get("chosen")),
         record=_tally(doc["record"]),
         samples=_samples(doc.get("samples")),
         labels=doc["labels"],

@@ -9,10 +9,10 @@ from semcache.cache.view.view import View
 from semcache.canonical import Json, digest
 from semcache.forks import Forked, Lock, follow_forks
 from semcache.matching.decision import DecisionRule, WeighedGroup
-from semcache.matching.evidence import Evidence
+from semcache.matching.evidence import DOUBTFUL, Evidence
 from semcache.matching.gates import Gates
 from semcache.matching.learning import learn_judgment, learn_plan, learn_record
-from semcache.matching.model.bound import is_withheld, lowest_sampled
+from semcache.matching.model.bound import is_withheld, lowest_sampled, opens
 from semcache.matching.model.features import MatchContext, featured
 from semcache.matching.model.risk import Prior
 from semcache.matching.model.value_risk import ValueChange, shipped_values
@@ -101,6 +101,8 @@ class TrainingLabels(Forked):
         """Tenant and prompt → the plan that was served or refused with its values."""
         self._nearly: Lru[tuple[str, str], _Nearly] = Lru(REMEMBERED)
         """Tenant and prompt → what was not served and awaits its plan."""
+        self._chosen: Lru[tuple[str, str], str] = Lru(REMEMBERED)
+        """Tenant and prompt → digest of the plan that was chosen in doubt, and not served."""
 
     def forked(self) -> None:
         """Begin anew in a forked child: what is pending is the parent's to write."""
@@ -223,6 +225,23 @@ class TrainingLabels(Forked):
         if withheld:
             self.notes.withheld(query.tenant)
 
+    def trusts_choices(self, query: Query, max_wrong: float) -> bool:
+        """Return whether a plan chosen in doubt may be served to a prompt.
+
+        So it is once the tenant's own prompts tell, by a bet as in `bound`, that fewer than
+        `max_wrong` of such choices are wrong; one in a few is planned all the same, to go on
+        telling.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        right, wrong = self.notes.of(query.tenant).evidence.chosen.of(DOUBTFUL)
+        return opens(right, wrong, max_wrong) and not is_withheld(query.shown)
+
+    def chosen_in_doubt(self, query: Query, plan: Json) -> None:
+        """Take in that `plan` was chosen and not served; the prompt's own makes it a sample."""
+        self._chosen.put((query.tenant, query.shown), digest(plan))
+
     # Learning ------------------------------------------------------------------------------
 
     def planned(
@@ -248,12 +267,16 @@ class TrainingLabels(Forked):
             readings = self._asked.pop((tenant, text)) or ()
             changed = self._changed.pop((tenant, text))
             nearly = self._nearly.pop((tenant, text))
-            if changed is None and not any(read.weighed or read.supposed for read in readings):
+            chosen = self._chosen.pop((tenant, text))
+            told = any(read.weighed or read.supposed for read in readings)
+            if changed is None and chosen is None and not told:
                 return
             self._answered.put((tenant, text), readings)
         news = Evidence()
         if changed is not None:
             news.values.add(changed.kind, same=changed.group in groups)
+        if chosen is not None and not contested:
+            news.chosen.add(DOUBTFUL, same=chosen == digest(plan))
         if nearly is not None and not contested:
             is_same = nearly.plan == digest(plan)
             news.samples.add(self.notes.scale, nearly.score, right=is_same)
@@ -313,7 +336,13 @@ class TrainingLabels(Forked):
     def forget_texts(self, tenant: str | None) -> None:
         """Forget how prompts of the tenant, or of all (None), were weighed, planned yet or not."""
         self._weighings.forget(lambda key: tenant in {None, key.tenant})
-        for remembered in (self._asked, self._answered, self._changed, self._nearly):
+        for remembered in (
+            self._asked,
+            self._answered,
+            self._changed,
+            self._nearly,
+            self._chosen,
+        ):
             remembered.forget(lambda key: tenant in {None, key[0]})
 
     def forget(self, tenant: str | None) -> None:

@@ -1,9 +1,10 @@
 """Plan selection: the cached plans that a missed prompt may mean, and the one that was chosen."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
+from typing import NamedTuple
 
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.admission import said
@@ -16,13 +17,12 @@ from semcache.cache.lookup.semantic import neighbors_of
 from semcache.cache.query import PromptRequest, Query
 from semcache.cache.result import Hit, Miss
 from semcache.errors import InvalidInput, InvalidParameter, StoreError
-from semcache.matching.decision import WeighedGroup
 from semcache.matching.gates import CandidatePair, risk_gates
 from semcache.matching.model.features import NEIGHBORS
 from semcache.matching.model.risk import probability_wrong
 from semcache.plans.codec import adopt
 from semcache.plans.plan import ExecutionPlan
-from semcache.ports import PlanOption
+from semcache.ports import Neighbor, PlanOption
 from semcache.prompts.parameter import Parameter, by_name, name_key
 
 OPTIONS = 5
@@ -67,7 +67,7 @@ class Selection:
         self._promotion = promotion
 
     def options(self, request: PromptRequest) -> tuple[Option, ...]:
-        """Return up to five distinct plans, nearest first; see `PlanCache.options`."""
+        """Return up to five distinct plans, likeliest first; see `PlanCache.options`."""
         found: dict[str, Option] = {}
         try:
             lookup = self._lookup(request)
@@ -92,7 +92,7 @@ class Selection:
         """Yield the plan groups of near entries and the plan to show of each, whatever its risk."""
         query, entries = lookup.query, lookup.view.entries
         side, given = query.side(), bool(query.given)
-        for near in neighbors_of(lookup, query) or ():
+        for near in self._likeliest_first(lookup):
             seen = entries.known(near.id)
             if (
                 lookup.likeness(near.similarity) < NEAR
@@ -109,6 +109,20 @@ class Selection:
                 option = _wanting(request, query, entry, near.id)
             if option is not None:
                 yield seen.group(given=True), option
+
+    def _likeliest_first(self, lookup: Lookup) -> Sequence[Neighbor]:
+        """Return near entries: of weighed groups, least risk first, then others, nearest first."""
+        query, view = lookup.query, lookup.view
+        neighbors, given = neighbors_of(lookup, query) or (), bool(query.given)
+        weighed = self._context.labels.weighed(view, query, neighbors)
+        places = {one.featured.near.group: place for place, one in enumerate(weighed)}
+
+        def place(near: Neighbor) -> int:
+            seen = view.entries.known(near.id)
+            group = "" if seen is None else seen.group(given=given)
+            return places.get(group, len(places))
+
+        return sorted(neighbors, key=place)
 
     def filled(self, option: Option, values: Mapping[str, object]) -> ExecutionPlan | None:
         """Return the plan of an option with `values`; see `PlanCache.filled`."""
@@ -158,10 +172,11 @@ class Selection:
 
     def choices_needed(self, option: Option, values: Mapping[str, object]) -> int:
         """Return how many choices alike let a plan be served; see `PlanCache.choices_needed`."""
-        for choices in range(1, MOST + 1):
-            if self._chosen_hit(option, values, choices) is not None:
+        for choices in range(1, MOST):
+            found = self._served(option, values, choices)
+            if found is not None and not found.in_doubt:
                 return choices
-        return 0
+        return 0 if self._served(option, values, MOST) is None else MOST
 
     def take(
         self,
@@ -178,10 +193,12 @@ class Selection:
         """
         if choices not in range(1, MOST + 1):
             raise InvalidInput(f"choices is {choices!r}; expected 1 or {MOST}")
-        found = self._chosen_hit(option, values, choices)
+        found = self._served(option, values, choices)
         if found is None:
             return None
-        hit, query, entry = found
+        if found.in_doubt and not self._is_trusted(found, choices):
+            return None
+        hit, query, entry = found[:3]
         with self._context.health.guarded(query.tenant):
             renew(self._context, "selected", hit.entry, entry)
             self._context.labels.judged(query.tenant, query.shown, hit.entry, right=True)
@@ -191,61 +208,87 @@ class Selection:
         self._context.reports.looked_up(hit, query.tenant, run, seconds)
         return hit
 
-    def _chosen_hit(
+    def _served(
         self, option: Option, values: Mapping[str, object], choices: int
-    ) -> tuple[Hit, Query, Entry] | None:
+    ) -> "_Served | None":
+        """Return what serving a chosen plan comes to; None: it was removed or cannot be bound."""
         try:
             lookup, entry = self._chosen(option, values, choices)
-            hit = None if entry is None else self._sure(lookup, entry, option.entry, choices)
-        except StoreError as error:
-            self._context.health.failed(option.request.tenant, "store", error)
-            return None
-        return None if entry is None or hit is None else (hit, lookup.query, entry)
-
-    def _sure(self, lookup: Lookup, entry: Entry, entry_id: str, choices: int) -> Hit | None:
-        """Return the hit on a plan that was chosen; None where it is too likely wrong even so.
-
-        Where words of negation, comparison or direction differ, one choice is not enough.
-        """
-        query = lookup.query
-        likeness, score = 1.0, math.inf
-        if not says_the_same(entry, query):
-            chosen = self._weighed(lookup, entry_id)
-            if chosen is None:
+            if entry is None:
                 return None
-            likeness = lookup.likeness(chosen.featured.near.score)
-            score = chosen.score + lookup.choice
-            if score < self._lowest(query.tenant) or (chosen.is_turned and choices < MOST):
+            weighed = self._weighed(lookup, entry, option.entry)
+            if weighed is None:
                 return None
-        try:
+            likeness, score = weighed
             bound = bind_candidate(
-                lookup, "semantic", entry, query, score=likeness, entry_id=entry_id
+                lookup, "semantic", entry, lookup.query, score=likeness, entry_id=option.entry
             )
         except Refused:
             return None
-        return lookup.hit("selected", bound, probability_wrong(score))
+        except StoreError as error:
+            self._context.health.failed(option.request.tenant, "store", error)
+            return None
+        in_doubt = score < self._lowest(lookup.query.tenant)
+        risk = probability_wrong(score)
+        # A plan that is served in doubt is so because the tenant's own choices keep the bound.
+        risk = min(risk, self._max_wrong) if in_doubt else risk
+        return _Served(lookup.hit("selected", bound, risk), lookup.query, entry, in_doubt)
 
-    def _weighed(self, lookup: Lookup, entry_id: str) -> WeighedGroup | None:
-        """Return the plan group of an entry as it is weighed; None if the entry is not near."""
+    def _is_trusted(self, served: "_Served", choices: int) -> bool:
+        """Return whether a plan that was chosen in doubt is served; else its prompt is a sample."""
+        query = served.query
+        hidden = query.secrets is not None and query.secrets.spans
+        if choices < MOST or hidden:
+            return False
+        with self._context.health.guarded(query.tenant):
+            if self._context.labels.trusts_choices(query, self._max_wrong):
+                return True
+            self._context.labels.chosen_in_doubt(query, served.hit.plan.to_dict())
+        return False
+
+    def _weighed(self, lookup: Lookup, entry: Entry, entry_id: str) -> tuple[float, float] | None:
+        """Return how alike a prompt and an entry are, and the log odds of its plan.
+
+        None: the entry is not near, or differs in signs or types of values. What choices add is in
+        the log odds; they are infinitely low where words of negation, comparison or direction
+        differ and the plan was not chosen twice.
+        """
         query, view = lookup.query, lookup.view
+        if says_the_same(entry, query):
+            return 1.0, math.inf
         seen = view.entries.known(entry_id)
         neighbors = neighbors_of(lookup, query) or ()
         its = tuple(near for near in neighbors if near.id == entry_id)
-        if seen is None:
-            return None
-        group = seen.group(given=bool(query.given))
+        group = None if seen is None else seen.group(given=bool(query.given))
         # Where others crowd it out, it takes the last place among those that are weighed.
         for among in (neighbors, (*neighbors[: NEIGHBORS - 1], *its)):
             for one in self._context.labels.weighed(view, query, among):
                 if one.featured.near.group == group:
-                    return one
+                    likeness = lookup.likeness(one.featured.near.score)
+                    turned = one.is_turned and lookup.choice < CHOICES[MOST]
+                    return likeness, -math.inf if turned else one.score + lookup.choice
         return None
+
+    @property
+    def _max_wrong(self) -> float:
+        bound = self._context.settings.max_wrong
+        return WRONG if bound is None else bound
 
     def _lowest(self, tenant: str) -> float:
         """Return the lowest log odds that a chosen plan may have."""
         if self._context.settings.max_wrong is None:
             return math.log((1 - WRONG) / WRONG)
         return self._context.labels.notes.of(tenant).cutoff
+
+
+class _Served(NamedTuple):
+    """A chosen plan, bound."""
+
+    hit: Hit
+    query: Query
+    entry: Entry
+    in_doubt: bool
+    """Whether it is too likely wrong, although it was chosen."""
 
 
 def _told(lookup: Lookup, request: PromptRequest, entry: Entry, entry_id: str) -> Option | None:

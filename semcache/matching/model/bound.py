@@ -117,6 +117,15 @@ def is_withheld(prompt: str) -> bool:
     return zlib.crc32(prompt.encode(errors="replace")) % WITHHELD == 0
 
 
+def opens(right: float, wrong: float, max_wrong: float) -> bool:
+    """Return whether so many samples win the bet that fewer than `max_wrong` are wrong.
+
+    Whatever their order: nothing is taken off the capital here.
+    """
+    won = right * math.log(right_factor(max_wrong)) + wrong * math.log(1 - STAKE)
+    return won >= math.log(_OPENS)
+
+
 def right_factor(max_wrong: float) -> float:
     """Return by how much a right sample multiplies the capital, if a wrong one takes `STAKE`.
 

@@ -1,7 +1,9 @@
 """Options for a prompt that missed, and the plan that somebody chose among them."""
 
+import json
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -158,6 +160,53 @@ def test_a_plan_that_was_removed_meanwhile_is_not_served(cache: PlanCache) -> No
     assert cache.filled(option, VALUES) is None
     assert cache.choices_needed(option, VALUES) == 0
     assert cache.take(option, VALUES) is None
+
+
+DOUBTFUL = "since April, which purchases came from Initech"
+"""Whose words leave much doubt, even of a plan that was chosen twice."""
+
+
+def chosen_twice(cache: PlanCache, prompt: str = DOUBTFUL) -> Hit | None:
+    """Look the prompt up and choose the orders for it, twice."""
+    missed(cache.lookup(prompt))
+    option = next(one for one in cache.options(prompt) if one.shown.prompt == MADE)
+    assert cache.choices_needed(option, VALUES) == 2
+    return cache.take(option, VALUES, choices=2)
+
+
+@pytest.mark.parametrize(("operation", "counts"), [("orders", (1, 0)), ("invoices", (0, 1))])
+def test_a_plan_chosen_in_much_doubt_is_made_anew_and_tells_whether_the_choice_was_right(
+    cache: PlanCache, operation: str, counts: tuple[float, float]
+) -> None:
+    assert chosen_twice(cache) is None
+    assert cache.stats().hits == {}
+    cache.store(DOUBTFUL, calling(operation, **VALUES), params=VALUES)
+    assert cache.evidence().chosen.of("doubtful") == counts
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "bound"),
+    [(78, 0, None), (114, 1, None), (397, 0, 0.01)],
+)
+def test_plans_chosen_in_doubt_are_served_once_such_choices_were_seen_to_keep_the_bound(
+    minilm: MiniLMEmbedder, tmp_path: Path, right: int, wrong: int, bound: float | None
+) -> None:
+    def served_after(right: int) -> Hit | None:
+        file = tmp_path / "evidence.json"
+        with PlanCache.open(embedder=minilm, max_wrong=bound) as cache:
+            cache.export_evidence(file)
+            document = json.loads(file.read_text(encoding="utf-8"))
+            counts = {"same": {"doubtful": right}, "other": {"doubtful": wrong}}
+            document["evidence"]["chosen"] = counts
+            file.write_text(json.dumps(document), encoding="utf-8")
+            cache.import_evidence(file)
+            return chosen_twice(stocked(cache))
+
+    assert served_after(right - 1) is None
+    hit = served_after(right)
+    assert given_input(hit) == VALUES
+    assert hit is not None
+    assert hit.risk == (bound or 0.05)
 
 
 def test_a_plan_of_another_catalog_or_subject_is_no_option(cache: PlanCache) -> None:

@@ -166,7 +166,7 @@ def test_a_model_that_chooses_another_plan_the_second_time_has_chosen_none(
 
 def test_a_choice_that_stays_too_likely_wrong_is_planned(desk: Callable[..., Desk]) -> None:
     here = desk(max_wrong=0.0001)
-    here.says({"choice": 1}, SCHEMA, *[plan("moon_phases", day="2024-06-02")] * 3)
+    here.says({"choice": 1}, {"choice": 2}, SCHEMA, *[plan("moon_phases", day="2024-06-02")] * 3)
     assert here.semcache.run(AGAIN).planned
     assert here.semcache.cache.stats().hits == {}
 
