@@ -12,8 +12,7 @@ from typing import Any
 from semcache import SemCache, operation
 from semcache.catalog.catalog import Catalog
 from semcache.errors import NotInRun
-from semcache.runs.creation import revise
-from semcache.runs.spawns import SpawnRequest
+from semcache.runs.creation import SpawnRequest, revise
 from semcache.runs.tools import TOOLS, Introspection
 from semcache.testing import FakeClock, HashEmbedder
 

@@ -11,7 +11,7 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounded
 from semcache.events import Event
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema.schema import PromptSchema
 

@@ -7,9 +7,16 @@ from typing import Literal, TypeAlias
 from semcache.binding.texts.part import Part
 from semcache.binding.texts.parts import parts
 from semcache.canonical import Json, JsonObject, Pointer
-from semcache.plans.program.document import NAMING, STRUCTURE, ProgramPlan, is_program
-from semcache.plans.program.variables import Bound, variable, variables
-from semcache.plans.tasks.document import is_tasks
+from semcache.plans.program import (
+    NAMING,
+    STRUCTURE,
+    Bound,
+    ProgramPlan,
+    is_program,
+    variable,
+    variables,
+)
+from semcache.plans.tasks import is_tasks
 from semcache.prompts.parameter import name_key
 
 Role: TypeAlias = Literal["data", "reference", "structure", "name"]

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from semcache.canonical import Json, JsonObject, Pointer
-from semcache.plans.program.document import ProgramPlan, is_program
-from semcache.plans.tasks.document import TaskPlan, is_tasks
-from semcache.plans.tasks.references import CONSTANTS, TaskPath, parse
+from semcache.plans.program import ProgramPlan, is_program
+from semcache.plans.tasks import CONSTANTS, TaskPath, TaskPlan, is_tasks, parse
 
 Schemas: TypeAlias = Mapping[str, JsonObject]
 """Operation name → JSON Schema of its input."""

@@ -25,7 +25,7 @@ from semcache.cache.warm_up import Preload, Preparation
 from semcache.catalog.catalog import Catalog
 from semcache.contexts import Closeable
 from semcache.plans.codec import PlanSource
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Embedder, Observer, PlanOption, Verifier
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.redaction import Redact

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from semcache.canonical import Json, JsonObject
 from semcache.events import Phase, Tier
 from semcache.matching.gates import Verdict
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 
 Reason = Literal[
     "empty",

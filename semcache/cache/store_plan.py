@@ -19,7 +19,7 @@ from semcache.canonical import JsonObject
 from semcache.errors import InvalidInput, StoreError
 from semcache.matching.plan_groups import group_name
 from semcache.plans.codec import PlanSource, decode
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.prompts.parameter import Parameter
 
 FROZEN = "the cache is frozen: it serves and keeps nothing"

@@ -27,11 +27,9 @@ from semcache.commands.output import WRONG, print_json
 from semcache.errors import InvalidInput, InvalidPlan
 from semcache.files import unreadable
 from semcache.planners.steps.intent_graph import IntentGraph
-from semcache.plans.checks import check, refuse
-from semcache.plans.codec import FORMATS, adopt, decode
-from semcache.plans.document import DocumentPlan
+from semcache.plans.codec import FORMATS, adopt, check, decode, refuse
+from semcache.plans.document import DocumentPlan, ExecutionPlan
 from semcache.plans.finding import Finding
-from semcache.plans.plan import ExecutionPlan
 from semcache.prompts.parameter import by_name
 from semcache.semcache import SemCache
 from semcache.stores.disk.directory import existing

@@ -34,9 +34,8 @@ from semcache.upkeep.migrate import migrate
 from semcache.upkeep.verify import Verified, verify
 from semcache.upkeep.warm import Warmed, warm
 from semcache.wiring import SystemClock, open_embedder, open_plan_cache, open_store
-from semcache.wiring.caches import RESPONSES
+from semcache.wiring.caches import RESPONSES, open_journal
 from semcache.wiring.models import difference_folder
-from semcache.wiring.stores import open_journal
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands

@@ -4,29 +4,28 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from semcache.canonical import Json
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import ExecutionError, InvalidJson, InvalidPlan, SemCacheError
 from semcache.events import NodeFinished
-from semcache.execution.budget import Budget, bounded
-from semcache.execution.call import call
-from semcache.plans.plan import ExecutionPlan
+from semcache.execution.call import Budget, bounded, call
+from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Limits, NodeResult, Observer, Outcome
 
 NO_RESULT = "Execution completed but no result was produced."
 
 
 class RunArguments(TypedDict):
-    """What `Engine.execute` is given beside the plan."""
+    """What `Engine.execute` is given beside the plan; see `ports.Engine`."""
 
     catalog: Catalog
     limits: Limits
     clock: Clock
     observer: Observer
-    run: str
+    run: NotRequired[str]
 
 
 @dataclass(slots=True)
@@ -43,7 +42,7 @@ class PlanRun:
     """What the executions of all formats have in common."""
 
     def __init__(
-        self, *, catalog: Catalog, limits: Limits, clock: Clock, observer: Observer, run: str
+        self, *, catalog: Catalog, limits: Limits, clock: Clock, observer: Observer, run: str = ""
     ) -> None:
         self.catalog = catalog
         self.limits = limits

@@ -7,24 +7,22 @@ from types import MappingProxyType
 from typing import Self, Unpack
 
 from semcache.canonical import Json, as_object, plain
-from semcache.catalog.catalog import Catalog
 from semcache.errors import (
     ExecutionError,
     InvalidInput,
     SemCacheError,
     StepLimitExceeded,
 )
-from semcache.execution.instructions import HANDLERS, Done
-from semcache.execution.model_calls import Asker
+from semcache.execution.instructions import HANDLERS, Asker, Done
 from semcache.execution.plan_run import PlanRun, RunArguments, other_format, to_text
 from semcache.execution.state import Sink, State
 from semcache.execution.variables import Reader
-from semcache.plans.checks import refuse
+from semcache.plans.codec import refuse
+from semcache.plans.document import ExecutionPlan
 from semcache.plans.finding import Finding
-from semcache.plans.plan import ExecutionPlan
-from semcache.plans.program.checks import broken_program
-from semcache.plans.program.document import GENERATE, GOALS, Instruction, ProgramPlan, goal
-from semcache.ports import Clock, Limits, Model, Observer, Outcome
+from semcache.plans.program import GENERATE, GOALS, Instruction, ProgramPlan, found, goal
+from semcache.plans.program_checks import broken_program
+from semcache.ports import Model, Outcome
 
 AHEAD = 16
 """Instructions after a call that are looked through for calls to start with it."""
@@ -38,7 +36,7 @@ class ProgramRun(PlanRun):
         plan: ProgramPlan,
         *,
         goal: str,
-        asker: Asker,
+        model: Model | None,
         workers: int,
         sink: Sink | None,
         state: State | None,
@@ -49,7 +47,7 @@ class ProgramRun(PlanRun):
         self.by_seq = {step.seq: step.index for step in reversed(self.instructions)}
         self.fingerprint = plan.fingerprint if sink is not None or state is not None else ""
         self.goal = goal
-        self.asker = asker
+        self.asker = Asker(model, self.observer, self.clock, self.run)
         self.workers = workers
         self.sink = sink
         self.reader = Reader(plan.bound, limit=self.limits.max_output_bytes)
@@ -218,10 +216,8 @@ class ProgramRun(PlanRun):
 
     def value(self, step: Instruction, *way: str) -> Json:
         """Return a parameter of `step` with its references replaced; null if it is not there."""
-        found: Json = step.parameters
-        for name in way:
-            found = found.get(name) if isinstance(found, dict) else None
-        return self.reader.resolved(found, (*step.inside, *way), self.variables, str(step.seq))
+        value = found(step.parameters, way)
+        return self.reader.resolved(value, (*step.inside, *way), self.variables, str(step.seq))
 
     def kept(self, value: Json, step: Instruction) -> Json:
         """Return a value that the program made itself.
@@ -262,13 +258,9 @@ class ProgramEngine:
         self,
         plan: ExecutionPlan,
         *,
-        catalog: Catalog,
-        limits: Limits,
-        clock: Clock,
-        observer: Observer,
-        run: str = "",
         state: State | None = None,
         sink: Sink | None = None,
+        **given: Unpack[RunArguments],
     ) -> Outcome:
         """Run a plan with its values already bound, and return its final answer.
 
@@ -278,14 +270,10 @@ class ProgramEngine:
 
         Args:
             plan: A program.
-            catalog: What it may call.
-            limits: What it may use; steps made before `state` count.
-            clock: Times it.
-            observer: Hears of each instruction and of each call of the model.
-            run: Id for the events.
             state: Where to go on from, of the same plan (`State.branched` for an edited one); None
                 for the start.
             sink: Is given the state after each step, and with its error one that failed.
+            given: As for every engine; of the limits, steps made before `state` count.
 
         Raises:
             InvalidPlan: the plan is malformed (it carries all findings), or asks a model and there
@@ -297,21 +285,16 @@ class ProgramEngine:
         if not isinstance(plan, ProgramPlan):
             raise other_format(plan, ProgramPlan.format)
         known = () if state is None else tuple(state.variables)
-        refuse(broken_program(plan, catalog, goals=self._goals, known=known))
-        asker = Asker(self._model, observer, clock, run)
+        refuse(broken_program(plan, given["catalog"], goals=self._goals, known=known))
         refuse(tuple(_without_model(plan)) if self._model is None else ())
         execution = ProgramRun(
             plan,
             goal=goal(plan.instructions(), self._goals),
-            catalog=catalog,
-            limits=limits,
-            clock=clock,
-            observer=observer,
-            run=run,
-            asker=asker,
+            model=self._model,
             workers=self._workers,
             sink=sink,
             state=state,
+            **given,
         )
         with execution:
             return execution.outcome()

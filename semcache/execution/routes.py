@@ -3,32 +3,20 @@
 from typing import Unpack
 
 from semcache.canonical import Json, JsonObject, Pointer, as_object
-from semcache.catalog.catalog import Catalog
 from semcache.errors import ExpressionError, OutputTooLarge, StepLimitExceeded
 from semcache.execution.plan_run import PlanRun, RunArguments, other_format
-from semcache.plans.checks import refuse
-from semcache.plans.document import filled
-from semcache.plans.plan import ExecutionPlan
-from semcache.plans.references.expressions import evaluate, reads
-from semcache.plans.references.paths import LAST_RESULT, is_expression, literal, parse
-from semcache.plans.routes.checks import broken_routes
-from semcache.plans.routes.document import START, RoutePlan, is_end, route_of
-from semcache.ports import Clock, Limits, Observer, Outcome
+from semcache.plans.codec import refuse
+from semcache.plans.document import ExecutionPlan, filled
+from semcache.plans.expressions import evaluate, reads
+from semcache.plans.paths import LAST_RESULT, is_expression, literal, parse
+from semcache.plans.routes import START, RoutePlan, broken_routes, is_end, route_of
+from semcache.ports import Outcome
 
 
 class RoutesEngine:
     """Runs plans in the routes format. Holds no state between runs; safe from several threads."""
 
-    def execute(
-        self,
-        plan: ExecutionPlan,
-        *,
-        catalog: Catalog,
-        limits: Limits,
-        clock: Clock,
-        observer: Observer,
-        run: str = "",
-    ) -> Outcome:
+    def execute(self, plan: ExecutionPlan, **given: Unpack[RunArguments]) -> Outcome:
         """Run a plan with its values already bound, and return what its end gives.
 
         Nothing is called if the plan is malformed, calls an unknown operation, or has an unbound
@@ -42,11 +30,8 @@ class RoutesEngine:
         """
         if not isinstance(plan, RoutePlan):
             raise other_format(plan, RoutePlan.format)
-        refuse(broken_routes(plan, catalog))
-        execution = _Run(
-            plan, catalog=catalog, limits=limits, clock=clock, observer=observer, run=run
-        )
-        return execution.outcome()
+        refuse(broken_routes(plan, given["catalog"]))
+        return _Run(plan, **given).outcome()
 
 
 class _Run(PlanRun):

@@ -7,7 +7,7 @@ from typing import Self, TypeAlias
 
 from semcache.canonical import Json, JsonObject, plain, same
 from semcache.errors import InvalidInput, InvalidJson
-from semcache.plans.program.document import ProgramPlan
+from semcache.plans.program import ProgramPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from graphlib import TopologicalSorter
 from typing import Unpack
 
 from semcache.canonical import Json, JsonObject, Pointer, as_object
-from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import (
     CompensationFailed,
@@ -24,19 +23,15 @@ from semcache.errors import (
     SemCacheError,
     StepLimitExceeded,
 )
-from semcache.execution.budget import bounded
-from semcache.execution.call import call
+from semcache.execution.call import bounded, call
 from semcache.execution.plan_run import PlanRun, RunArguments, other_format
 from semcache.execution.retry import Retry, idempotency_key, undo
-from semcache.plans.checks import refuse
-from semcache.plans.document import filled
-from semcache.plans.plan import ExecutionPlan
-from semcache.plans.references.paths import literal
-from semcache.plans.tasks.checks import broken_tasks
-from semcache.plans.tasks.document import Task, TaskPlan, spelled_tasks
-from semcache.plans.tasks.inputs import constants
-from semcache.plans.tasks.references import CONSTANTS, is_reference, parse, walk
-from semcache.ports import Clock, Limits, Observer, Outcome
+from semcache.plans.codec import refuse
+from semcache.plans.document import ExecutionPlan, filled
+from semcache.plans.paths import literal
+from semcache.plans.task_checks import broken_tasks, constants
+from semcache.plans.tasks import CONSTANTS, Task, TaskPlan, is_reference, parse, spelled_tasks, walk
+from semcache.ports import Outcome
 
 log = logging.getLogger(__name__)
 
@@ -59,16 +54,7 @@ class TasksEngine:
         self._workers = workers
         self._retry = retry or Retry()
 
-    def execute(
-        self,
-        plan: ExecutionPlan,
-        *,
-        catalog: Catalog,
-        limits: Limits,
-        clock: Clock,
-        observer: Observer,
-        run: str = "",
-    ) -> Outcome:
+    def execute(self, plan: ExecutionPlan, **given: Unpack[RunArguments]) -> Outcome:
         """Run a plan with its values already bound, and return its answer and all results.
 
         The value is `{"answer": …, "results": {task: …}}`. The answer is the result of the task
@@ -88,17 +74,9 @@ class TasksEngine:
         """
         if not isinstance(plan, TaskPlan):
             raise other_format(plan, TaskPlan.format)
-        plan = spelled_tasks(plan, catalog)
-        refuse(broken_tasks(plan, catalog))
-        execution = _Run(
-            plan,
-            catalog=catalog,
-            limits=limits,
-            clock=clock,
-            observer=observer,
-            run=run,
-            retry=self._retry,
-        )
+        plan = spelled_tasks(plan, given["catalog"])
+        refuse(broken_tasks(plan, given["catalog"]))
+        execution = _Run(plan, self._retry, **given)
         with ThreadPoolExecutor(self._workers, thread_name_prefix="semcache-task") as pool:
             return execution.outcome(pool, self._workers)
 

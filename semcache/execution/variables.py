@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from semcache.canonical import MAX_BITS, Json, Pointer, spelled
 from semcache.errors import ExecutionError, ExpressionError, OutputTooLarge
-from semcache.plans.program.variables import Bound, Variable, pieces, variable, variables
+from semcache.plans.program import Bound, Variable, pieces, variable, variables
 
 MAX_LENGTH = 500  # characters of one expression, with a letter and digits for each variable
 

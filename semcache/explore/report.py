@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidInput
 from semcache.explore.checks import check_count
-from semcache.explore.figures import (
+from semcache.explore.replayed_lookup import (
     Bin,
     Coverage,
+    Fault,
+    Mistake,
+    Outcome,
     Point,
+    ReplayedLookup,
     TenantScore,
     covered,
     curve,
+    mistake,
     reliability,
     tenant_scores,
 )
-from semcache.explore.replayed_lookup import Fault, Mistake, Outcome, ReplayedLookup, mistake
 from semcache.explore.score import Share, plan_text
 from semcache.explore.streams import Row
 from semcache.matching.model.bound import Certificate

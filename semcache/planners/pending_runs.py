@@ -10,11 +10,10 @@ from semcache.errors import InvalidParameter
 from semcache.planners.note_store import NoteStore
 from semcache.planners.questions import RecordedCall
 from semcache.plans.codec import adopt
-from semcache.plans.document import DocumentPlan
-from semcache.plans.plan import ExecutionPlan
-from semcache.plans.program.document import ProgramPlan
-from semcache.plans.routes.document import RoutePlan
-from semcache.plans.tasks.document import TaskPlan
+from semcache.plans.document import DocumentPlan, ExecutionPlan
+from semcache.plans.program import ProgramPlan
+from semcache.plans.routes import RoutePlan
+from semcache.plans.tasks import TaskPlan
 from semcache.ports import Clock, PlanStore
 
 WAIT_S = 24 * 3600.0

@@ -10,7 +10,7 @@ from semcache.events import Event, NodeFinished
 from semcache.planners.learned import Learned
 from semcache.planners.note_store import NoteStore
 from semcache.planners.steps.intent_graph import IntentGraph, IntentNode
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Observer, PlanStore
 
 KEPT_S = 30 * 24 * 3600.0

@@ -18,10 +18,10 @@ from semcache.catalog.operation import Call, Operation
 from semcache.catalog.schemas import Schema
 from semcache.errors import ExecutionError, InputNeeded, InvalidJson, InvalidParameter
 from semcache.planners.arguments.coercion import coerced
-from semcache.plans.plan import ExecutionPlan
-from semcache.plans.references.paths import is_expression
-from semcache.plans.routes.document import RoutePlan, route_of
-from semcache.plans.tasks.document import TaskPlan
+from semcache.plans.document import ExecutionPlan
+from semcache.plans.paths import is_expression
+from semcache.plans.routes import RoutePlan, route_of
+from semcache.plans.tasks import TaskPlan
 from semcache.ports import Outcome
 from semcache.prompts.parameter import name_key
 

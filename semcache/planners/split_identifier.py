@@ -13,7 +13,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import OperationRefused
 from semcache.planners.steps.assembly import Assembled
-from semcache.plans.routes.document import START, RoutePlan
+from semcache.plans.routes import START, RoutePlan
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 

@@ -12,15 +12,18 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan
-from semcache.plans.document import DocumentPlan, dumped, enclosed, read_value
-from semcache.plans.finding import Finding
-from semcache.plans.plan import ExecutionPlan
-from semcache.plans.program.checks import check_program, check_program_values
-from semcache.plans.program.document import ProgramPlan, is_program, wrapped
-from semcache.plans.routes.checks import check_route_values, check_routes
-from semcache.plans.routes.document import START, RoutePlan
-from semcache.plans.tasks.checks import check_task_values, check_tasks
-from semcache.plans.tasks.document import TaskPlan, is_tasks, spelled_tasks
+from semcache.plans.document import DocumentPlan, ExecutionPlan, dumped, enclosed, read_value
+from semcache.plans.finding import Code, Finding
+from semcache.plans.program import ProgramPlan, is_program, wrapped
+from semcache.plans.program_checks import check_program, check_program_values
+from semcache.plans.routes import START, RoutePlan, check_route_values, check_routes
+from semcache.plans.task_checks import check_task_values, check_tasks
+from semcache.plans.tasks import (
+    TaskPlan,
+    check_task_params,
+    is_tasks,
+    spelled_tasks,
+)
 
 PlanSource: TypeAlias = Mapping[str, object] | Sequence[object] | str | ExecutionPlan
 """A plan as callers have it: JSON, its text, models of SDKs, or a plan of ours; see `decode`."""
@@ -120,3 +123,53 @@ def spelled(plan: ExecutionPlan, catalog: Catalog | None) -> ExecutionPlan:
     if catalog is None or not isinstance(plan, TaskPlan):
         return plan
     return spelled_tasks(plan, catalog)
+
+
+# Everything that is wrong with a plan, found at once and without running it.
+
+__all__ = ["Code", "Finding", "check", "check_params", "check_values", "refuse"]
+
+MAX_TOLD = 10  # findings in one message; the error carries all of them
+
+
+def check(plan: ExecutionPlan, catalog: Catalog | None = None) -> tuple[Finding, ...]:
+    """Return all findings on `plan`, in document order; none for a format without rules.
+
+    With a catalog, also unknown operations and literal inputs that break their schema.
+    """
+    known = _format(plan)
+    return known.check(plan, catalog) if known else ()
+
+
+def check_values(plan: ExecutionPlan, catalog: Catalog | None = None) -> tuple[Finding, ...]:
+    """Return what the values bound to `plan` have made wrong; a tenth of the cost of `check`.
+
+    Enough for a plan whose template passed `check` against operations of the same fingerprints.
+    """
+    known = _format(plan)
+    return known.check_values(plan, catalog) if known else ()
+
+
+def check_params(plan: ExecutionPlan, names: Sequence[str]) -> tuple[Finding, ...]:
+    """Return what `plan` should have for the parameters of its request, and has not.
+
+    Only the tasks format asks for something: each parameter in `task0`, by its name.
+    """
+    return check_task_params(plan, names)
+
+
+def _format(plan: ExecutionPlan) -> Format[Any] | None:
+    return next((known for known in FORMATS if known.name == plan.format), None)
+
+
+def refuse(findings: tuple[Finding, ...], *, what: str = "the plan cannot run") -> None:
+    """Return if there are no findings.
+
+    Raises:
+        InvalidPlan: there are; the message tells the first ten, the error carries all.
+    """
+    if not findings:
+        return
+    told = "; ".join(map(str, findings[:MAX_TOLD]))
+    more = f"; and {len(findings) - MAX_TOLD} more" if len(findings) > MAX_TOLD else ""
+    raise InvalidPlan(f"{what}: {told}{more}", [str(finding) for finding in findings])

@@ -1,4 +1,4 @@
-"""A plan as JSON: how it is read, and the plan of a format that has no reader."""
+"""A plan: what each can tell, how it is read from JSON, and the plan of a format with no reader."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,40 @@ from typing import ClassVar, Protocol, Self, cast, runtime_checkable
 
 from semcache.canonical import Json, JsonObject, Pointer, digest, loads, plain, same
 from semcache.errors import InvalidJson, InvalidPlan
-from semcache.plans.plan import Reference
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A place in a plan that reads the result of another part of it."""
+
+    at: Pointer
+    """Where the reference stands in the plan."""
+    target: str
+    """The node, task or variable that it reads."""
+    path: str
+    """The reference as written."""
+
+
+@runtime_checkable
+class ExecutionPlan(Protocol):
+    """A plan of any format; immutable, equal by content."""
+
+    @property
+    def format(self) -> str:
+        """Name of the format: `routes`, `tasks`, `program`; `document` for other JSON objects."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 hex of the canonical JSON of the plan."""
+
+    def to_dict(self) -> JsonObject:
+        """Return the plan as a fresh JSON object that the caller may change."""
+
+    def operations(self) -> tuple[str, ...]:
+        """Return the names of the operations that the plan may call, sorted, each once."""
+
+    def references(self) -> tuple[Reference, ...]:
+        """Return every reference between parts of the plan, in document order."""
 
 
 @runtime_checkable

@@ -1,9 +1,11 @@
-"""Findings: something that is wrong with a plan, and what checks of every format say of inputs."""
+"""Findings: what is wrong with a plan, and how the checks of all formats find it."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from typing import Literal
 
@@ -90,6 +92,16 @@ def _holds(violation: Violation, unknown: Collection[Pointer]) -> bool:
     return not above or violation.keyword in _CERTAIN
 
 
+def misplaced(
+    data: Iterable[Pointer], is_structure: Callable[[Pointer], bool], way: str, *, of: str = "plan"
+) -> Iterator[Finding]:
+    """Yield where a value of the prompt stands in the structure of a plan; `way`: the way out."""
+    for at in sorted(data, key=pointer_text):
+        if is_structure(at):
+            what = f"holds a value of the prompt where the {of} itself is expected; {way}"
+            yield finding(at, what)
+
+
 def unbound(value: Json, at: Pointer, data: frozenset[Pointer]) -> Iterator[Finding]:
     """Yield each text in `value`, which stands at `at`, that still has a placeholder."""
     for place, text in texts(value, at, data):
@@ -101,6 +113,11 @@ def near(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the nearest of the first hundred names; empty if none is."""
     found = get_close_matches(name, list(islice(known, 100)), n=1)
     return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first five names with commas between; `…` stands for further ones."""
+    return ", ".join(names[:5]) + ("…" if len(names) > 5 else "")
 
 
 def kind(value: Json) -> str:
@@ -118,3 +135,79 @@ def kind(value: Json) -> str:
             return "a list"
         case dict():
             return "an object"
+
+
+# Which nodes can be reached from which, in plans whose nodes lead to one another.
+
+Edges = Mapping[str, Sequence[str]]
+"""Node → the nodes that it leads to; a node that is no key leads nowhere."""
+
+MAX_STEPS = 2_000_000  # of all the walks of one `never_before`: a second or so
+
+
+def reachable(edges: Edges, sources: Iterable[str]) -> set[str]:
+    """Return the sources and every node that can be reached from one of them."""
+    seen = set(sources)
+    waiting = list(seen)
+    while waiting:
+        for target in edges.get(waiting.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                waiting.append(target)
+    return seen
+
+
+def backwards(edges: Edges) -> dict[str, list[str]]:
+    """Return the edges turned round."""
+    turned: dict[str, list[str]] = {}
+    for source, targets in edges.items():
+        for target in targets:
+            turned.setdefault(target, []).append(source)
+    return turned
+
+
+def endless(edges: Edges, reached: set[str], exits: Iterable[str]) -> list[str]:
+    """Return the nodes of `reached`, in the order of `edges`, from which no exit can be reached."""
+    saved = reachable(backwards(edges), exits)
+    return [name for name in edges if name in reached and name not in saved]
+
+
+def never_before(edges: Edges, wanted: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of `wanted` (node → others) where no way leads from the node to the other.
+
+    A way has at least one edge. What is not found out within two million steps counts as possible.
+    """
+    left = MAX_STEPS
+    for source, others in wanted.items():
+        missing = set(others)
+        seen: set[str] = set()
+        waiting = [source]
+        while waiting and missing and left > 0:
+            for target in edges.get(waiting.pop(), ()):
+                left -= 1
+                missing.discard(target)
+                if target not in seen:
+                    seen.add(target)
+                    waiting.append(target)
+        yield from ((source, other) for other in sorted(missing) if left > 0)
+
+
+def upstream_first(needed: Edges) -> Iterator[str]:
+    """Yield the nodes of `needed` (node → what it needs), each after all that it needs.
+
+    What is no key counts as there; a node that needs itself, over however many, is never yielded.
+    """
+    order = TopologicalSorter(needed)
+    with suppress(CycleError):  # what is in no cycle comes all the same
+        order.prepare()
+    while ready := order.get_ready():
+        yield from (name for name in ready if name in needed)
+        order.done(*ready)
+
+
+def cyclic(needed: Edges) -> list[str]:
+    """Return the nodes that need themselves, or stand between two such, in the order given."""
+    users = backwards(needed)
+    turned = {name: users.get(name, ()) for name in needed}
+    settled = {*upstream_first(needed), *upstream_first(turned)}
+    return [name for name in needed if name not in settled]

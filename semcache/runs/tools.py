@@ -9,8 +9,8 @@ from pydantic import Field
 from semcache.canonical import Json, JsonObject
 from semcache.errors import NotInRun, UnknownTool
 from semcache.runs.arguments import Arguments, Nothing, read, schema_of
+from semcache.runs.creation import Spawns
 from semcache.runs.run_context import Here, here
-from semcache.runs.spawns import Spawns
 from semcache.runs.tree import Node
 
 MAX_NODES = 100

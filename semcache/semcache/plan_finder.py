@@ -14,7 +14,7 @@ from semcache.errors import BindingError, InvalidParameter, ModelError, Planning
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import adopt
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Planned, Selector
 from semcache.prompts.schema.schema import PromptSchema
 from semcache.runs.run_context import here

@@ -20,10 +20,9 @@ from semcache.planners.progress import IntentLog, Progress, fresh
 from semcache.planners.questions import Interview
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import serves
-from semcache.plans.document import WrittenPlan
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan, WrittenPlan
 from semcache.ports import Outcome
-from semcache.runs.faults import HOPELESS, causes, fault_of
+from semcache.runs.attempts import HOPELESS, causes, fault_of
 from semcache.runs.redaction import kept, redacted_json
 from semcache.runs.reflection import Attempt, Failed, Reflection, RetryVerdict
 from semcache.runs.run_context import here

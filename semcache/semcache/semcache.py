@@ -22,7 +22,7 @@ from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask, Interview
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.modular_planner import ModularPlanner
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.ports import (
     Clock,
     Embedder,
@@ -45,9 +45,8 @@ from semcache.runs.run_context import Here, Open, OpenRun
 from semcache.runs.tools import Introspection
 from semcache.runs.tree import Node
 from semcache.semcache.answer import Answer, Chosen, Job
-from semcache.semcache.checkpoints import Checkpoints
 from semcache.semcache.plan_finder import PlanFinder
-from semcache.semcache.plan_runner import PlanRunner, SuspendedRuns
+from semcache.semcache.plan_runner import Checkpoints, PlanRunner, SuspendedRuns
 from semcache.semcache.recovery import Recovery, RunIntents
 from semcache.semcache.run_events import RunEvents
 from semcache.semcache.stages import Stages

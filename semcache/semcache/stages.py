@@ -27,7 +27,7 @@ from semcache.planners.questions import Interview
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.plans.codec import decode
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.ports import Normalizer, Outcome, Planned, Planner, PlanRequest
 from semcache.prompts.parameter import by_name
 from semcache.prompts.schema.schema import PromptSchema

@@ -4,10 +4,8 @@
 cache need not pay.
 """
 
-from semcache.wiring.caches import open_plan_cache, open_response_store
-from semcache.wiring.models import open_embedder
-from semcache.wiring.parts import Reporter, SystemClock, reporting
-from semcache.wiring.stores import open_store
+from semcache.wiring.caches import open_plan_cache, open_response_store, open_store
+from semcache.wiring.models import Reporter, SystemClock, open_embedder, reporting
 
 __all__ = [
     "Reporter",

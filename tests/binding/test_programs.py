@@ -16,8 +16,8 @@ from semcache.canonical import Json, JsonObject, leaves
 from semcache.errors import BindingError
 from semcache.execution.program import ProgramEngine
 from semcache.plans.codec import adopt, decode
-from semcache.plans.program.checks import broken_program
-from semcache.plans.program.document import ProgramPlan
+from semcache.plans.program import ProgramPlan
+from semcache.plans.program_checks import broken_program
 from semcache.ports import Limits
 from semcache.testing import FakeClock, RecordingObserver
 from tests.binding.back import gives_back

@@ -9,7 +9,7 @@ import pytest
 from semcache import Catalog, Operation
 from semcache.canonical import Json, JsonObject
 from semcache.execution.routes import RoutesEngine
-from semcache.plans.routes.document import RoutePlan
+from semcache.plans.routes import RoutePlan
 from semcache.ports import Limits, Outcome
 from semcache.testing import FakeClock, RecordingObserver
 

@@ -15,8 +15,7 @@ from semcache.errors import (
     OperationRefused,
     OutputTooLarge,
 )
-from semcache.execution.budget import bounded
-from semcache.execution.call import MAX_LATE, call
+from semcache.execution.call import MAX_LATE, bounded, call
 from semcache.ports import Limits
 from semcache.runs.run_context import LOOP
 

@@ -23,8 +23,7 @@ from semcache.execution.retry import Retry
 from semcache.execution.routes import RoutesEngine
 from semcache.execution.tasks import TasksEngine
 from semcache.plans.codec import adopt
-from semcache.plans.document import DocumentPlan
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import DocumentPlan, ExecutionPlan
 from semcache.ports import Limits, Outcome
 from semcache.testing import FakeClock, RecordingObserver
 from tests.plans.programs import step

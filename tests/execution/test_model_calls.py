@@ -3,7 +3,7 @@
 import pytest
 
 from semcache.errors import InvalidJson
-from semcache.execution.model_calls import MAX_TRIED, objects, several, verdict
+from semcache.execution.instructions import MAX_TRIED, objects, several, verdict
 
 
 # specs: C-4

@@ -25,7 +25,7 @@ from semcache.errors import (
 from semcache.events import ModelCalled, NodeFinished
 from semcache.execution.program import ProgramEngine
 from semcache.plans.codec import decode
-from semcache.plans.program.document import ProgramPlan
+from semcache.plans.program import ProgramPlan
 from semcache.ports import Limits, Outcome
 from semcache.testing import FakeClock, RecordingObserver, ScriptedModel
 from tests.plans.programs import step

@@ -20,7 +20,7 @@ from semcache.errors import (
 )
 from semcache.events import NodeFinished
 from semcache.execution.routes import RoutesEngine
-from semcache.plans.routes.document import RoutePlan
+from semcache.plans.routes import RoutePlan
 from semcache.ports import Limits, Outcome
 from semcache.testing import FakeClock, RecordingObserver
 

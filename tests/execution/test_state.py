@@ -11,7 +11,7 @@ from semcache.canonical import dumps, loads
 from semcache.errors import InvalidInput, OperationFailed, StepLimitExceeded
 from semcache.execution.program import ProgramEngine
 from semcache.execution.state import State, difference
-from semcache.plans.program.document import ProgramPlan
+from semcache.plans.program import ProgramPlan
 from semcache.ports import Limits, Outcome
 from semcache.testing import FakeClock, RecordingObserver, ScriptedModel
 from tests.plans.programs import step

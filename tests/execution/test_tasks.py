@@ -27,7 +27,7 @@ from semcache.errors import (
 from semcache.events import Event, NodeFinished
 from semcache.execution.retry import Retry, idempotency_key
 from semcache.execution.tasks import TasksEngine
-from semcache.plans.tasks.document import TaskPlan
+from semcache.plans.tasks import TaskPlan
 from semcache.ports import Limits, Outcome, Planned, PlanRequest
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 from tests.orra import ORRA

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from semcache.canonical import Json
 from semcache.errors import ExecutionError
 from semcache.execution.variables import computed, is_arithmetic, number
-from semcache.plans.program.variables import pieces
+from semcache.plans.program import pieces
 
 
 def result(text: str, *values: float) -> Json:

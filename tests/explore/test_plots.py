@@ -6,7 +6,7 @@ import pytest
 
 from semcache.errors import InvalidInput
 from semcache.explore import plots
-from semcache.explore.figures import Bin
+from semcache.explore.replayed_lookup import Bin
 from semcache.explore.report import Report
 from semcache.explore.score import Share
 from semcache.explore.streams import Row

@@ -9,8 +9,7 @@ from semcache import Catalog, Operation, Parameter
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidJson, PlanningError
 from semcache.planners.model.planner import ModelPlanner
-from semcache.plans.checks import check
-from semcache.plans.codec import decode
+from semcache.plans.codec import check, decode
 from semcache.ports import Planned, PlanRequest
 from semcache.runs.dialog import json_object
 from semcache.runs.texts import load

@@ -4,8 +4,8 @@ from typing import Any
 
 from semcache import Catalog, Operation
 from semcache.canonical import Json, JsonObject
-from semcache.plans.checks import check
-from semcache.plans.program.document import ProgramPlan
+from semcache.plans.codec import check
+from semcache.plans.program import ProgramPlan
 
 SEARCH: JsonObject = {
     "type": "object",

@@ -5,8 +5,7 @@ import pytest
 from semcache import Catalog
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidPlan
-from semcache.plans.checks import Finding, check_values, refuse
-from semcache.plans.codec import decode
+from semcache.plans.codec import Finding, check_values, decode, refuse
 
 
 def test_no_findings_are_no_reason_to_refuse() -> None:

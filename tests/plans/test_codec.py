@@ -8,7 +8,7 @@ from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidPlan
 from semcache.plans.codec import adopt, decode, not_actionable
 from semcache.plans.document import DocumentPlan
-from semcache.plans.routes.document import RoutePlan
+from semcache.plans.routes import RoutePlan
 
 
 def test_a_start_node_makes_a_routes_plan_from_an_object_or_its_text(seed: JsonObject) -> None:

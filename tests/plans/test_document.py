@@ -8,8 +8,7 @@ import pytest
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidPlan
 from semcache.plans.codec import decode
-from semcache.plans.document import DocumentPlan, read_object
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import DocumentPlan, ExecutionPlan, read_object
 
 FORMATS: dict[str, JsonObject] = {
     "routes": {"start_node": {"route": "a"}, "a": {"completed": True, "vars": {"x": [1]}}},

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.plans.graph import cyclic, never_before, reachable, upstream_first
+from semcache.plans.finding import cyclic, never_before, reachable, upstream_first
 
 NODES = st.sampled_from("abcde")
 GRAPHS = st.dictionaries(NODES, st.lists(NODES, max_size=3), max_size=5)

@@ -23,7 +23,7 @@ from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.canonical import leaves as leaves_of
 from semcache.errors import BindingError, InvalidJson, InvalidPlan
 from semcache.plans.document import enclosed
-from semcache.plans.program.document import is_program
+from semcache.plans.program import is_program
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, by_name
 

@@ -11,7 +11,7 @@ from semcache.binding.generalize.derivation import derived_pairs, derives
 from semcache.binding.generalize.values import SHORT, Party, rarity
 from semcache.binding.leaves import Leaf
 from semcache.canonical import Json, Pointer
-from semcache.plans.program.variables import REFERENCE
+from semcache.plans.program import REFERENCE
 from semcache.prompts.parameter import name_key
 
 _TOKEN = re.compile(r"\d+\.\d+|\w+")

@@ -15,10 +15,8 @@ from semcache.canonical import Json, as_object, same
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan, NotActionable
 from semcache.matching.plan_groups import group_name
-from semcache.plans.checks import check
-from semcache.plans.codec import PlanSource, decode, not_actionable, spelled
-from semcache.plans.document import enclosed
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.codec import PlanSource, check, decode, not_actionable, spelled
+from semcache.plans.document import ExecutionPlan, enclosed
 from semcache.prompts.mentions import Mention, possible_values
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.schema.key import identity, psk

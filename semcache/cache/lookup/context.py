@@ -14,7 +14,7 @@ from semcache.canonical import JsonObject
 from semcache.errors import StoreCorrupt
 from semcache.events import Phase, Tier
 from semcache.matching.gates import STRICT, likeness
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Record
 from semcache.prompts.schema.key import psk
 

@@ -21,9 +21,8 @@ from semcache.matching.gates import Verdict, match_slots
 from semcache.matching.model.value_risk import ValueChange
 from semcache.matching.words.classes import stem
 from semcache.matching.words.content import content, is_other_mood, is_telling, other_numbers
-from semcache.plans.checks import check_values
-from semcache.plans.codec import MAKERS
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.codec import MAKERS, check_values
+from semcache.plans.document import ExecutionPlan
 from semcache.prompts.mentions import OPEN_KINDS
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.tokens import tokens

@@ -21,7 +21,7 @@ from semcache.matching.gates import CandidatePair, risk_gates
 from semcache.matching.model.features import NEIGHBORS
 from semcache.matching.model.risk import probability_wrong
 from semcache.plans.codec import adopt
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.ports import Neighbor, PlanOption
 from semcache.prompts.parameter import Parameter, by_name, name_key
 

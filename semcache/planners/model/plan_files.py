@@ -19,9 +19,8 @@ from semcache.canonical import Json, JsonObject, Pointer, as_object, loads, plai
 from semcache.catalog.catalog import Catalog
 from semcache.errors import BindingError, InvalidInput, PlanningError
 from semcache.planners.model.planner import with_structure
-from semcache.plans.checks import check, check_params
-from semcache.plans.codec import decode
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.codec import check, check_params, decode
+from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema.schema import PromptSchema

@@ -12,7 +12,7 @@ from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.errors import PlanningError
 from semcache.planners.arguments.effects import excluded_words, says_write
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.ports import Planned, Planner, PlanRequest
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter

@@ -16,8 +16,8 @@ from semcache.planners.arguments.argument_match import Placed
 from semcache.planners.arguments.input_fields import places
 from semcache.planners.arguments.operation_index import known_as
 from semcache.planners.arguments.step_account import accounts
-from semcache.plans.checks import check
-from semcache.plans.routes.document import RoutePlan
+from semcache.plans.codec import check
+from semcache.plans.routes import RoutePlan
 from semcache.ports import Planned, PlanRequest
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.schema.operators import CONTROLS, aggregate_name, operator_name

@@ -20,9 +20,9 @@ from semcache.planners.arguments.input_fields import InputField, places
 from semcache.planners.steps.intents import INTENT_KEY, SubIntent, in_order
 from semcache.planners.steps.resolution import DataEdge, Resolution
 from semcache.planners.transforms import CONVERT, EACH
-from semcache.plans.checks import check
-from semcache.plans.references.paths import is_expression
-from semcache.plans.routes.document import START, RoutePlan
+from semcache.plans.codec import check
+from semcache.plans.paths import is_expression
+from semcache.plans.routes import START, RoutePlan
 from semcache.prompts.parameter import Parameter, name_key
 
 END = "end"

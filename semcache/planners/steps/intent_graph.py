@@ -20,7 +20,7 @@ from semcache.planners.steps.intents import (
     issues,
     serves,
 )
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.prompts.parameter import Parameter
 from semcache.schemas import read
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias
 from pydantic_core import CoreSchema, core_schema
 
 from semcache.canonical import JsonObject, as_object
-from semcache.plans.plan import ExecutionPlan
+from semcache.plans.document import ExecutionPlan
 from semcache.ports import PlanRequest
 from semcache.prompts.parameter import Parameter
 

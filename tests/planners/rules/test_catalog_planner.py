@@ -14,8 +14,8 @@ from semcache.errors import NotActionable, PlanningError
 from semcache.execution.routes import RoutesEngine
 from semcache.planners.rules.catalog_planner import CatalogPlanner
 from semcache.planners.rules.normalizer import RuleNormalizer
-from semcache.plans.checks import check
-from semcache.plans.routes.document import RoutePlan
+from semcache.plans.codec import check
+from semcache.plans.routes import RoutePlan
 from semcache.ports import Limits, Planned, PlanRequest
 from semcache.testing import FakeClock
 

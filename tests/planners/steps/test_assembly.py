@@ -14,7 +14,7 @@ from semcache.errors import PlanningError, Referred
 from semcache.planners.steps.assembly import assemble
 from semcache.planners.steps.intents import SubIntent, serves
 from semcache.planners.steps.resolution import Resolution
-from semcache.plans.checks import check
+from semcache.plans.codec import check
 from semcache.testing import HashEmbedder
 from tests.planners.conftest import Open
 

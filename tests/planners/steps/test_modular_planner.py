@@ -28,7 +28,7 @@ from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.planners.steps.patterns import Patterns
 from semcache.planners.steps.resolver import Composite, SuggestedResolver, WordResolver
 from semcache.planners.transforms import TRANSFORMS
-from semcache.plans.checks import check
+from semcache.plans.codec import check
 from semcache.ports import PlanRequest
 from semcache.testing import ScriptedModel
 from tests.planners.conftest import Open

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.canonical import Json
-from semcache.plans.checks import check, check_values
-from semcache.plans.codec import adopt
-from semcache.plans.program.checks import broken_program
-from semcache.plans.program.document import ProgramPlan
+from semcache.plans.codec import adopt, check, check_values
+from semcache.plans.program import ProgramPlan
+from semcache.plans.program_checks import broken_program
 from tests.plans.programs import RETRIEVALS, end, program, step, told
 
 

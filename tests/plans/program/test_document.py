@@ -7,8 +7,8 @@ import pytest
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidPlan
 from semcache.plans.codec import decode
-from semcache.plans.plan import ExecutionPlan
-from semcache.plans.program.document import ProgramPlan, goal
+from semcache.plans.document import ExecutionPlan
+from semcache.plans.program import ProgramPlan, goal
 
 SECOND: JsonObject = {
     "plan": [

@@ -1,5 +1,5 @@
-from semcache.plans.checks import check_values
-from semcache.plans.program.document import ProgramPlan
+from semcache.plans.codec import check_values
+from semcache.plans.program import ProgramPlan
 from tests.plans.programs import RETRIEVALS, end, step, told
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.plans.program.variables import Bound, Variable, found, pieces, variables
+from semcache.plans.program import Bound, Variable, found, pieces, variables
 
 NOTHING = Bound(frozenset(), {})
 

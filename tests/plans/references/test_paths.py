@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from semcache.canonical import Json, same
 from semcache.errors import ExpressionError
-from semcache.plans.references.expressions import evaluate, reads
-from semcache.plans.references.paths import is_expression, literal, parse
+from semcache.plans.expressions import evaluate, reads
+from semcache.plans.paths import is_expression, literal, parse
 
 BOOKS: list[Json] = [
     {"category": "reference", "author": "Nigel Rees", "price": 8.95},

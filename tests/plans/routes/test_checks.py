@@ -7,8 +7,7 @@ import pytest
 from semcache import Catalog
 from semcache.canonical import Json, JsonObject
 from semcache.plans.finding import Finding
-from semcache.plans.routes.checks import MAX_NODES, broken_routes, check_routes
-from semcache.plans.routes.document import RoutePlan
+from semcache.plans.routes import MAX_NODES, RoutePlan, broken_routes, check_routes
 
 END: JsonObject = {"completed": True}
 

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.canonical import Json, JsonObject
-from semcache.plans.plan import ExecutionPlan, Reference
-from semcache.plans.routes.document import Branch, Route, RoutePlan, is_end, route_of
+from semcache.plans.document import ExecutionPlan, Reference
+from semcache.plans.routes import Branch, Route, RoutePlan, is_end, route_of
 
 
 def test_a_plan_is_an_execution_plan_that_tells_its_operations_and_references(

@@ -12,9 +12,8 @@ from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json, JsonObject, dumps, leaves, same
 from semcache.errors import BindingError
 from semcache.plans.codec import decode, not_actionable, spelled
-from semcache.plans.document import DocumentPlan
-from semcache.plans.plan import Reference
-from semcache.plans.tasks.document import TaskPlan
+from semcache.plans.document import DocumentPlan, Reference
+from semcache.plans.tasks import TaskPlan
 
 FAST = settings(max_examples=100)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from semcache.canonical import Json
-from semcache.plans.tasks.references import TaskPath, is_reference, parse, walk
+from semcache.plans.tasks import TaskPath, is_reference, parse, walk
 
 ORDER: Json = {
     "id": 7,

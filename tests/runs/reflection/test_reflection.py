@@ -20,7 +20,7 @@ from semcache.errors import (
 from semcache.events import ModelCalled, ReflectionFinished, ReflectionStarted
 from semcache.responses.cache import Responses
 from semcache.responses.cached_model import CachedModel
-from semcache.runs.faults import fault_of
+from semcache.runs.attempts import fault_of
 from semcache.runs.recorder import Runs
 from semcache.runs.reflection import (
     Attempt,

@@ -5,7 +5,7 @@ import pytest
 from semcache import Catalog
 from semcache.execution.program import ProgramEngine
 from semcache.models.minilm import MiniLMEmbedder
-from semcache.plans.program.document import ProgramPlan
+from semcache.plans.program import ProgramPlan
 from semcache.ports import Limits
 from semcache.sources.retrieval.graph import MAX_RELATIONSHIPS, Graph
 from semcache.stores.vectors.faiss_index import FaissIndex

@@ -10,7 +10,7 @@ from semcache.errors import EmbeddingError, InvalidInput, OperationRefused
 from semcache.execution.call import call
 from semcache.execution.program import ProgramEngine
 from semcache.models.minilm import MiniLMEmbedder
-from semcache.plans.program.document import ProgramPlan
+from semcache.plans.program import ProgramPlan
 from semcache.ports import Limits, Vectors
 from semcache.sources.retrieval.graph import Graph
 from semcache.sources.retrieval.texts import Texts, chunks

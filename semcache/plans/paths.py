@@ -17,7 +17,7 @@ import re
 
 from semcache.errors import ExpressionError
 from semcache.memo import memoized
-from semcache.plans.references.expressions import (
+from semcache.plans.expressions import (
     COMPARISONS,
     AllOf,
     AnyOf,

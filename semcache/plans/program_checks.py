@@ -1,23 +1,40 @@
-"""What can be wrong with a plan in the program format."""
+"""What can be wrong with a plan in the program format: its form, its flow and its inputs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
-from semcache.canonical import Json, JsonObject, Pointer
+from semcache.canonical import JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import PLACEHOLDER, Finding, breaches, finding, near, too_many
-from semcache.plans.graph import backwards, never_before, reachable
-from semcache.plans.program.analysis import ProgramAnalysis, texts
-from semcache.plans.program.document import (
+from semcache.plans.finding import (
+    PLACEHOLDER,
+    Finding,
+    breaches,
+    endless,
+    finding,
+    listed,
+    near,
+    never_before,
+    reachable,
+    too_many,
+)
+from semcache.plans.program import (
     GENERATE,
     GOALS,
     RETRIEVALS,
+    Bound,
     Instruction,
     ProgramPlan,
+    found,
     is_program,
+    variables,
 )
-from semcache.plans.program.form import misplaced, structure, unbound
-from semcache.plans.program.variables import Bound, variables
+from semcache.plans.program_form import (
+    ProgramAnalysis,
+    misplaced_in_program,
+    own_texts,
+    structure,
+    unbound,
+)
 
 MAX_INSTRUCTIONS = 10_000  # a program with more is a mistake, and not worth the time of checking it
 MAX_FINDINGS = 1_000  # of one program; looking for near names takes some 0.5 ms for each
@@ -44,7 +61,7 @@ def check_program_values(plan: ProgramPlan, catalog: Catalog | None) -> tuple[Fi
     analysis = ProgramAnalysis.at(plan, catalog)
     touched = {at[1] for at in plan.data if len(at) > 1}
     bound = [step for step in analysis.steps if step.index in touched]
-    return _first(misplaced(plan.data), inputs(analysis, bound))
+    return _first(misplaced_in_program(plan.data), inputs(analysis, bound))
 
 
 def broken_program(
@@ -87,7 +104,7 @@ def _hopeless(plan: ProgramPlan) -> tuple[Finding, ...]:
     return ()
 
 
-# The flow of a program: what has its turn, what never does, and what is set by then.
+# Its flow: what has its turn, what never does, and what is set by then.
 
 
 def flow(analysis: ProgramAnalysis) -> Iterator[Finding]:
@@ -128,10 +145,10 @@ def _endless(
     exits = [
         str(s.index) for s in analysis.steps if len(edges[str(s.index)]) < max(1, len(s.targets))
     ]
-    saved = reachable(backwards(edges), [*exits, str(len(analysis.steps))])
-    stuck = [s for s in analysis.steps if str(s.index) in reached and str(s.index) not in saved]
-    if stuck:
-        among = ", ".join(str(s.seq) for s in stuck[:5]) + ("…" if len(stuck) > 5 else "")
+    names = endless(edges, reached, [*exits, str(len(analysis.steps))])
+    if names:
+        stuck = [analysis.steps[int(name)] for name in names]
+        among = listed([str(step.seq) for step in stuck])
         what = f"leads to no end; these only lead to one another: {among}"
         yield finding(stuck[0].at, what, "endless")
 
@@ -167,7 +184,7 @@ def too_early(analysis: ProgramAnalysis) -> Iterator[Finding]:
             yield finding(at, f"reads {name!r}, which cannot have been set by then", "reference")
 
 
-# The inputs of a program: literal values against the schemas of their operations.
+# Its inputs: literal values against the schemas of their operations.
 
 DEFAULT_TOP_K = 5
 """How many results `vector_search` asks for if the program does not say, by the document."""
@@ -180,20 +197,13 @@ def inputs(analysis: ProgramAnalysis, steps: Iterable[Instruction]) -> Iterator[
     for step in steps:
         if step.call != GENERATE and step.call in analysis.catalog:
             places = {name: (*step.inside, *way) for name, way in step.inputs}
-            raw = {name: _at(step.parameters, way) for name, way in step.inputs}
+            raw = {name: found(step.parameters, way) for name, way in step.inputs}
             given = fitted(step.call, raw, analysis.catalog)
             holder = (*step.inside, "tool_params") if step.type == "calling" else step.inside
             unknown = [at for name in given for at in _moving(raw, name, places, analysis.bound)]
             yield from breaches(
                 given, holder, unknown=unknown, catalog=analysis.catalog, operation=step.call
             )
-
-
-def _at(value: JsonObject, way: Sequence[str]) -> Json:
-    found: Json = value
-    for name in way:
-        found = found[name] if isinstance(found, dict) else None
-    return found
 
 
 def _moving(
@@ -205,7 +215,7 @@ def _moving(
     start = places[name]
     for at, _ in variables(raw[name], start, bound):
         yield (name, *at[len(start) :])
-    for at, text in texts(raw[name], start, bound):
+    for at, text in own_texts(raw[name], start, bound):
         if PLACEHOLDER.search(text):
             yield (name, *at[len(start) :])
 

@@ -1,14 +1,95 @@
-"""The form of a program: numbering, types, parameters, targets and operations."""
+"""The form of a program: its instructions prepared for every check, and what is malformed."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 
-from semcache.canonical import Json, Pointer, pointer_text
+from semcache.canonical import Json, Pointer
 from semcache.catalog.catalog import Catalog
-from semcache.plans.finding import PLACEHOLDER, Finding, finding, kind, near
-from semcache.plans.program.analysis import ProgramAnalysis, texts
-from semcache.plans.program.document import GENERATE, STRUCTURE, TARGETS, Instruction
+from semcache.plans.document import texts
+from semcache.plans.finding import (
+    PLACEHOLDER,
+    Finding,
+    finding,
+    kind,
+    misplaced,
+    near,
+)
+from semcache.plans.program import (
+    GENERATE,
+    GOALS,
+    STRUCTURE,
+    TARGETS,
+    Bound,
+    Instruction,
+    ProgramPlan,
+    Variable,
+    goal,
+    variables,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramAnalysis:
+    """A program, prepared for being looked at."""
+
+    plan: ProgramPlan
+    catalog: Catalog | None
+    steps: tuple[Instruction, ...]
+    bound: Bound
+    by_seq: Mapping[int, int]
+    """`seq_no` → position of the first instruction that has it."""
+    goal: str
+    goals: Sequence[str]
+    setters: Mapping[str, list[int]]
+    """Variable → positions of the instructions that set it; -1 for set before the start."""
+
+    @classmethod
+    def at(
+        cls,
+        plan: ProgramPlan,
+        catalog: Catalog | None,
+        *,
+        goals: Sequence[str] = GOALS,
+        known: Iterable[str] = (),
+    ) -> "ProgramAnalysis":
+        """Return `plan` prepared; variables in `known` are set before the start."""
+        steps = plan.instructions()
+        setters: dict[str, list[int]] = {name: [-1] for name in known}
+        for step in steps:
+            for name in step.sets:
+                setters.setdefault(name, []).append(step.index)
+        by_seq = {step.seq: step.index for step in reversed(steps)}
+        return cls(plan, catalog, steps, plan.bound, by_seq, goal(steps, goals), goals, setters)
+
+    def variables(self, step: Instruction) -> Iterator[tuple[Pointer, Variable]]:
+        """Yield each variable that an instruction reads, and where."""
+        for name in step.read:
+            yield from variables(step.parameters[name], (*step.inside, name), self.bound)
+
+    def edges(self) -> dict[str, tuple[str, ...]]:
+        """Return where each position leads; past the end is the position after the last."""
+        return {str(step.index): tuple(map(str, self._after(step))) for step in self.steps}
+
+    def _after(self, step: Instruction) -> list[int]:
+        if self.goal and self.goal in step.sets:
+            return []
+        if not step.targets:
+            return [step.index + 1]
+        seqs = [step.parameters.get(name) for name in step.targets]
+        return [self.by_seq[seq] for seq in seqs if isinstance(seq, int) and seq in self.by_seq]
+
+
+def own_texts(value: Json, at: Pointer, bound: Bound) -> Iterator[tuple[Pointer, str]]:
+    """Yield the program's own texts in `value`, with a gap where a value of the prompt stands."""
+    for place, text in texts(value, at, bound.whole):
+        for start, end in reversed(bound.spans.get(place, ())):
+            text = text[:start] + "\0" + text[end:]  # noqa: PLW2901 - from its end on
+        yield place, text
+
+
+# Its form: numbering, types, parameters, targets and operations.
 
 _QUERY = ("query", "vector_search")
 _OUTPUT = ("output_var", "output_vars")
@@ -27,7 +108,7 @@ _REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType({
 
 def structure(analysis: ProgramAnalysis) -> Iterator[Finding]:
     """Yield what is wrong with the form of each instruction and its place among the others."""
-    yield from misplaced(analysis.plan.data)
+    yield from misplaced_in_program(analysis.plan.data)
     yield from _numbering(analysis)
     for step, given in zip(analysis.steps, analysis.plan.steps, strict=True):
         yield from _step(step, given)
@@ -35,12 +116,13 @@ def structure(analysis: ProgramAnalysis) -> Iterator[Finding]:
         yield from _operation(step, analysis.catalog)
 
 
-def misplaced(data: Iterable[Pointer]) -> Iterator[Finding]:
-    """Yield where a value of the prompt stands where the program itself is expected."""
-    for at in sorted(data, key=pointer_text):
-        if len(at) < 4 or at[2] != "parameters" or at[3] in STRUCTURE:
-            what = "holds a value of the prompt where the program itself is expected"
-            yield finding(at, f"{what}; assign the value to a variable")
+def misplaced_in_program(data: Iterable[Pointer]) -> Iterator[Finding]:
+    """Yield where a value of the prompt stands in the structure of a program."""
+    return misplaced(data, _is_structure, "assign the value to a variable", of="program")
+
+
+def _is_structure(at: Pointer) -> bool:
+    return len(at) < 4 or at[2] != "parameters" or at[3] in STRUCTURE
 
 
 def _numbering(analysis: ProgramAnalysis) -> Iterator[Finding]:
@@ -143,6 +225,6 @@ def _operation(step: Instruction, catalog: Catalog | None) -> Iterator[Finding]:
 def unbound(analysis: ProgramAnalysis) -> Iterator[Finding]:
     """Yield the placeholders to which no value was bound."""
     for step in analysis.steps:
-        for at, text in texts(step.parameters, step.inside, analysis.bound):
+        for at, text in own_texts(step.parameters, step.inside, analysis.bound):
             if PLACEHOLDER.search(text):
                 yield finding(at, f"is {text[:80]!r}, to which no value was bound")

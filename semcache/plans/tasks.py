@@ -12,15 +12,93 @@ What `task0` has are constants, whatever they look like. A request that cannot b
 Format: the plan engine of orra, as in its article "Beyond Simple Lookups".
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from semcache.canonical import Json, JsonObject, Pointer, as_object, dumps
+from semcache.canonical import Json, JsonObject, Pointer, as_object, dumps, pointer_text
 from semcache.catalog.catalog import Catalog
-from semcache.plans.document import WrittenPlan, texts
-from semcache.plans.plan import Reference
-from semcache.plans.tasks.references import CONSTANTS, is_reference, named, parse
+from semcache.memo import memoized
+from semcache.plans.document import ExecutionPlan, Reference, WrittenPlan, texts
+from semcache.plans.finding import Finding, finding
+from semcache.plans.paths import is_expression
+
+# References: `$task1.order.items[0].id`, and what they lead to.
+
+CONSTANTS = "task0"
+"""The task that calls nothing: its input is its result. Its id is read in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPath:
+    """What a reference names: a task, and the way into its result."""
+
+    task: str
+    steps: tuple[str, ...]
+    """Keys, and list positions in digits; empty for the whole result."""
+
+
+_PATH = re.compile(r"""\$([^\W\d][\w-]*)((?:\.[\w-]+|\[[0-9]+\]|\['[^']+'\]|\["[^"]+"\])*)""")
+_STEP = re.compile(r"""\.([\w-]+)|\[([0-9]+)\]|\['([^']+)'\]|\["([^"]+)"\]""")
+_POSITION = re.compile("[0-9]{1,9}")
+
+
+@memoized(4096)
+def parse(text: str) -> TaskPath | None:
+    """Return what a reference names; None if `text` is not one from end to end."""
+    found = _PATH.fullmatch(text)
+    if found is None:
+        return None
+    return TaskPath(named(found[1]), tuple(map("".join, _STEP.findall(found[2]))))
+
+
+def named(name: str) -> str:
+    """Return the id of a task as it is compared: that of the constants in lower case."""
+    return CONSTANTS if name.casefold() == CONSTANTS else name
+
+
+def is_reference(text: str) -> bool:
+    """Return whether a text is to be read as a reference: `$…`, but not `$$`, `$5` or `${{…}}`."""
+    return is_expression(text) and not text.startswith("${{")
+
+
+def walk(value: Json, steps: tuple[str, ...]) -> Json:
+    """Return the part of `value` that the steps lead to.
+
+    A key that has dots itself goes before the way through objects.
+
+    Raises:
+        LookupError: there is no such part; the message says what is there instead.
+    """
+    dotted = ".".join(steps)
+    if isinstance(value, dict) and steps and dotted in value:
+        return value[dotted]
+    for step in steps:
+        value = _inside(value, step)
+    return value
+
+
+def _inside(value: Json, step: str) -> Json:
+    if isinstance(value, dict) and step in value:
+        return value[step]
+    if isinstance(value, list) and _POSITION.fullmatch(step) and int(step) < len(value):
+        return value[int(step)]
+    raise LookupError(f"there is no {step!r} in {_held(value)}")
+
+
+def _held(value: Json) -> str:
+    match value:
+        case dict():
+            shown = ", ".join(map(repr, list(value)[:10]))
+            return f"an object with {shown}" if value else "an empty object"
+        case list():
+            return f"a list of {len(value)}"
+        case None:
+            return "null"
+        case _:
+            return f"a {type(value).__name__}"
+
 
 REFUSAL = "final"
 """A task of this id that calls nothing says why the request cannot be met."""
@@ -165,3 +243,63 @@ def spelled_tasks(plan: TaskPlan, catalog: Catalog) -> TaskPlan:
         for i, item in enumerate(plan.listed)
     ]
     return TaskPlan({**plan.body, "tasks": renamed}, plan.data)
+
+
+# The parameters of a request that a planner must hand on.
+
+
+def check_task_params(plan: ExecutionPlan, names: Sequence[str]) -> tuple[Finding, ...]:
+    """Return a finding for each parameter of a request that `task0` does not have.
+
+    It has one if something in its input is called so, spelled in any way, or is its placeholder.
+    By orra, which also tells the planner where the value went instead.
+    """
+    if not isinstance(plan, TaskPlan) or not names:
+        return ()
+    task = next((task for task in plan.tasks if task.id == CONSTANTS), None)
+    if task is None:
+        return ()
+    has = set(_called(task.input, ()))
+    missing = (name for name in names if _squashed(name) not in has)
+    return tuple(_missing(plan, task, name) for name in missing)
+
+
+_WHOLE = re.compile(r"\{\{\s*params\.([^{}]*?)\s*\}\}")
+
+
+def _called(value: Json, above: tuple[str, ...]) -> Iterator[str]:
+    """Yield what something in `value` is called: its key, the way to it, its placeholder."""
+    if above:
+        yield from (_squashed(above[-1]), _squashed("".join(above)))
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _called(item, (*above, key))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _called(item, above)
+    elif isinstance(value, str) and (found := _WHOLE.fullmatch(value)):
+        yield _squashed(found[1])
+
+
+def _squashed(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def _missing(plan: TaskPlan, task: Task, name: str) -> Finding:
+    places = [pointer_text(at) for at in _embedded(plan.tasks, name, plan.data)]
+    found = f" (embedded in {', '.join(places[:5])})" if places else ""
+    what = (
+        f"parameter {name!r} is missing{found}; add it to the input of {CONSTANTS!r} under its own "
+        f"name and read it as `${CONSTANTS}.<name>`"
+    )
+    return finding(task.at, what, "input")
+
+
+def _embedded(tasks: Iterable[Task], name: str, data: frozenset[Pointer]) -> Iterator[Pointer]:
+    """Yield the texts that speak of a parameter, by its placeholder or its words."""
+    words = r"[\W_]*".join(map(re.escape, re.findall(r"[^\W_]+", name)))
+    spoken = re.compile(rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)
+    for task in tasks:
+        for at, text in texts(task.input, task.at, data):
+            if words and spoken.search(text):
+                yield at

@@ -2,16 +2,42 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
-from semcache.canonical import Json, JsonObject, Pointer
+from semcache.canonical import Json, JsonObject, Pointer, as_object
 from semcache.catalog.catalog import Catalog
-from semcache.plans.document import texts
-from semcache.plans.finding import Code, Finding, finding, kind, near, too_many, unbound
-from semcache.plans.graph import Edges, cyclic, upstream_first
-from semcache.plans.tasks.document import REFUSAL, TaskPlan, id_of, spelled_tasks
-from semcache.plans.tasks.inputs import check_constants, check_inputs, check_surplus
-from semcache.plans.tasks.references import CONSTANTS, is_reference, named, parse
+from semcache.plans.document import filled, texts
+from semcache.plans.finding import (
+    PLACEHOLDER,
+    Code,
+    Edges,
+    Finding,
+    breaches,
+    cyclic,
+    finding,
+    kind,
+    listed,
+    misplaced,
+    near,
+    too_many,
+    unbound,
+    upstream_first,
+)
+from semcache.plans.paths import literal
+from semcache.plans.tasks import (
+    CONSTANTS,
+    REFUSAL,
+    Task,
+    TaskPath,
+    TaskPlan,
+    id_of,
+    is_reference,
+    named,
+    parse,
+    spelled_tasks,
+    walk,
+)
 
 MAX_TASKS = 10_000  # a plan with more is a mistake, and not worth the time of checking it
 
@@ -37,7 +63,7 @@ def check_tasks(plan: TaskPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
 
 def check_task_values(plan: TaskPlan, catalog: Catalog | None) -> tuple[Finding, ...]:
     """Return what the values bound to a plan have made wrong, if all was well with its template."""
-    found = [*_misplaced(plan.data), *check_constants(plan)]
+    found = [*misplaced(plan.data, _is_structure, _MOVE), *check_constants(plan)]
     if catalog is not None:
         found += check_inputs(spelled_tasks(plan, catalog), catalog)
     return tuple(found)
@@ -71,7 +97,7 @@ def _place(finding: Finding) -> tuple[bool, int]:
 
 
 def _structure(plan: TaskPlan) -> Iterator[Finding]:
-    yield from _misplaced(plan.data)
+    yield from misplaced(plan.data, _is_structure, _MOVE)
     if not isinstance(plan.body.get("tasks"), list):
         yield finding(("tasks",), f"is {kind(plan.body.get('tasks'))}; {_TASKS}")
         return
@@ -84,11 +110,8 @@ def _structure(plan: TaskPlan) -> Iterator[Finding]:
     yield from check_groups(plan)
 
 
-def _misplaced(data: Iterable[Pointer]) -> Iterator[Finding]:
-    for at in data:
-        if len(at) < 4 or at[0] != "tasks" or at[2] != "input":
-            what = "holds a value of the prompt where the plan itself is expected"
-            yield finding(at, f"{what}; {_MOVE}")
+def _is_structure(at: Pointer) -> bool:
+    return len(at) < 4 or at[0] != "tasks" or at[2] != "input"
 
 
 def _whole(plan: TaskPlan) -> Iterator[Finding]:
@@ -174,8 +197,7 @@ def _cycles(plan: TaskPlan) -> Iterator[Finding]:
     waiting = cyclic(plan.reads())
     if waiting:
         first = next(task for task in plan.tasks if task.id in waiting)
-        among = ", ".join(map(repr, waiting[:5])) + ("…" if len(waiting) > 5 else "")
-        what = f"can never start; these wait for one another: {among}"
+        what = f"can never start; these wait for one another: {listed([*map(repr, waiting)])}"
         yield finding(first.at[:2], what, "endless")
 
 
@@ -237,3 +259,123 @@ def _contradictions(needed: Edges, group_of: Mapping[str, int]) -> Iterator[Find
                 f"{name!r} reads {other!r}; expected {name!r} in a later group"
             )
             yield _finding((), what, "reference")
+
+
+# What can be wrong with the inputs of a plan in the tasks format, constants included.
+
+# Keywords by which a schema may take properties that it does not list.
+_OPEN = frozenset({
+    "$ref", "additionalProperties", "allOf", "anyOf", "if", "oneOf", "patternProperties",
+    "unevaluatedProperties",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What `task0` gives to those who read it."""
+
+    value: JsonObject
+    open: frozenset[tuple[str, ...]]
+    """Places in it that hold a placeholder, to which no value was bound yet."""
+    partly: frozenset[tuple[str, ...]]
+    """These places and all above them."""
+
+    @classmethod
+    def of(cls, plan: TaskPlan) -> "Constants | None":
+        """Return the constants of a plan; None if it has no `task0`."""
+        task = next((task for task in plan.tasks if task.id == CONSTANTS), None)
+        if task is None:
+            return None
+        unbound = frozenset(
+            tuple(map(str, at[len(task.at) :]))
+            for at, text in texts(task.input, task.at, plan.data)
+            if PLACEHOLDER.search(text)
+        )
+        partly = frozenset(at[:i] for at in unbound for i in range(len(at) + 1))
+        return cls(constants(task, plan.data), unbound, partly)
+
+    def at(self, path: TaskPath) -> tuple[Json, bool]:
+        """Return what a reference gives, and whether some of it is not known yet.
+
+        Raises:
+            LookupError: there is no such constant.
+        """
+        steps = path.steps
+        if any(steps[:i] in self.open for i in range(1, len(steps) + 1)):
+            return None, True
+        return walk(self.value, steps), steps in self.partly
+
+
+def constants(task: Task, data: frozenset[Pointer]) -> JsonObject:
+    """Return the input of `task0` as others read it: as it stands, but `$$` means `$`."""
+    return as_object(filled(task.input, task.at, data, lambda text, _: literal(text)))
+
+
+def check_constants(plan: TaskPlan) -> Iterator[Finding]:
+    """Yield the references to what `task0` does not have."""
+    known = Constants.of(plan)
+    if known is None:
+        return
+    for task in plan.tasks:
+        for at, text in task.references(plan.data):
+            path = parse(text)
+            if path is None or path.task != CONSTANTS:
+                continue
+            try:
+                known.at(path)
+            except LookupError as error:
+                what = f"reads {text!r}, but {error.args[0]}"
+                yield finding(at, what, "reference")
+
+
+def check_inputs(plan: TaskPlan, catalog: Catalog) -> Iterator[Finding]:
+    """Yield the inputs that break the schema of their operation, constants read included."""
+    known = Constants.of(plan) or Constants({}, frozenset(), frozenset())
+    for task in plan.tasks:
+        if task.id == CONSTANTS or task.service not in catalog:
+            continue
+        given, unknown = _given(task, known, plan.data)
+        yield from breaches(
+            given, task.at, unknown=unknown, catalog=catalog, operation=task.service
+        )
+
+
+def _given(
+    task: Task, known: Constants, data: frozenset[Pointer]
+) -> tuple[JsonObject, list[Pointer]]:
+    """Return the input of a task with the constants that it reads, and where it is not known."""
+    unknown: list[Pointer] = []
+
+    def read(text: str, at: Pointer) -> Json:
+        value, is_open = _known(text, known)
+        if is_open:
+            unknown.append(at[len(task.at) :])
+        return value
+
+    return as_object(filled(task.input, task.at, data, read)), unknown
+
+
+def _known(text: str, known: Constants) -> tuple[Json, bool]:
+    """Return what is known of what a text of an input gives, and whether some of it is not."""
+    path = parse(text) if is_reference(text) else None
+    if path is None:
+        return literal(text), "{{" in text
+    if path.task != CONSTANTS:
+        return text, True
+    try:
+        return known.at(path)
+    except LookupError:  # told by `check_constants`
+        return text, True
+
+
+def check_surplus(plan: TaskPlan, catalog: Catalog) -> Iterator[Finding]:
+    """Yield the inputs that an operation does not list, even if its schema would let them pass."""
+    for task in plan.tasks:
+        schema = catalog.get(task.service).input_schema if task.service in catalog else {}
+        listed = schema.get("properties")
+        if not listed or not isinstance(listed, dict) or not _OPEN.isdisjoint(schema):
+            continue
+        for key in task.input.keys() - listed.keys():
+            takes = ", ".join(map(repr, list(listed)[:10]))
+            what = f"is no input of {task.service!r}, which takes {takes}"
+            yield finding((*task.at, key), what, "input")

@@ -1,24 +1,140 @@
-"""What can be wrong with a plan in the routes format."""
+"""The routes format: nodes by id, each with an operation or an end, and routes between them.
+
+    {"start_node": {"vars": {…}?, "route": …},
+     "<id>": {"operation": "<name>", "input": {…} | "$.path"?, "route": …},
+     "<id>": {"completed": true, "vars": {…}?}}
+
+A route is a node id, an object with one entry whose value is a node id, or a list of
+`{"condition", "node"}` that ends in a node id. A text in `vars` or `input` that begins with `$` is
+an expression over the results so far (`$.query.data`); `$$` begins a literal `$`.
+Format: the engine of OneMCP, as in its document "Prompt Schema → Execution Plan Caching".
+"""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 from semcache.canonical import Json, JsonObject, Pointer, pointer_text
 from semcache.catalog.catalog import Catalog
 from semcache.errors import ExpressionError
-from semcache.plans.document import texts
+from semcache.plans.document import Reference, WrittenPlan, texts
+from semcache.plans.expressions import reads
 from semcache.plans.finding import (
     PLACEHOLDER,
     Finding,
     breaches,
+    endless,
     finding,
     kind,
+    listed,
+    misplaced,
     near,
+    never_before,
+    reachable,
     too_many,
     unbound,
 )
-from semcache.plans.graph import backwards, never_before, reachable
-from semcache.plans.references.paths import is_expression, parse
-from semcache.plans.routes.document import START, RoutePlan, is_end, route_of
+from semcache.plans.paths import LAST_RESULT, is_expression, parse
+
+START = "start_node"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoutePlan(WrittenPlan):
+    """A plan in the routes format; possibly malformed, which `plans.checks` tells."""
+
+    format: ClassVar[str] = "routes"
+
+    def operations(self) -> tuple[str, ...]:
+        """Return the names of the operations that the plan may call, sorted, each once."""
+        named = [node.get("operation") for node in self.body.values() if isinstance(node, dict)]
+        return tuple(sorted({name for name in named if isinstance(name, str)}))
+
+    def references(self) -> tuple[Reference, ...]:
+        """Return every reference of a node to the result of a node, in document order."""
+        return tuple(
+            Reference(at, target, text)
+            for at, text in self.expressions()
+            for target in _targets(text)
+        )
+
+    def expressions(self) -> Iterator[tuple[Pointer, str]]:
+        """Yield each expression with its place: in inputs and variables, and the conditions."""
+        for name, node in self.body.items():
+            if not isinstance(node, dict):
+                continue
+            for part in ("vars", "input"):
+                for at, text in texts(node.get(part), (name, part), self.data):
+                    if is_expression(text):
+                        yield at, text
+            for i, branch in enumerate(route_of(node).branches):
+                yield (name, "route", i, "condition"), branch.condition
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A way that is taken if its condition is truthy."""
+
+    condition: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a node leads."""
+
+    branches: tuple[Branch, ...] = ()
+    """Tried in order."""
+    otherwise: str = ""
+    """Taken if no branch is; empty for an end."""
+
+    def targets(self) -> tuple[str, ...]:
+        """Return the nodes that it may lead to, in order."""
+        last = (self.otherwise,) if self.otherwise else ()
+        return (*(branch.node for branch in self.branches), *last)
+
+
+def is_end(node: Json) -> bool:
+    """Return whether `node` ends the plan."""
+    return isinstance(node, dict) and node.get("completed") is True
+
+
+def route_of(node: Json) -> Route:
+    """Return where `node` leads; of a malformed route, what can be read."""
+    route = node.get("route") if isinstance(node, dict) and not is_end(node) else None
+    match route:
+        case str():
+            return Route(otherwise=route)
+        case dict() if len(route) == 1:
+            (only,) = route.values()
+            return Route(otherwise=only if isinstance(only, str) else "")
+        case list():
+            last = route[-1] if route else ""
+            branches = tuple(filter(None, map(_branch, route)))
+            return Route(branches, last if isinstance(last, str) else "")
+        case _:
+            return Route()
+
+
+def _branch(entry: Json) -> Branch | None:
+    if not isinstance(entry, dict):
+        return None
+    condition, node = entry.get("condition"), entry.get("node")
+    if isinstance(condition, str) and isinstance(node, str):
+        return Branch(condition, node)
+    return None
+
+
+def _targets(text: str) -> tuple[str, ...]:
+    """Return the nodes that an expression reads, each once; none if it cannot be read."""
+    try:
+        found = dict.fromkeys(reads(parse(text)))
+    except ExpressionError:
+        return ()
+    return tuple(name for name in found if name != LAST_RESULT)
+
+
+# What can be wrong with a plan in the routes format.
 
 MAX_NODES = 10_000  # a plan with more is a mistake, and not worth the time of checking it
 
@@ -41,7 +157,7 @@ def check_route_values(plan: RoutePlan, catalog: Catalog | None) -> tuple[Findin
 
     The rest cannot have changed: only inputs that hold bound data are looked at.
     """
-    found = list(_misplaced_data(plan.data))
+    found = [*misplaced(plan.data, _is_structure, _VARS)]
     if catalog is not None:
         found += _inputs(plan, catalog, only=sorted({str(at[0]) for at in plan.data if at}))
     return tuple(found)
@@ -69,7 +185,7 @@ def _in_order(plan: RoutePlan, found: list[Finding]) -> tuple[Finding, ...]:
 
 def _structure(plan: RoutePlan, catalog: Catalog | None) -> Iterator[Finding]:
     yield from _whole(plan.body)
-    yield from _misplaced_data(plan.data)
+    yield from misplaced(plan.data, _is_structure, _VARS)
     for name, node in plan.body.items():
         if not isinstance(node, dict):
             yield finding((name,), f"is {kind(node)}; expected a node, which is an object")
@@ -91,13 +207,8 @@ def _whole(body: JsonObject) -> Iterator[Finding]:
         yield finding((), f"has no node beside {START!r}; expected at least an end")
 
 
-def _misplaced_data(data: Iterable[Pointer]) -> Iterator[Finding]:
-    for at in sorted(data, key=pointer_text):
-        if len(at) < 2 or at[1] in _STRUCTURE:
-            yield finding(
-                at,
-                f"holds a value of the prompt where the plan itself is expected; {_VARS}",
-            )
+def _is_structure(at: Pointer) -> bool:
+    return len(at) < 2 or at[1] in _STRUCTURE
 
 
 def _node(name: str, node: JsonObject, data: frozenset[Pointer]) -> Iterator[Finding]:
@@ -214,29 +325,19 @@ def _flow(plan: RoutePlan) -> Iterator[Finding]:
             yield finding(
                 (name,), f"is unreachable from {START!r}; route to it or remove it", "unreachable"
             )
-    yield from _endless(plan.body, edges, reached)
+    # A route that is broken has its own finding, so that it counts as an end here.
+    exits = [
+        name
+        for name, targets in edges.items()
+        if not targets or any(t not in plan.body or t == START for t in targets)
+    ]
+    if stuck := endless(edges, reached, exits):
+        what = f"leads to no end; these only lead to one another: {listed([*map(repr, stuck)])}"
+        yield finding((stuck[0],), what, "endless")
 
 
 def _edges(body: JsonObject) -> dict[str, tuple[str, ...]]:
     return {name: route_of(node).targets() for name, node in body.items()}
-
-
-def _endless(
-    body: JsonObject, edges: dict[str, tuple[str, ...]], reached: set[str]
-) -> Iterator[Finding]:
-    # A route that is broken has its own finding, so that it counts as an end here.
-    exits = [
-        name
-        for name in body
-        if not edges[name] or any(t not in body or t == START for t in edges[name])
-    ]
-    saved = reachable(backwards(edges), exits)
-    stuck = [name for name in body if name in reached and name not in saved]
-    if stuck:
-        among = ", ".join(map(repr, stuck[:5])) + ("…" if len(stuck) > 5 else "")
-        yield finding(
-            (stuck[0],), f"leads to no end; these only lead to one another: {among}", "endless"
-        )
 
 
 def _references(plan: RoutePlan) -> Iterator[Finding]:

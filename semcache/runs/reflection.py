@@ -12,20 +12,38 @@ from semcache.errors import InvalidSettings
 from semcache.events import Event, Level, ReflectionFinished, ReflectionStarted
 from semcache.ports import Clock, Message, Model, Observer, RememberingModel
 from semcache.prompts.redaction import Redact, checked
-from semcache.runs.dialog import complete
-from semcache.runs.faults import HOPELESS, fault_of
-from semcache.runs.redaction import kept
-from semcache.runs.reflection.attempts import (
+from semcache.runs.attempts import (
+    HOPELESS,
     Attempt,
+    Diagnosis,
     Failed,
     ReflectionEntry,
     RetryVerdict,
     Stop,
+    diagnosed,
+    fault_of,
     stop_after_attempts,
+    stop_after_seconds,
+    stop_on,
 )
-from semcache.runs.reflection.diagnosis import diagnosed
+from semcache.runs.dialog import complete
+from semcache.runs.redaction import kept
 from semcache.runs.run_context import Open, here, is_async, run_id, told
 from semcache.runs.run_context import node as open_node
+
+__all__ = [
+    "Attempt",
+    "Diagnosis",
+    "Failed",
+    "Prompt",
+    "Reflection",
+    "ReflectionEntry",
+    "RetryVerdict",
+    "Stop",
+    "stop_after_attempts",
+    "stop_after_seconds",
+    "stop_on",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,0 @@
-"""The program format: instructions that run one after the other, with jumps."""

@@ -1,1 +1,0 @@
-"""How plans refer to results: paths and conditions."""

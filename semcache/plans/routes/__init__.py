@@ -1,1 +1,0 @@
-"""The routes format: nodes, and routes between them."""

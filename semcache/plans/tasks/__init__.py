@@ -1,1 +1,0 @@
-"""The tasks format: tasks that read from one another."""
