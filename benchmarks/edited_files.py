@@ -45,7 +45,7 @@ from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import decode
 from semcache.ports import Planned, PlanRequest
-from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema import PromptSchema
 from semcache.server.tokens import Tokens
 from semcache.settings import Settings
 from semcache.sources.functions import catalog_from

@@ -55,7 +55,7 @@ from semcache.planners.steps.resolver import (
 )
 from semcache.planners.transforms import TRANSFORMS
 from semcache.ports import Planned, PlanRequest
-from semcache.prompts.schema.vocabulary import READS
+from semcache.prompts.vocabulary import READS
 
 Plan = dict[str, Any]
 _CALL = re.compile(r"([\w./-]+)\(")

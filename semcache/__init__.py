@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from semcache.catalog.operation import Operation
     from semcache.errors import SemCacheError
     from semcache.prompts.parameter import Parameter
-    from semcache.prompts.schema.schema import PromptSchema
+    from semcache.prompts.schema import PromptSchema
     from semcache.semcache import SemCache
     from semcache.semcache.answer import Answer
     from semcache.settings import Settings
@@ -56,7 +56,7 @@ _HOMES = {
     "Operation": "semcache.catalog.operation",
     "Parameter": "semcache.prompts.parameter",
     "PlanCache": "semcache.cache.plan_cache",
-    "PromptSchema": "semcache.prompts.schema.schema",
+    "PromptSchema": "semcache.prompts.schema",
     "Question": "semcache.catalog.builtin",
     "SemCache": "semcache.semcache",
     "SemCacheError": "semcache.errors",

@@ -13,7 +13,7 @@ from semcache.catalog.grounding import Grounded
 from semcache.events import Event
 from semcache.plans.document import ExecutionPlan
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema import PromptSchema
 
 Vector = NDArray[np.float32]
 """Shape `(dim,)`, float32, L2-normalized."""

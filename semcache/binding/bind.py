@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from semcache.binding.bindings import Binding, Pin
 from semcache.binding.codecs import alike, inline, named_codec
-from semcache.binding.texts.inline import check_inline
+from semcache.binding.texts.part import check_inline
 from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.errors import BindingError, InvalidJson
 from semcache.memo import memoized

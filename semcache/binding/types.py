@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from semcache.canonical import Json, JsonObject, Pointer
+from semcache.catalog.schemas import listed_values
 from semcache.plans.program import ProgramPlan, is_program
 from semcache.plans.tasks import CONSTANTS, TaskPath, TaskPlan, is_tasks, parse
 
@@ -76,25 +77,18 @@ def _text(holder: Json, key: str) -> str:
 
 def _below(schema: Json, inside: Pointer, root: JsonObject) -> Json:
     for step in inside:
-        schema = next((s for s in map(_step(step), choices(schema, root)) if s is not None), None)
+        members = [_member(choice, step) for choice in choices(schema, root)]
+        schema = next((member for member in members if member is not None), None)
     return schema
 
 
-def _step(step: str | int) -> "_Step":
-    return _Step(step)
-
-
-class _Step:
-    def __init__(self, step: str | int) -> None:
-        self._step = step
-
-    def __call__(self, schema: JsonObject) -> Json:
-        if isinstance(self._step, int):
-            return schema.get("items")
-        properties = schema.get("properties")
-        if isinstance(properties, dict) and self._step in properties:
-            return properties[self._step]
-        return schema.get("additionalProperties")
+def _member(schema: JsonObject, step: str | int) -> Json:
+    if isinstance(step, int):
+        return schema.get("items")
+    properties = schema.get("properties")
+    if isinstance(properties, dict) and step in properties:
+        return properties[step]
+    return schema.get("additionalProperties")
 
 
 def choices(schema: Json, root: JsonObject) -> list[JsonObject]:
@@ -132,18 +126,10 @@ def types(schema: Json, root: JsonObject) -> set[str]:
     found: set[str] = set()
     for choice in choices(schema, root):
         declared = choice.get("type")
-        found |= {declared} if isinstance(declared, str) else set()
-        found |= (
-            {t for t in declared if isinstance(t, str)} if isinstance(declared, list) else set()
-        )
-        found |= {_name(value) for value in _enumerated(choice)}
+        listed = declared if isinstance(declared, list) else [declared]
+        found.update(name for name in listed if isinstance(name, str))
+        found.update(map(_name, listed_values(choice)))
     return found
-
-
-def _enumerated(schema: JsonObject) -> list[Json]:
-    values = schema.get("enum")
-    listed = values if isinstance(values, list) else []
-    return [*listed, schema["const"]] if "const" in schema else listed
 
 
 def _name(value: Json) -> str:

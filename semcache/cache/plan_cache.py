@@ -29,7 +29,7 @@ from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Embedder, Observer, PlanOption, Verifier
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.redaction import Redact
-from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema import PromptSchema
 from semcache.settings import Settings, directory_of
 
 TIDIED = 500

@@ -20,7 +20,7 @@ from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, by_name, name_key
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.redaction import Redact, Secrets, hide
-from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema import PromptSchema
 from semcache.prompts.template import TemplateText, given_template, mask
 from semcache.prompts.tokens import check_prompt
 from semcache.prompts.unseen.supposition import Supposed, Supposition

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from graphlib import TopologicalSorter
+from itertools import count
 from typing import Unpack
 
 from semcache.canonical import Json, JsonObject, Pointer, as_object
@@ -25,13 +26,13 @@ from semcache.errors import (
 )
 from semcache.execution.call import bounded, call
 from semcache.execution.plan_run import PlanRun, RunArguments, other_format
-from semcache.execution.retry import Retry, idempotency_key, undo
+from semcache.execution.retry import Retry, idempotency_key
 from semcache.plans.codec import refuse
 from semcache.plans.document import ExecutionPlan, filled
 from semcache.plans.paths import literal
 from semcache.plans.task_checks import broken_tasks, constants
 from semcache.plans.tasks import CONSTANTS, Task, TaskPlan, is_reference, parse, spelled_tasks, walk
-from semcache.ports import Outcome
+from semcache.ports import NodeResult, Outcome
 
 log = logging.getLogger(__name__)
 
@@ -267,23 +268,38 @@ class _Run(PlanRun):
                 self.finish(future)
 
     def undo(self, error: SemCacheError) -> None:
-        """Undo what was done.
+        """Undo the nodes whose operation names its compensation, the one that ended last first.
 
         Raises:
-            CompensationFailed: not all of it could be undone.
+            CompensationFailed: not all could be undone, which keeps none of the others from it.
         """
-        left = undo(
-            tuple(self.nodes),
-            once=self.undo_once,
-            catalog=self.catalog,
-            retry=self.retry,
-            clock=self.clock,
-        )
+        left = []
+        for node in reversed(tuple(self.nodes)):
+            name = self.catalog.get(node.operation).compensation if node.operation else None
+            if name is None:
+                continue
+            log.warning("node %r is undone by operation %r", node.node, name)
+            try:
+                self.undo_node(node, name)
+            except SemCacheError as failure:
+                left.append(f"{node.node!r} by {name!r}: {failure}")
         if left:
             raise CompensationFailed(
                 f"{error}; and not undone: {'; '.join(left)}",
                 node=error.node if isinstance(error, ExecutionError) else "",
             ) from error
+
+    def undo_node(self, node: NodeResult, name: str) -> None:
+        given: JsonObject = {"input": node.input, "output": node.output}
+        for failures in count(1):
+            try:
+                self.undo_once(name, given, node.node)
+            except ExecutionError as error:
+                if not self.retry.allows(self.catalog.get(name), error, failures):
+                    raise
+                self.clock.sleep(self.retry.wait_s(failures))
+            else:
+                return
 
     def undo_once(self, name: str, given: JsonObject, node: str) -> None:
         """Call the operation `name`, which undoes `node`, and report it."""

@@ -17,11 +17,10 @@ from semcache.errors import (
     InvalidStream,
     NotActionable,
 )
-from semcache.explore.checks import check_count
 from semcache.explore.replayed_lookup import Fault, Outcome, ReplayedLookup
 from semcache.explore.report import Report
 from semcache.explore.score import ReplayedRow, is_right, replayed
-from semcache.explore.streams import Row, read_log, read_stream, rows_in
+from semcache.explore.streams import Row, check_count, read_log, read_stream, rows_in
 from semcache.ports import Embedder
 
 

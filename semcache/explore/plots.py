@@ -14,10 +14,10 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.cache.result import Candidate, Found
 from semcache.errors import InvalidInput
 from semcache.explore import frames
-from semcache.explore.checks import check_count
 from semcache.explore.replayed_lookup import ReplayedLookup
 from semcache.explore.report import Report
 from semcache.explore.score import Share
+from semcache.explore.streams import check_count
 from semcache.matching.evidence import Evidence
 from semcache.matching.plan_groups import group_name
 from semcache.matching.words.content import embedded_text

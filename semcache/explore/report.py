@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidInput
-from semcache.explore.checks import check_count
 from semcache.explore.replayed_lookup import (
     Bin,
     Coverage,
@@ -26,7 +25,7 @@ from semcache.explore.replayed_lookup import (
     tenant_scores,
 )
 from semcache.explore.score import Share, plan_text
-from semcache.explore.streams import Row
+from semcache.explore.streams import Row, check_count
 from semcache.matching.model.bound import Certificate
 
 if TYPE_CHECKING:

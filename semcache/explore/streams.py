@@ -16,7 +16,6 @@ from semcache.binding.extraction import extract
 from semcache.cache.query import check_tenant, path_of
 from semcache.canonical import Json, JsonObject, leaves, loads, plain
 from semcache.errors import InvalidInput, InvalidJson, InvalidPrompt, InvalidStream
-from semcache.explore.checks import check_count
 from semcache.explore.score import plan_shape, plan_text
 from semcache.files import binary, unreadable
 from semcache.plans.document import enclosed
@@ -126,6 +125,20 @@ def rows_in(rows: object) -> tuple[Row, ...]:
     if not found:
         raise InvalidInput("there are no rows; expected at least one")
     return found
+
+
+def check_count(name: str, value: object, *, least: int = 1, optional: bool = True) -> None:
+    """Raise `InvalidInput` unless `value` is a whole number of `least` or more.
+
+    `optional`: None will do as well.
+    """
+    if value is None and optional:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        nothing = ", or None" if optional else ""
+        raise InvalidInput(
+            f"{name} is {value!r}; expected a whole number of {least} or more{nothing}"
+        )
 
 
 class _BadLine(Exception):

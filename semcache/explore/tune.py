@@ -19,13 +19,12 @@ from typing import Literal, TypeAlias
 from semcache.cache.plan_cache import PlanCache
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidSettings
-from semcache.explore.checks import check_count, check_share, settings_in
 from semcache.explore.evaluate import OpenCache, Progress, evaluate, rows_of
 from semcache.explore.report import Report
 from semcache.explore.score import exact_upper
-from semcache.explore.streams import Row
+from semcache.explore.streams import Row, check_count
 from semcache.ports import Embedder
-from semcache.settings import PREFIX
+from semcache.settings import PREFIX, Settings
 
 Knob: TypeAlias = Literal["threshold", "max_wrong"]
 """What is turned: the cosine that a semantic candidate must exceed, or the bound on the risk."""
@@ -215,3 +214,28 @@ def _embedder(report: Report) -> Embedder | None:
 def _trial(value: float, report: Report, target: float, confidence: float) -> Trial:
     bound = exact_upper(report.wrong, report.hit_share.count, confidence)
     return Trial(value, report, bound, passed=bound <= target)
+
+
+def check_share(name: str, value: object) -> None:
+    """Raise `InvalidSettings` unless `value` is a number over 0 and under 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise InvalidSettings(f"{name} is {value!r}; expected a share between 0 and 1")
+
+
+def settings_in(knob: str, values: object) -> tuple[float, ...]:
+    """Return each of `values` once, in order.
+
+    Raises:
+        InvalidSettings: there are none, or one is out of the range of the setting `knob`.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidSettings(f"values is {values!r}; expected numbers to try, such as (0.9, 0.95)")
+    tried = tuple(values)
+    if not tried:
+        raise InvalidSettings("there are no values to try; expected one or more")
+    for value in tried:
+        if value is None:
+            raise InvalidSettings(f"a value to try for {knob} is None; expected a number")
+        # Before the first replay: the others may take minutes.
+        Settings(threshold=value) if knob == "threshold" else Settings(max_wrong=value)
+    return tuple(dict.fromkeys(tried))

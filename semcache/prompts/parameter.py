@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from semcache.canonical import Json, plain
+from semcache.catalog.shape import snake
 from semcache.errors import InvalidJson, InvalidParameter
 from semcache.memo import memoized
 
@@ -44,13 +45,12 @@ class Parameter:
 
 
 _OPERAND = re.compile(r"\.operand(?:\.\d+)?$")
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @memoized(10_000)
 def name_key(name: str) -> str:
     """Return the spelling shared by `orderId`, `order_id` and `Order-ID`: `order_id`."""
-    return "_".join(part.lower() for part in _WORD.findall(name)) or name.lower()
+    return snake(name)
 
 
 def type_key(name: str) -> str:

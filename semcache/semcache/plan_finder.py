@@ -16,7 +16,7 @@ from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import adopt
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Planned, Selector
-from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema import PromptSchema
 from semcache.runs.run_context import here
 from semcache.runs.run_context import node as open_node
 from semcache.semcache.answer import Chosen, Job, entry_key, failing_key

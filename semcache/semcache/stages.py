@@ -30,7 +30,7 @@ from semcache.plans.codec import decode
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import Normalizer, Outcome, Planned, Planner, PlanRequest
 from semcache.prompts.parameter import by_name
-from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema import PromptSchema
 from semcache.prompts.tokens import check_prompt
 from semcache.semcache.plan_runner import PlanRunner
 from semcache.semcache.run_events import RunEvents

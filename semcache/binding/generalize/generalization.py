@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from semcache.binding.bindings import Binding, Filling, Pin, Why
 from semcache.binding.codecs import alike
-from semcache.binding.generalize.leftovers import Unbound
-from semcache.binding.generalize.lifetime import Lifetime, lifetime
+from semcache.binding.generalize.leftovers import Lifetime, Unbound, lifetime
 from semcache.binding.generalize.placeholders import fill
 from semcache.binding.generalize.settlement import Offer, Settled, echoing, makers, offers, settle
 from semcache.binding.generalize.values import EXACT, Owned, owners, parties_of

@@ -19,8 +19,7 @@ from semcache.plans.codec import PlanSource, check, decode, not_actionable, spel
 from semcache.plans.document import ExecutionPlan, enclosed
 from semcache.prompts.mentions import Mention, possible_values
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.schema.key import identity, psk
-from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema import PromptSchema, identity, psk
 
 
 def varying(old: Entry, new: Entry) -> frozenset[str]:

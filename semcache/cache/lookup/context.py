@@ -16,7 +16,7 @@ from semcache.events import Phase, Tier
 from semcache.matching.gates import STRICT, likeness
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Record
-from semcache.prompts.schema.key import psk
+from semcache.prompts.schema import psk
 
 KEPT = 8
 """Candidates that a trace keeps."""

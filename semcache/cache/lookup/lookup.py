@@ -22,7 +22,7 @@ from semcache.events import Tier
 from semcache.matching.gates import CandidatePair, compare_signs, exact_gates
 from semcache.matching.words.content import is_telling, unexplained_signs
 from semcache.prompts.mentions import Mention
-from semcache.prompts.schema.key import identity, psk
+from semcache.prompts.schema import identity, psk
 from semcache.prompts.template import TemplateText
 from semcache.prompts.unseen.alignment import align
 

@@ -9,10 +9,9 @@ from semcache.canonical import Json
 from semcache.errors import InvalidParameter
 from semcache.prompts.mentions import Mention, find_mentions, locate_mentions
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.schema.operators import operator_name
-from semcache.prompts.schema.schema import PromptSchema
-from semcache.prompts.schema.vocabulary import Vocabulary
+from semcache.prompts.schema import PromptSchema, operator_name
 from semcache.prompts.tokens import tokens
+from semcache.prompts.vocabulary import Vocabulary
 from semcache.prompts.words import NEGATION, singular
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")

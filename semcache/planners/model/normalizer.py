@@ -14,9 +14,9 @@ from semcache.planners.model.account import account_for
 from semcache.ports import Clock, Message, Model, Observer
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.redaction import Redact
-from semcache.prompts.schema.schema import PromptSchema
-from semcache.prompts.schema.vocabulary import Vocabulary
+from semcache.prompts.schema import PromptSchema
 from semcache.prompts.tokens import check_prompt
+from semcache.prompts.vocabulary import Vocabulary
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.texts import load, shown
 

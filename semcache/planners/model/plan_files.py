@@ -23,7 +23,7 @@ from semcache.plans.codec import check, check_params, decode
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema import PromptSchema
 from semcache.schemas import STRICT, Value, validated
 
 log = logging.getLogger(__name__)

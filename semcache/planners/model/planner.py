@@ -19,7 +19,7 @@ from semcache.plans.program import KEYS, ProgramPlan
 from semcache.ports import Clock, Message, Model, Observer, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.redaction import Redact
-from semcache.prompts.schema.schema import STRUCTURE, PromptSchema
+from semcache.prompts.schema import STRUCTURE, PromptSchema
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.texts import PromptText, load, shown
 

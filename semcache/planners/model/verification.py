@@ -16,7 +16,7 @@ from semcache.plans.document import ExecutionPlan
 from semcache.ports import Planned, Planner, PlanRequest
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema.operators import operator_name
+from semcache.prompts.schema import operator_name
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import FUNCTION_WORDS
 

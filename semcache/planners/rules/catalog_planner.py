@@ -20,9 +20,8 @@ from semcache.plans.codec import check
 from semcache.plans.routes import RoutePlan
 from semcache.ports import Planned, PlanRequest
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.schema.operators import CONTROLS, aggregate_name, operator_name
-from semcache.prompts.schema.schema import PromptSchema
-from semcache.prompts.schema.vocabulary import GETS, READS, actions, entity
+from semcache.prompts.schema import CONTROLS, PromptSchema, aggregate_name, operator_name
+from semcache.prompts.vocabulary import GETS, READS, actions, entity
 
 NAME = "catalog 1"
 """Which planner made a plan; the number grows when its plans change."""

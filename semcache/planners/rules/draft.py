@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from semcache.canonical import Json, JsonObject
 from semcache.planners.rules.frame import Frame
 from semcache.planners.rules.phrases import Unit
-from semcache.prompts.schema.schema import PromptSchema
+from semcache.prompts.schema import PromptSchema
 
 _PARTS_OF_YEARS = frozenset({"month", "quarter"})
 

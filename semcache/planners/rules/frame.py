@@ -8,9 +8,9 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.shape import Columns, Input, Shape, shape, snake
 from semcache.planners.rules.lexicon import PHRASES, Sense, longest
 from semcache.prompts.mentions import Mention
-from semcache.prompts.schema.operators import aggregate_name
-from semcache.prompts.schema.vocabulary import GETS, READS, Vocabulary, entity, query_fields
+from semcache.prompts.schema import aggregate_name
 from semcache.prompts.tokens import phrase_of, tokens
+from semcache.prompts.vocabulary import GETS, READS, Vocabulary, entity, query_fields
 from semcache.prompts.words import CLOSED_CLASS
 
 # Last word of a field's name → kinds of mention that are values of it without being told so.

@@ -18,9 +18,9 @@ from semcache.planners.rules.frame import Frame, frames
 from semcache.planners.rules.phrases import Token, tokenized, units
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter
-from semcache.prompts.schema.schema import PromptSchema
-from semcache.prompts.schema.vocabulary import Vocabulary
+from semcache.prompts.schema import PromptSchema
 from semcache.prompts.tokens import check_prompt
+from semcache.prompts.vocabulary import Vocabulary
 
 MAX_TOKENS = 400
 """Words and signs of a prompt that rules read; a longer one is a document, not one request."""

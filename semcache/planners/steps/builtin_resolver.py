@@ -41,7 +41,7 @@ from semcache.planners.transforms import (
     TESTS,
 )
 from semcache.prompts.parameter import Parameter, name_key
-from semcache.prompts.schema.operators import aggregate_name, operator_name
+from semcache.prompts.schema import aggregate_name, operator_name
 from semcache.prompts.words import CLOSED_CLASS
 
 _RISING = frozenset("ascending asc increasing rising".split())

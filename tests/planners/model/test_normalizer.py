@@ -7,7 +7,7 @@ from semcache import Catalog, Operation, Parameter, PromptSchema
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidPrompt, ModelUnavailable, NormalizationError
 from semcache.planners.model.normalizer import ModelNormalizer
-from semcache.prompts.schema.vocabulary import Vocabulary
+from semcache.prompts.vocabulary import Vocabulary
 from semcache.testing import ScriptedModel
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from semcache import Catalog, Operation, Parameter, catalog_from
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidPrompt, NormalizationError
 from semcache.planners.rules.normalizer import MAX_TOKENS, RuleNormalizer
-from semcache.prompts.schema.vocabulary import Vocabulary
+from semcache.prompts.vocabulary import Vocabulary
 from tests.planners.conftest import Ask
 
 CLUSTERS = [

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from semcache import PromptSchema
 from semcache.canonical import Json, JsonObject
-from semcache.prompts.schema.key import identity, psk
+from semcache.prompts.schema import identity, psk
 
 SUMMED: JsonObject = {"aggregate": "sum"}
 

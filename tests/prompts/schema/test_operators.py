@@ -1,6 +1,6 @@
 import pytest
 
-from semcache.prompts.schema.operators import AGGREGATES, OPERATORS, aggregate_name, operator_name
+from semcache.prompts.schema import AGGREGATES, OPERATORS, aggregate_name, operator_name
 
 
 @pytest.mark.parametrize(

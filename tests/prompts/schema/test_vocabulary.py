@@ -4,7 +4,7 @@ import pytest
 
 from semcache import Catalog, Operation, PromptSchema, catalog_from
 from semcache.canonical import Json, JsonObject
-from semcache.prompts.schema.vocabulary import Vocabulary
+from semcache.prompts.vocabulary import Vocabulary
 
 WORDS = Vocabulary(
     actions=("list", "summarize"),

@@ -8,14 +8,14 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.labels import Value
 from semcache.catalog.shape import Shape, shape, snake
-from semcache.prompts.schema.operators import (
+from semcache.prompts.schema import (
     AGGREGATES,
     CONTROLS,
     OPERATORS,
+    PromptSchema,
     aggregate_name,
     operator_name,
 )
-from semcache.prompts.schema.schema import PromptSchema
 from semcache.prompts.words import singular
 
 LOCAL = "local"
