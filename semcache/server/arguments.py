@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from semcache.runs.arguments import Arguments, Nothing
+from semcache.runs.tools import Arguments, Nothing
 from semcache.server.tokens import Right
 
 Pool = Literal["read", "write", "ask"]

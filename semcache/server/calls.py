@@ -13,9 +13,8 @@ from semcache.canonical import Json, JsonObject, Pointer, as_object, digest, pla
 from semcache.errors import InvalidInput, NotAllowed, UnknownTool
 from semcache.events import TokenPrices
 from semcache.plans.document import LISTED
-from semcache.runs.arguments import read, schema_of
 from semcache.runs.run_context import Here
-from semcache.runs.tools import TOOLS, Tool
+from semcache.runs.tools import TOOLS, Tool, read, schema_of
 from semcache.semcache import SemCache
 from semcache.server.arguments import (
     CALLS,

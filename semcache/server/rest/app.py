@@ -23,7 +23,7 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.cache.warm_up import WarmUp
 from semcache.canonical import Json, JsonObject
 from semcache.errors import StoreError
-from semcache.runs.arguments import Arguments
+from semcache.runs.tools import Arguments
 from semcache.server.arguments import CALLS
 from semcache.server.calls import Calls, check_rights
 from semcache.server.pools import Pools
