@@ -1,4 +1,4 @@
-"""What a fork or an interrupt must not leave behind: locks that nobody gives back, connections.
+"""What threads, forks and interrupts must not leave behind: locks, connections, errors.
 
 A child has one thread, a copy of the one that forked. A lock that another thread held at that
 moment stays locked in the child for ever, and a connection to a database serves two processes at
@@ -14,9 +14,10 @@ import time
 import weakref
 from _thread import get_ident
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import FrameType, TracebackType
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 # Documented by CPython in spite of the underscore; who holds a lock can be told by nothing else.
 _getframe = sys._getframe  # noqa: SLF001
@@ -280,3 +281,55 @@ def _in_child() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
     os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
+
+
+# What is closed at the end of a block, what a thread raised, and a thread that was lent.
+
+WAITS: ContextVar[Callable[[], None] | None] = ContextVar("semcache_waits", default=None)
+"""Who lent this thread and may lend another, once it is about to wait; None: nobody did."""
+
+
+def give_way() -> None:
+    """Let others go on in place of this call, which is about to wait for a model or an embedder."""
+    told = WAITS.get()
+    if told is not None:
+        told()
+
+
+class Closeable:
+    """Has a `close`, which the end of a `with` block calls, whatever was raised in it."""
+
+    def close(self) -> None:
+        """Release what is held; calling it twice is fine."""
+        raise NotImplementedError("say what is released")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class ErrorCapture:
+    """Lets nothing out, not even SystemExit: for foreign code on a thread where nobody waits."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        """The error raised inside; None: no error yet."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        self.error = error
+        return True

@@ -10,7 +10,7 @@ import semcache
 
 PACKAGE = Path(semcache.__file__).parent
 
-LEAVES = {"errors", "canonical", "contexts", "secrecy", "schemas"}
+LEAVES = {"errors", "canonical", "forks", "secrecy", "schemas"}
 VALUES = LEAVES | {"events", "catalog", "plans"}
 TEXTS = VALUES | {"prompts", "binding"}
 PORTS = TEXTS | {"ports"}
@@ -24,22 +24,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "forks": set(),
     "memo": {"forks"},
     "secrecy": {"forks"},
-    "contexts": set(),
     "files": {"errors"},
     "catalog": LEAVES,
     "plans": LEAVES | {"catalog", "memo"},
-    "prompts": LEAVES | {"catalog", "forks", "memo"},
+    "prompts": LEAVES | {"catalog", "memo"},
     "binding": LEAVES | {"catalog", "plans", "prompts", "memo"},
     "settings": LEAVES | {"files"},
     "ports": TEXTS,
-    "matching": PORTS | {"forks", "memo"},
-    "cache": PORTS | {"matching", "settings", "forks", "files", "memo"},
-    "responses": PORTS | {"cache", "forks", "settings"},
+    "matching": PORTS | {"memo"},
+    "cache": PORTS | {"matching", "settings", "files", "memo"},
+    "responses": PORTS | {"cache", "settings"},
     "runs": PORTS,
     "planners": PORTS | {"runs", "memo"},
     "execution": PORTS | {"runs"},
-    "stores": PORTS | {"files", "forks"},
-    "models": PORTS | {"forks", "memo"},
+    "stores": PORTS | {"files"},
+    "models": PORTS | {"memo"},
     "sources": PORTS | {"files"},
     "semcache": PORTS | {"cache", "execution", "planners", "responses", "runs", "settings"},
     "wiring": PORTS

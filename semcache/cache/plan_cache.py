@@ -23,7 +23,7 @@ from semcache.cache.transfer import Transfer
 from semcache.cache.vector_renewal import VectorRenewal
 from semcache.cache.warm_up import Preload, Preparation
 from semcache.catalog.catalog import Catalog
-from semcache.contexts import Closeable
+from semcache.forks import Closeable
 from semcache.plans.codec import PlanSource
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Embedder, Observer, PlanOption, Verifier

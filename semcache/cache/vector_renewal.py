@@ -12,9 +12,8 @@ from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import from_record
 from semcache.cache.query import check_tenant
 from semcache.canonical import as_object, dumps, loads
-from semcache.contexts import ErrorCapture
 from semcache.errors import EmbeddingError, InvalidJson, SemCacheError, StoreCorrupt, StoreError
-from semcache.forks import Lock
+from semcache.forks import ErrorCapture, Lock
 from semcache.matching.words.content import embedded_text
 from semcache.ports import Record
 

@@ -11,9 +11,8 @@ from semcache.cache.context import CacheContext
 from semcache.cache.lookup.lookup import Tiers
 from semcache.cache.query import check_tenant
 from semcache.cache.vector_renewal import VectorRenewal
-from semcache.contexts import ErrorCapture
 from semcache.errors import EmbeddingError, StoreError
-from semcache.forks import Lock
+from semcache.forks import ErrorCapture, Lock
 
 PROMPT = "warm up"
 """The prompt that tenants are asked with, to see no more than that they answer."""

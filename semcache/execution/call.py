@@ -12,7 +12,6 @@ from concurrent.futures import Future
 from semcache.canonical import MAX_DEPTH, Json, JsonObject, dumps, plain
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Call, Operation
-from semcache.contexts import ErrorCapture
 from semcache.errors import (
     DeadlineExceeded,
     InputNeeded,
@@ -21,6 +20,7 @@ from semcache.errors import (
     OperationRefused,
     OutputTooLarge,
 )
+from semcache.forks import ErrorCapture
 from semcache.ports import Clock, Limits
 from semcache.runs.run_context import LOOP
 from semcache.runs.run_context import node as open_node

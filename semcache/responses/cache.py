@@ -9,10 +9,9 @@ from typing import Final, Literal, TypeAlias
 
 from semcache.cache.single_flight import KeyLocks
 from semcache.canonical import Json, loads, plain, spelled
-from semcache.contexts import Closeable
 from semcache.errors import InvalidInput, InvalidJson, InvalidSettings, StoreError
 from semcache.events import ResponseLookedUp, TierFailed
-from semcache.forks import Lock
+from semcache.forks import Closeable, Lock
 from semcache.ports import Clock, Observer, ResponseStore, Room
 from semcache.settings import directory_of
 

@@ -9,8 +9,8 @@ from semcache.binding.generalize.generalization import generalize
 from semcache.cache.lookup.selection import Option
 from semcache.cache.result import Found, Hit, Miss
 from semcache.canonical import Json, JsonObject
-from semcache.contexts import give_way
 from semcache.errors import BindingError, InvalidParameter, ModelError, PlanningError
+from semcache.forks import give_way
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import adopt

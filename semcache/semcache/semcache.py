@@ -11,8 +11,8 @@ from semcache.cache.warm_up import WarmUp
 from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounding
-from semcache.contexts import Closeable
 from semcache.execution.state import State
+from semcache.forks import Closeable
 from semcache.planners.failures import FailureMemory
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.normalizer import ModelNormalizer

@@ -5,9 +5,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from semcache.contexts import ErrorCapture
 from semcache.errors import SemCacheError, StoreError, StoreUnavailable
-from semcache.forks import Forked, Lock, follow_forks
+from semcache.forks import ErrorCapture, Forked, Lock, follow_forks
 from semcache.ports import PlanStore
 
 RETRY_S = 1.0

@@ -1,8 +1,8 @@
 """The counters of `OtelObserver` where Prometheus reads them."""
 
-from semcache.contexts import Closeable
 from semcache.errors import InvalidSettings, MissingExtra
 from semcache.events import Event, TokenPrices
+from semcache.forks import Closeable
 from semcache.telemetry.otel import OtelObserver
 
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from semcache.cache.entries.entry import Entry, from_record, merged
 from semcache.cache.reports import HealthReporter
-from semcache.contexts import give_way
 from semcache.errors import EmbeddingError, StoreCorrupt, StoreError
 from semcache.events import EntryStored
+from semcache.forks import give_way
 from semcache.matching.words.content import embedded_text
 from semcache.ports import Bounds, Embedder, PlanStore, Put, Record, Vector
 

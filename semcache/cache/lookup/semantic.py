@@ -10,8 +10,8 @@ from semcache.cache.lookup.context import KEPT, BoundEntry, Lookup
 from semcache.cache.lookup.evaluation import bind_candidate, evaluate, says_the_same
 from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit
-from semcache.contexts import give_way
 from semcache.errors import EmbeddingError, InvalidVector
+from semcache.forks import give_way
 from semcache.matching.decision import WeighedGroup
 from semcache.matching.gates import CandidatePair, Verdict, risk_gates, threshold
 from semcache.matching.model.risk import probability_wrong

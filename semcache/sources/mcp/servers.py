@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from semcache.canonical import Json, JsonObject, as_object, loads, plain
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect, Operation
-from semcache.contexts import Closeable
 from semcache.errors import (
     InvalidJson,
     InvalidOperation,
@@ -27,6 +26,7 @@ from semcache.errors import (
     SourceRejected,
     SourceUnavailable,
 )
+from semcache.forks import Closeable
 from semcache.ports import Clock
 from semcache.sources.definitions import Definitions, Uses, shortened
 from semcache.sources.documents import Documents

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
-from semcache.contexts import ErrorCapture
 from semcache.errors import SourceRejected, SourceUnavailable
+from semcache.forks import ErrorCapture
 from semcache.secrecy import remember_environment, remember_headers, remember_url
 
 if TYPE_CHECKING:
