@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.operation import Call, Operation
+from semcache.catalog.operation import Operation
 from semcache.errors import InputNeeded
 
 ASK_USER = "ask_user"
@@ -124,7 +124,7 @@ def _unanswered(given: JsonObject) -> object:
     )
 
 
-def ask_user(call: Call = _unanswered) -> Operation:
+def ask_user() -> Operation:
     """Return asking a person as an operation that reads; it gives the answer and nothing else.
 
     A plan names what is asked for and where the answer goes, and neither bounds nor defaults of
@@ -145,5 +145,5 @@ def ask_user(call: Call = _unanswered) -> Operation:
             "additionalProperties": False,
         },
         effect="read",
-        call=call,
+        call=_unanswered,
     )

@@ -157,14 +157,15 @@ class Share:
         return f"{self.value:.1%} ({self.count} of {self.of}; {self.low:.1%} to {self.high:.1%})"
 
 
-def wilson_upper(count: int, of: int, z: float = ONE_SIDED_95) -> float:
+def wilson_upper(count: int, of: int) -> float:
     """Return the upper end of the one-sided Wilson interval of `count` of `of`; 0 of nothing.
 
-    `z`: standard deviations; the default is for 95 %. E. B. Wilson, Probable inference, the law of
-    succession, and statistical inference, JASA 22 (1927).
+    Its confidence is 95 %. E. B. Wilson, Probable inference, the law of succession, and statistical
+    inference, JASA 22 (1927).
     """
     if not of:
         return 0.0
+    z = ONE_SIDED_95
     p, d = count / of, 1 + z * z / of
     half = z * math.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
     return min(1.0, (p + z * z / (2 * of) + half) / d)

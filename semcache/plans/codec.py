@@ -13,14 +13,13 @@ from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidPlan
 from semcache.plans.document import DocumentPlan, ExecutionPlan, dumped, enclosed, read_value
-from semcache.plans.finding import Code, Finding
+from semcache.plans.finding import Finding
 from semcache.plans.program import ProgramPlan, is_program, wrapped
 from semcache.plans.program_checks import check_program, check_program_values
 from semcache.plans.routes import START, RoutePlan, check_route_values, check_routes
 from semcache.plans.task_checks import check_task_values, check_tasks
 from semcache.plans.tasks import (
     TaskPlan,
-    check_task_params,
     is_tasks,
     spelled_tasks,
 )
@@ -127,8 +126,6 @@ def spelled(plan: ExecutionPlan, catalog: Catalog | None) -> ExecutionPlan:
 
 # Everything that is wrong with a plan, found at once and without running it.
 
-__all__ = ["Code", "Finding", "check", "check_params", "check_values", "refuse"]
-
 MAX_TOLD = 10  # findings in one message; the error carries all of them
 
 
@@ -150,19 +147,11 @@ def check_values(plan: ExecutionPlan, catalog: Catalog | None = None) -> tuple[F
     return known.check_values(plan, catalog) if known else ()
 
 
-def check_params(plan: ExecutionPlan, names: Sequence[str]) -> tuple[Finding, ...]:
-    """Return what `plan` should have for the parameters of its request, and has not.
-
-    Only the tasks format asks for something: each parameter in `task0`, by its name.
-    """
-    return check_task_params(plan, names)
-
-
 def _format(plan: ExecutionPlan) -> Format[Any] | None:
     return next((known for known in FORMATS if known.name == plan.format), None)
 
 
-def refuse(findings: tuple[Finding, ...], *, what: str = "the plan cannot run") -> None:
+def refuse(findings: tuple[Finding, ...]) -> None:
     """Return if there are no findings.
 
     Raises:
@@ -172,4 +161,4 @@ def refuse(findings: tuple[Finding, ...], *, what: str = "the plan cannot run") 
         return
     told = "; ".join(map(str, findings[:MAX_TOLD]))
     more = f"; and {len(findings) - MAX_TOLD} more" if len(findings) > MAX_TOLD else ""
-    raise InvalidPlan(f"{what}: {told}{more}", [str(finding) for finding in findings])
+    raise InvalidPlan(f"the plan cannot run: {told}{more}", [str(finding) for finding in findings])

@@ -248,8 +248,8 @@ def spelled_tasks(plan: TaskPlan, catalog: Catalog) -> TaskPlan:
 # The parameters of a request that a planner must hand on.
 
 
-def check_task_params(plan: ExecutionPlan, names: Sequence[str]) -> tuple[Finding, ...]:
-    """Return a finding for each parameter of a request that `task0` does not have.
+def check_params(plan: ExecutionPlan, names: Sequence[str]) -> tuple[Finding, ...]:
+    """Return a finding for each parameter of a request that `task0` lacks; none for other formats.
 
     It has one if something in its input is called so, spelled in any way, or is its placeholder.
     By orra, which also tells the planner where the value went instead.

@@ -150,16 +150,9 @@ class Introspection:
     Values are without secrets and cut, lists and depths are bounded. Safe from several threads.
     """
 
-    def __init__(
-        self, *, spawns: Spawns | None = None, has: Callable[[str], bool] | None = None
-    ) -> None:
-        """Keep what is asked for.
-
-        Args:
-            spawns: Where requests for further runs are kept.
-            has: Tells whether a response is cached under a key, without using it; None: nothing is.
-        """
-        self.spawns = spawns or Spawns()
+    def __init__(self, *, has: Callable[[str], bool] | None = None) -> None:
+        """`has` tells whether a response is cached under a key; None: nothing is."""
+        self.spawns = Spawns()
         """The requests for further runs."""
         self._has = has
 

@@ -5,7 +5,8 @@ import pytest
 from semcache import Catalog
 from semcache.canonical import JsonObject
 from semcache.errors import InvalidPlan
-from semcache.plans.codec import Finding, check_values, decode, refuse
+from semcache.plans.codec import check_values, decode, refuse
+from semcache.plans.finding import Finding
 
 
 def test_no_findings_are_no_reason_to_refuse() -> None:

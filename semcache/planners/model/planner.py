@@ -13,9 +13,10 @@ from semcache.catalog.operation import Operation
 from semcache.errors import BindingError, InvalidInput, NotActionable, PlanningError
 from semcache.planners.model.relevant import Relevant
 from semcache.planners.model.verification import doubts
-from semcache.plans.codec import check, check_params, decode, not_actionable, spelled
+from semcache.plans.codec import check, decode, not_actionable, spelled
 from semcache.plans.document import ExecutionPlan
 from semcache.plans.program import KEYS, ProgramPlan
+from semcache.plans.tasks import check_params
 from semcache.ports import Clock, Message, Model, Observer, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter, by_name
 from semcache.prompts.redaction import Redact

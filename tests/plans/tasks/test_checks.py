@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from semcache import Catalog, Operation
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidPlan
-from semcache.plans.codec import check, check_params, check_values, decode, refuse
+from semcache.plans.codec import check, check_values, decode, refuse
 from semcache.plans.finding import Finding
 from semcache.plans.task_checks import broken_tasks, check_task_values, check_tasks
-from semcache.plans.tasks import TaskPlan
+from semcache.plans.tasks import TaskPlan, check_params
 
 
 def task(name: Json, service: Json = "sell", /, **given: Json) -> JsonObject:
