@@ -12,8 +12,7 @@ from semcache.canonical import as_object
 from semcache.commands.options import add_command, add_common, cache_of, existing_cache_of, place_of
 from semcache.commands.output import WRONG, print_json, print_pairs, progress
 from semcache.errors import InvalidInput
-from semcache.explore.checks import check_count
-from semcache.explore.streams import Row, read_log
+from semcache.explore.streams import Row, check_count, read_log
 from semcache.settings import Settings
 from semcache.upkeep import adaptation
 from semcache.wiring.models import difference_folder, difference_keys
