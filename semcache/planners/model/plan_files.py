@@ -19,8 +19,9 @@ from semcache.canonical import Json, JsonObject, Pointer, as_object, loads, plai
 from semcache.catalog.catalog import Catalog
 from semcache.errors import BindingError, InvalidInput, PlanningError
 from semcache.planners.model.planner import with_structure
-from semcache.plans.codec import check, check_params, decode
+from semcache.plans.codec import check, decode
 from semcache.plans.document import ExecutionPlan
+from semcache.plans.tasks import check_params
 from semcache.ports import Clock, Planned, PlanRequest
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.schema import PromptSchema
