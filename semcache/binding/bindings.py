@@ -8,26 +8,10 @@ from typing import Literal, TypeAlias
 from semcache.canonical import Json, Pointer
 
 Why: TypeAlias = Literal[
-    "unbound",
-    "repeated",
-    "ambiguous",
-    "left",
-    "derived",
-    "unknown",
-    "echo",
-    "shape",
-    "kin",
-    "moment",
-    "varies",
-]
-"""Why a value is pinned. `unbound`: it stands nowhere in the plan. `repeated`: it stands where it
-may be there by chance. `ambiguous`: more than one value may have made it. `left`: it also stands
-inside longer text. `derived`: a constant of the plan may follow from it. `unknown`: words of the
-prompt that no parameter explains. `echo`: such words, around the words of parameters. `kin`: a
-parameter's value that nobody said may come from it. `moment`: a date that the plan holds and nobody
-told may come from it. `shape`: an object or array that was taken apart. `varies`: another value of
-it was seen to change what nobody said."""
-
+    "unbound", "repeated", "ambiguous", "left", "derived", "unknown", "echo", "shape", "kin",
+    "moment", "varies",
+]  # fmt: skip
+"""Why a value is pinned; `WHY` says what each word means."""
 
 WHY: Mapping[Why, str] = MappingProxyType(
     {

@@ -24,48 +24,12 @@ Role: TypeAlias = Literal["data", "reference", "structure", "name"]
 `structure`: what the plan is made of (ids, routes, conditions, operation names). `name`: what a
 program calls a variable of its own, which says nothing of any value."""
 
-GENERIC = frozenset(
-    [
-        "arg",
-        "args",
-        "argument",
-        "arguments",
-        "content",
-        "data",
-        "element",
-        "elements",
-        "eq",
-        "equals",
-        "gt",
-        "gte",
-        "in",
-        "input",
-        "is",
-        "item",
-        "items",
-        "like",
-        "lt",
-        "lte",
-        "ne",
-        "neq",
-        "operand",
-        "operands",
-        "operator",
-        "param",
-        "parameter",
-        "parameters",
-        "params",
-        "rhs",
-        "right",
-        "text",
-        "v",
-        "val",
-        "value",
-        "values",
-        "var",
-        "vars",
-    ]
-)
+GENERIC = frozenset({
+    "arg", "args", "argument", "arguments", "content", "data", "element", "elements", "eq",
+    "equals", "gt", "gte", "in", "input", "is", "item", "items", "like", "lt", "lte", "ne", "neq",
+    "operand", "operands", "operator", "param", "parameter", "parameters", "params", "rhs",
+    "right", "text", "v", "val", "value", "values", "var", "vars",
+})  # fmt: skip
 """Keys that say how a value is held and not what it is."""
 _LABELS = (
     "field", "name", "column", "key", "param", "parameter", "property", "attribute", "var_name",

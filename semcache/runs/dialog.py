@@ -84,7 +84,15 @@ class Dialog:
         usable: Accepted[T] | None = None
         for attempt in range(1, self.attempts + 1):
             said = [*messages, *_complaint(rejected.errors, retry)]
-            text = self._call(said, attempt, fresh=fresh or attempt > 1).text
+            text = complete(
+                self.model,
+                said,
+                purpose=self.purpose,
+                attempt=attempt,
+                fresh=fresh or attempt > 1,
+                observer=self.observer,
+                clock=self.clock,
+            ).text
             result = read(text)
             if isinstance(result, Accepted):
                 return Accepted(result.value, text)
@@ -103,17 +111,6 @@ class Dialog:
         """Let a model that remembers forget its answer to `messages`."""
         if isinstance(self.model, RememberingModel):
             self.model.forget(messages)
-
-    def _call(self, messages: Sequence[Message], attempt: int, *, fresh: bool) -> Completion:
-        return complete(
-            self.model,
-            messages,
-            purpose=self.purpose,
-            attempt=attempt,
-            fresh=fresh,
-            observer=self.observer,
-            clock=self.clock,
-        )
 
 
 def complete(

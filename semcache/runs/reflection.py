@@ -259,7 +259,7 @@ class Reflection:
             error=error,
             fault=fault_of(error),
             seconds=self._clock.monotonic() - tries.started_s,
-            wrote=_wrote(opened),
+            wrote=() if opened.here is None else tuple(opened.here.writes),
             sent=tries.sent(),
             history=tuple(tries.failures),
         )
@@ -394,10 +394,6 @@ def _usual(failed: Failed) -> RetryVerdict:
             retry=again, reason="Too late: tried again" if again else "Too late again"
         )
     return RetryVerdict(retry=True, reason=f"{type(failed.error).__name__}: tried again")
-
-
-def _wrote(opened: Open) -> tuple[str, ...]:
-    return tuple(opened.here.writes) if opened.here is not None else ()
 
 
 def _sent(prompt: Prompt) -> JsonObject:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from semcache.cache.plan_cache import PlanCache
-from semcache.canonical import Json, as_object, dumps, plain
+from semcache.canonical import as_object, dumps, plain
 from semcache.catalog.builtin import NeedsInput, Question
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InputNeeded, InvalidInput, InvalidPlan
@@ -84,7 +84,8 @@ class Checkpoints:
         told = self._kept.get(tenant, run)
         plan: ExecutionPlan | None = None
         if told is not None:
-            places = [at for at in _list(told.get("data")) if isinstance(at, list)]
+            kept = told.get("data")
+            places = [at for at in kept if isinstance(at, list)] if isinstance(kept, list) else []
             data = frozenset(tuple(s for s in at if isinstance(s, str | int)) for at in places)
             plan = adopt(as_object(told.get("plan")), data)
         if not isinstance(plan, ProgramPlan):
@@ -103,10 +104,6 @@ def start_of(state: State, plan: ProgramPlan) -> State:
     """
     same = state.plan == plan.fingerprint
     return replace(state, error="") if same else state.branched(plan)
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
 
 
 def _name(run: str, state: State) -> str:

@@ -257,7 +257,7 @@ def blame(
     if (
         about_values
         and not isinstance(error, InvalidPlan)
-        and _has(given, set(_bound(plan, shown)))
+        and not set(_scalars(given)).isdisjoint(_bound(plan, shown))
     ):
         return "values"
     return "plan"
@@ -276,10 +276,6 @@ def _bound(plan: ExecutionPlan, shown: Callable[[Json], Json]) -> Iterator[tuple
             elif isinstance(part, list):
                 part = part[int(step)]
         yield from _scalars(shown(part))
-
-
-def _has(given: Json, bound: set[tuple[str, Json]]) -> bool:
-    return any(scalar in bound for scalar in _scalars(given))
 
 
 def _scalars(value: Json) -> Iterator[tuple[str, Json]]:

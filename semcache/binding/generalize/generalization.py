@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from semcache.binding.bindings import Binding, Filling, Pin, Why
 from semcache.binding.codecs import alike
-from semcache.binding.generalize.leftovers import Lifetime, Unbound, lifetime
+from semcache.binding.generalize.leftovers import Unbound, lifetime
 from semcache.binding.generalize.placeholders import fill
 from semcache.binding.generalize.settlement import Offer, Settled, echoing, makers, offers, settle
 from semcache.binding.generalize.values import EXACT, Owned, owners, parties_of
@@ -75,9 +75,8 @@ def generalize(
         settled.pinned.setdefault((param.name, ()), Pin(param.name, param.value, "kin"))
     lasts = lifetime(mentions, owned, params_, bindings, unbound, told=dated)
     told = frozenset(param.name for param in given)
-    fading = bool(lasts.perishable) and _lasts_if_told(
-        lifetime(mentions, owned, params_, bindings, unbound, told=told)
-    )
+    if_told = lifetime(mentions, owned, params_, bindings, unbound, told=told)
+    fading = bool(lasts.perishable) and not (if_told.refusal or if_told.perishable)
     if lasts.perishable:
         why: Why = "kin" if fading else "moment"
         _hold_relative(mentions, owned, params_, settled, why)
@@ -93,10 +92,6 @@ def generalize(
         perishable=lasts.perishable,
         fading=fading,
     )
-
-
-def _lasts_if_told(lasts: Lifetime) -> bool:
-    return not (lasts.refusal or lasts.perishable)
 
 
 def _document(plan: Mapping[str, Json] | Sequence[Json]) -> JsonObject:

@@ -236,7 +236,10 @@ def lifetime(
         if unbound.says(mentions[i].text)
         or (
             owned.carriers[i] in bound
-            and (owned.carriers[i] in told or _verbatim(values[owned.carriers[i]], mentions[i]))
+            and (
+                owned.carriers[i] in told
+                or alike(values[owned.carriers[i]].value, mentions[i].text)
+            )
         )
     }
     words = next(
@@ -251,10 +254,6 @@ def lifetime(
         frozen.clock or (len(handed) == len(relative) and not frozen.numbers)
     )
     return Lifetime(perishable="" if lasts else words)
-
-
-def _verbatim(param: Parameter, mention: Mention) -> bool:
-    return alike(param.value, mention.text)
 
 
 def _instant(mention: Mention) -> bool:

@@ -203,26 +203,10 @@ def names_of(param: str, path: Pointer) -> tuple[str, ...]:
     return tuple(dict.fromkeys((full, name_key("_".join(parts)))))
 
 
-_COUNTS = frozenset(
-    [
-        "amount_of",
-        "count",
-        "first",
-        "how_many",
-        "k",
-        "limit",
-        "max_results",
-        "n",
-        "num",
-        "number",
-        "number_of_results",
-        "page_size",
-        "rows",
-        "size",
-        "take",
-        "top",
-    ]
-)
+_COUNTS = frozenset({
+    "amount_of", "count", "first", "how_many", "k", "limit", "max_results", "n", "num", "number",
+    "number_of_results", "page_size", "rows", "size", "take", "top",
+})  # fmt: skip
 """Names of how many things are wanted: they stand for each other."""
 
 EXACT, TYPE, NEAR, NONE = 3, 2, 1, 0
