@@ -7,16 +7,15 @@ from typing import Literal, TypeAlias
 from semcache.binding.texts.part import Part
 from semcache.binding.texts.parts import parts
 from semcache.canonical import Json, JsonObject, Pointer
+from semcache.plans.codec import adopt
 from semcache.plans.program import (
     NAMING,
     STRUCTURE,
     Bound,
     ProgramPlan,
-    is_program,
     variable,
     variables,
 )
-from semcache.plans.tasks import is_tasks
 from semcache.prompts.parameter import name_key
 
 Role: TypeAlias = Literal["data", "reference", "structure", "name"]
@@ -82,20 +81,11 @@ class Leaf:
         return any(name not in GENERIC for name in self.names)
 
 
-def format_of(plan: JsonObject) -> str:
-    """Return the format of a plan: `routes`, `tasks`, `program`, or `document` for any other."""
-    if "start_node" in plan:
-        return "routes"
-    if is_program(plan):
-        return "program"
-    return "tasks" if is_tasks(plan) else "document"
-
-
 def own_names(plan: JsonObject) -> frozenset[str]:
     """Return the names that a program gives to its variables; none for any other plan."""
-    if not is_program(plan):
-        return frozenset()
-    return frozenset(name for step in ProgramPlan(plan).instructions() for name in step.sets)
+    read = adopt(plan)
+    steps = read.instructions() if isinstance(read, ProgramPlan) else ()
+    return frozenset(name for step in steps for name in step.sets)
 
 
 def survey(plan: JsonObject) -> Iterator[Leaf]:
@@ -103,13 +93,14 @@ def survey(plan: JsonObject) -> Iterator[Leaf]:
 
     Below a text in JSON, SQL or the like come the values that it spells: see `texts`.
     """
-    if is_program(plan):
+    plan_format = adopt(plan).format
+    if plan_format == ProgramPlan.format:
         for leaf in _survey_program(plan):
             # There a text may hold references as well: what is one is never read as another thing.
             reads = isinstance(leaf.value, str) and any(s in leaf.value for s in ("{{", "${"))
             yield from (leaf,) if reads else _with_parts(leaf)
         return
-    is_data = _REGIONS[format_of(plan)]
+    is_data = _REGIONS[plan_format]
     for at, value, names in _walk(plan, (), ()):
         role: Role = "structure"
         if is_data(at):

@@ -5,8 +5,9 @@ from typing import TypeAlias
 
 from semcache.canonical import Json, JsonObject, Pointer
 from semcache.catalog.schemas import listed_values
-from semcache.plans.program import ProgramPlan, is_program
-from semcache.plans.tasks import CONSTANTS, TaskPath, TaskPlan, is_tasks, parse
+from semcache.plans.codec import adopt
+from semcache.plans.program import ProgramPlan
+from semcache.plans.tasks import CONSTANTS, TaskPath, TaskPlan, parse
 
 Schemas: TypeAlias = Mapping[str, JsonObject]
 """Operation name → JSON Schema of its input."""
@@ -38,10 +39,11 @@ def codec_at(plan: JsonObject, at: Pointer, schemas: Schemas) -> str | None:
 
 def _called(plan: JsonObject, at: Pointer) -> tuple[str, Pointer]:
     """Return the operation whose input holds `at`, and where in the input."""
-    if is_tasks(plan) and len(at) > 3 and at[0] == "tasks":
-        return _called_by_task(TaskPlan(plan), at)
-    if is_program(plan):
-        return _called_by_program(plan, at)
+    read = adopt(plan)
+    if isinstance(read, TaskPlan) and len(at) > 3 and at[0] == "tasks":
+        return _called_by_task(read, at)
+    if isinstance(read, ProgramPlan):
+        return _called_by_program(read, at)
     if len(at) > 2 and at[1] == "input":
         return _text(plan[str(at[0])], "operation"), at[2:]
     return "", ()
@@ -60,10 +62,10 @@ def _called_by_task(plan: TaskPlan, at: Pointer) -> tuple[str, Pointer]:
     return "", ()
 
 
-def _called_by_program(plan: JsonObject, at: Pointer) -> tuple[str, Pointer]:
+def _called_by_program(plan: ProgramPlan, at: Pointer) -> tuple[str, Pointer]:
     if len(at) < 4 or not isinstance(at[1], int):
         return "", ()
-    step = ProgramPlan(plan).instruction(at[1])
+    step = plan.instruction(at[1])
     for name, way in step.inputs:
         if at[3 : 3 + len(way)] == way:
             return step.call, (name, *at[3 + len(way) :])

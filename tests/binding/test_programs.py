@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from semcache import Catalog, Operation, Parameter
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
-from semcache.binding.leaves import format_of, survey
+from semcache.binding.leaves import survey
 from semcache.canonical import Json, JsonObject, leaves
 from semcache.errors import BindingError
 from semcache.execution.program import ProgramEngine
@@ -63,7 +63,7 @@ def test_names_of_variables_keep_no_value_from_changing() -> None:
     )
     template = generalize(plan, [Parameter("city", "Paris", "Paris")])
     assert template.pinned == ()
-    assert template.format == format_of(plan) == "program"
+    assert template.format == "program"
 
 
 def test_a_value_beside_a_reference_is_marked_and_the_reference_stays() -> None:

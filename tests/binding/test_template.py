@@ -25,3 +25,13 @@ def test_a_template_survives_json(routes: Routes, say: Say) -> None:
     assert again == template
     values: dict[str, Json] = {p.name: p.value for p in template.params}
     assert bind(again, values) == bind(template, values)
+
+
+def test_a_plan_that_looks_like_two_formats_is_read_as_the_same_one_everywhere() -> None:
+    plan: JsonObject = {
+        "tasks": [{"id": "task0", "input": {"year": 2024}}],
+        "instructions": [{"seq_no": 0, "type": "assign", "parameters": {"year": 2024}}],
+    }
+    template = generalize(plan, [Parameter("year", 2024, mention="2024")])
+    said = json.loads(json.dumps(template.to_json()))
+    assert PlanTemplate.of(validated(SCHEMA, said, what="the template")).format == "tasks"

@@ -15,14 +15,15 @@ from semcache.binding.generalize.leftovers import Unbound, lifetime
 from semcache.binding.generalize.placeholders import fill
 from semcache.binding.generalize.settlement import Offer, Settled, echoing, makers, offers, settle
 from semcache.binding.generalize.values import EXACT, Owned, owners, parties_of
-from semcache.binding.leaves import Leaf, format_of, own_names, survey
+from semcache.binding.leaves import Leaf, own_names, survey
 from semcache.binding.template import PlanTemplate, shared_words
 from semcache.binding.types import Schemas
 from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.canonical import leaves as leaves_of
 from semcache.errors import BindingError, InvalidJson, InvalidPlan
+from semcache.plans.codec import adopt
 from semcache.plans.document import enclosed
-from semcache.plans.program import is_program
+from semcache.plans.program import ProgramPlan
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, by_name
 
@@ -86,7 +87,7 @@ def generalize(
         params=params_,
         pinned=(*shapes, *echoing(_pinned(settled, params_), params_)),
         equal=tuple(sorted(settled.equal, key=sorted)),
-        format=format_of(document),
+        format=adopt(document).format,
         carriers=owned.carriers,
         refusal=lasts.refusal,
         perishable=lasts.perishable,
@@ -117,7 +118,7 @@ def _refuse_evaluated(plan: JsonObject, settled: Settled) -> None:
 
 
 def _reads(plan: JsonObject, offer: Offer) -> bool:
-    if is_program(plan):
+    if isinstance(adopt(plan), ProgramPlan):
         return True  # only a reference to a variable that the program sets has the role
     steps = re.findall(r"\w+", str(offer.leaf.value))
     tasks = plan.get("tasks")
