@@ -1,39 +1,31 @@
 """Codes: rows at 4 bits a number, by which FAISS finds which of many are worth comparing.
 
 Each number of a row is the nearest of 16 levels, which are learned for its place from some of the
-rows. A search looks through the codes of all rows, 20 times as fast as through the rows themselves,
-since tables of the levels stay in the registers of the processor (André, Kermarrec, Le Scouarnec,
-"Quicker ADC", TPAMI 2021); the best of them are then compared exactly.
+rows. A search looks through the codes 20 times as fast as through the rows themselves, since tables
+of the levels stay in the registers of the processor (André, Kermarrec, Le Scouarnec, "Quicker ADC",
+TPAMI 2021); the best of them are then compared exactly. Codes of many rows are in lists of rows
+that lie near each other, and a search looks through the lists near to what is asked for.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from semcache.ports import Vector, Vectors
+from semcache.stores.vectors.codebook import NEAREST, Codebook
+from semcache.stores.vectors.threads import alone
 
-LEVELS = 16
 _WIDER = 4
 """Times as many candidates by their codes as are asked for. All of the 64 nearest are among 192 for
 16,000 texts of twelve streams, and among 256 for 100,000 made prompts that share their words."""
 _LEAST = 256
 """Candidates at least."""
-_SAMPLE = 1024
-"""Rows that levels are learned from: with 256 or 2,048 as many of the nearest are found."""
-_ROUNDS = 5
-"""Rounds of k-means."""
 _BLOCK = 32
 """Rows whose codes FAISS keeps together."""
 BLOCK = 4096
 """Rows that are encoded at once."""
-
-
-def sample_of(places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return which of the rows at `places` levels are learned from."""
-    return places[:: max(1, len(places) // _SAMPLE)]
 
 
 def candidates(count: int) -> int:
@@ -44,73 +36,86 @@ def candidates(count: int) -> int:
 class SavedCodes(NamedTuple):
     """Codes as a file has them."""
 
-    levels: Vectors
-    """Of shape `(dimension, LEVELS)`."""
-    rows: int
-    """How many rows there were when the levels were learned."""
+    book: Codebook
+    sizes: NDArray[np.int64]
+    """How many rows each list has."""
+    places: NDArray[np.int64]
+    """The place of each row, one list after the other."""
     packed: NDArray[np.uint8]
-    """The codes as FAISS packs them, of `packed_size` bytes."""
+    """The codes as FAISS packs them, one list after the other: of `packed_sizes` bytes."""
 
 
-def packed_size(rows: int, dimension: int) -> int:
-    """Return the bytes that the codes of so many rows take."""
-    return -(-rows // _BLOCK) * _BLOCK * -(-dimension // 2)
+def packed_sizes(sizes: NDArray[np.int64], dimension: int) -> NDArray[np.int64]:
+    """Return the bytes that the codes of lists of so many rows take."""
+    return -(-sizes // _BLOCK) * _BLOCK * -(-dimension // 2)
 
 
 class RowCodes:
     """Codes of rows, by their places. Not safe from several threads while one changes it."""
 
-    def __init__(self, levels: Vectors, rows: int) -> None:
-        """Begin with no codes; `rows`: how many rows the levels were learned for."""
+    def __init__(self, book: Codebook) -> None:
+        """Begin with no codes."""
         import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
 
-        self.rows = rows
-        self._index = _coded(len(levels))
-        faiss.copy_array_to_vector(levels.ravel(), self._index.pq.centroids)
+        self.book = book
+        lists, dimension = book.centers.shape
+        inner = faiss.METRIC_INNER_PRODUCT
+        self._centers: Any = faiss.IndexFlatIP(dimension)
+        self._centers.add(np.ascontiguousarray(book.centers))
+        self._index: Any = faiss.IndexIVFPQFastScan(
+            self._centers, dimension, lists, dimension, 4, inner
+        )
+        self._index.by_residual = False
+        faiss.copy_array_to_vector(book.levels.ravel(), self._index.pq.centroids)
         self._index.is_trained = True
 
     @classmethod
-    def learned(cls, sample: Vectors, rows: int) -> Self:
-        """Return codes for `rows` rows, with levels learned from `sample`: `LEVELS` at least."""
+    def restored(cls, saved: SavedCodes) -> Self:
+        """Return the codes that `saved` returned."""
         import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
 
-        index = _coded(sample.shape[1])
-        index.pq.cp.niter = _ROUNDS
-        index.pq.cp.min_points_per_centroid = 1  # it would warn of fewer than 39
-        with alone():
-            index.train(np.ascontiguousarray(sample))
-        return cls(faiss.vector_to_array(index.pq.centroids).reshape(-1, LEVELS), rows)
-
-    @classmethod
-    def restored(cls, saved: SavedCodes, count: int) -> Self:
-        """Return the codes of `count` rows that `saved` returned."""
-        codes = cls(saved.levels, saved.rows)
-        codes._take(saved.packed, count)
+        codes, first, start = cls(saved.book), 0, 0
+        sizes = packed_sizes(saved.sizes, len(saved.book.levels))
+        both = zip(saved.sizes.tolist(), sizes.tolist(), strict=True)
+        for number, (count, size) in enumerate(both):
+            if count:
+                places = saved.places[first : first + count]
+                packed = saved.packed[start : start + size]
+                codes._index.invlists.add_entries(
+                    number, count, faiss.swig_ptr(places), faiss.swig_ptr(packed)
+                )
+            first, start = first + count, start + size
+        codes._index.ntotal = first
         return codes
 
-    def _take(self, packed: NDArray[np.uint8], count: int) -> None:
-        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
-        faiss.copy_array_to_AlignedTable(packed, self._index.codes)
-        self._index.ntotal, self._index.ntotal2 = count, -(-count // _BLOCK) * _BLOCK
+    def probe(self, queries: Vectors) -> None:
+        """Look through as many lists from now on as the nearest of `queries`, some rows, need."""
+        if len(self.book.centers) == 1:
+            return
+        lists = np.zeros(len(self) + 1, np.int64)  # the last: nothing was found
+        for number in range(len(self.book.centers)):
+            lists[self._places(number)] = number
+        found = [self._search(query, NEAREST, len(self.book.centers)) for query in queries]
+        self.book = self.book.probed(queries, lists[np.array(found)])
 
     def fit(self, rows: Vectors) -> bool:
         """Return whether a sample of `rows` has these codes: another FAISS may pack them anew."""
-        for place in range(0, len(rows), len(rows) // _BLOCK + 1):
-            code = self._index.pq.compute_codes(rows[place : place + 1])
-            its = self._index.pq.decode(code)[0]
-            if not np.array_equal(self._index.reconstruct(place), its):
+        ends, packer = np.cumsum(self._sizes()), self._index.get_CodePacker()
+        for number in range(0, len(self), len(self) // _BLOCK + 1):
+            among = int(np.searchsorted(ends, number, side="right"))
+            offset = number - int(ends[among]) + self._size(among)
+            place = int(self._places(among)[offset])
+            kept = packer.unpack_1(self._packed(among), offset)
+            if not np.array_equal(kept, self._index.pq.compute_codes(rows[place : place + 1])[0]):
                 return False
         return True
 
     def saved(self) -> SavedCodes:
         """Return what a file keeps."""
-        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
-        levels = faiss.vector_to_array(self._index.pq.centroids).reshape(-1, LEVELS)
-        packed = faiss.AlignedTable_to_array(self._index.codes)
-        size = packed_size(len(self), len(levels))  # FAISS may have made room for more
-        return SavedCodes(levels, self.rows, packed[:size].copy())
+        sizes, numbers = self._sizes(), range(len(self.book.centers))
+        places = [self._places(number) for number in numbers]
+        packed = [self._packed(number) for number in numbers]
+        return SavedCodes(self.book, sizes, np.concatenate(places), np.concatenate(packed).ravel())
 
     def __len__(self) -> int:
         """Return how many places have codes."""
@@ -121,16 +126,23 @@ class RowCodes:
         with alone():
             self._index.add(np.ascontiguousarray(rows))
 
-    def remove(self, gone: NDArray[np.uint8], left: Vectors) -> None:
-        """Forget the places that have a bit in `gone`; the others move up and have rows `left`."""
+    def remove(self, gone: NDArray[np.bool_]) -> None:
+        """Forget the places that are `gone`; the others move up."""
         import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
 
         selector: Any = faiss.IDSelectorBitmap  # its stubs know the C++ arguments
-        self._index.remove_ids(selector(gone))
-        # A block that is not full keeps codes of the removed, and FAISS mixes in what is added.
-        full = len(left) // _BLOCK * _BLOCK
-        self._take(self.saved().packed[: packed_size(full, left.shape[1])], full)
-        self.add(left[full:])
+        with alone():
+            self._index.remove_ids(selector(np.packbits(gone, bitorder="little")))
+        moved = np.cumsum(~gone) - 1
+        packer = self._index.get_CodePacker()
+        nothing = np.zeros(packer.code_size, np.uint8)
+        for number in range(len(self.book.centers)):
+            places = self._places(number)
+            places[:] = moved[places]
+            # A block that is not full keeps codes of the removed; FAISS mixes in what is added.
+            packed = self._packed(number)
+            for offset in range(len(places), -(-len(places) // _BLOCK) * _BLOCK):
+                packer.pack_1(nothing, offset, packed)
 
     def near(self, query: Vector, count: int, live: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Return places of rows that may be the nearest `count`, in any order.
@@ -138,40 +150,57 @@ class RowCodes:
         `live`: a bit for each place, whether it counts.
         """
         enough = wanted = candidates(count)
+        lists, probes = len(self.book.centers), self.book.probes
         while True:
-            with alone():
-                places = self._index.search(query[None], min(wanted, len(self)))[1][0]
+            places = self._search(query, min(wanted, len(self)), probes)
             places = places[places >= 0]
             found: NDArray[np.int64] = places[(live[places >> 3] >> (places & 7) & 1) > 0]
-            if len(found) >= enough or wanted >= len(self):
+            if len(found) >= enough or (wanted >= len(self) and probes >= lists):
                 return found
-            wanted *= 2
+            wanted, probes = 2 * wanted, min(2 * probes, lists)
 
+    def _search(self, query: Vector, count: int, probes: int) -> NDArray[np.int64]:
+        """Return the places of the `count` best in so many lists; -1: there are no more."""
+        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
 
-def _coded(dimension: int) -> Any:  # noqa: ANN401 - a package without types
-    import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
+        parameters: Any = faiss.SearchParametersIVF  # its stubs know no arguments
+        with alone():
+            found: NDArray[np.int64] = self._index.search(
+                query[None], count, params=parameters(nprobe=probes)
+            )[1][0]
+        return found
 
-    return faiss.IndexPQFastScan(dimension, dimension, 4, faiss.METRIC_INNER_PRODUCT)
+    def _size(self, number: int) -> int:
+        return int(self._index.invlists.list_size(number))
+
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.array([self._size(number) for number in range(len(self.book.centers))], np.int64)
+
+    def _places(self, number: int) -> NDArray[np.int64]:
+        """Return the places of the rows in a list: the memory of FAISS."""
+        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
+
+        size = self._size(number)
+        if not size:
+            return np.zeros(0, np.int64)
+        places: NDArray[np.int64] = faiss.rev_swig_ptr(self._index.invlists.get_ids(number), size)
+        return places
+
+    def _packed(self, number: int) -> NDArray[np.uint8]:
+        """Return the codes of a list, a row for each block: the memory of FAISS."""
+        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
+
+        block = int(packed_sizes(np.array(1), len(self.book.levels)))
+        count = -(-self._size(number) // _BLOCK)
+        if not count:
+            return np.zeros((0, block), np.uint8)
+        packed: NDArray[np.uint8] = faiss.rev_swig_ptr(
+            self._index.invlists.get_codes(number), count * block
+        )
+        return packed.reshape(count, block)
 
 
 def blocks(rows: int, first: int = 0) -> Iterator[slice]:
     """Yield the places from `first` to `rows`, some at a time."""
     for start in range(first, rows, BLOCK):
         yield slice(start, min(start + BLOCK, rows))
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """Let FAISS use no other thread than this one.
-
-    One query gains nothing from more, and where cores are busy it waits for them: 13 to 40 ms
-    instead of 5 ms at 100,000 rows on 2 cores. The number is this thread's, so it is put back.
-    """
-    import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(threads)

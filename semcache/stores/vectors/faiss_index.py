@@ -1,5 +1,6 @@
 """Nearest vectors by FAISS: exact for thousands, by codes of 4 bits a number for more."""
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
@@ -8,7 +9,8 @@ import numpy as np
 
 from semcache.forks import Lock
 from semcache.ports import Neighbor, Vector, Vectors
-from semcache.stores.vectors.codes import LEVELS, RowCodes, blocks, sample_of
+from semcache.stores.vectors.codebook import ASKED, LEVELS, Codebook, lists_of, sample_size
+from semcache.stores.vectors.codes import RowCodes, blocks
 from semcache.stores.vectors.index_file import read_snapshot, write_snapshot
 from semcache.stores.vectors.ranking import checked_vector, ranked
 from semcache.stores.vectors.rows import IndexRows
@@ -27,7 +29,8 @@ class FaissIndex:
     """Vectors in an index of FAISS, as `ports.VectorIndex` promises.
 
     Exact up to `large` rows. A search among more finds .999 of the nearest (see `codes`), each with
-    its exact similarity, and never fewer than asked for and kept.
+    its exact similarity, and never fewer than asked for and kept. Codes of 20,000 rows are learned
+    on a thread of their own: searches go on with the codes that were there, or compare all rows.
     Safe from several threads; searches run side by side.
     """
 
@@ -36,6 +39,7 @@ class FaissIndex:
         self._large = large
         self._lock = SharedLock()
         self._learning = Lock()
+        self._learner: threading.Thread | None = None
         self._dimension = dimension
         self._rows: IndexRows | None = None
         """None: there was no vector yet."""
@@ -59,7 +63,7 @@ class FaissIndex:
             rows = index._rows = loading[0]
             rows.name(list(saved.ids))
             if saved.codes is not None:
-                codes = RowCodes.restored(saved.codes, len(rows))
+                codes = RowCodes.restored(saved.codes)
                 rows.codes = codes if codes.fit(rows.vectors) else None
         return index, saved.change
 
@@ -69,7 +73,7 @@ class FaissIndex:
         Raises:
             StoreUnavailable: the file cannot be written.
         """
-        self._learn()
+        self.learn()
         with self._lock.reading():
             rows = self._rows
             if rows is None:
@@ -116,7 +120,7 @@ class FaissIndex:
         Raises:
             InvalidVector: wrong dimension or not finite.
         """
-        self._learn()
+        self._learn_in_time()
         with self._lock.reading():
             query, rows = checked_vector(vector, self._dimension), self._rows
             count = 0 if rows is None else min(count, len(rows))
@@ -131,34 +135,57 @@ class FaissIndex:
         """Return how many vectors are kept."""
         return 0 if self._rows is None else len(self._rows)
 
-    def _learn(self) -> None:
-        """Learn codes if there are none for as many rows; who comes meanwhile goes on without.
+    def learn(self) -> None:
+        """Learn codes if they are due, or wait for the thread that is at it."""
+        self._learn(late=False)
+
+    def _learn_in_time(self) -> None:
+        """Learn codes if they are due, behind the caller where that takes long."""
+        rows = self._rows
+        if rows is None or not self._is_due(rows):
+            return
+        if lists_of(len(rows)) == 1:
+            self._learn(late=True)
+        elif self._learner is None or not self._learner.is_alive():
+            # Of two that are begun at once the second ends at once.
+            self._learner = threading.Thread(
+                target=self._learn, kwargs={"late": True}, name="semcache-codes", daemon=True
+            )
+            self._learner.start()
+
+    def _learn(self, *, late: bool) -> None:
+        """Learn codes if there are none for as many rows; `late`: unless somebody is at it.
 
         Rows are encoded some at a time, so that others can add and search in between.
         """
         rows = self._rows
-        if rows is None or not self._is_due(rows) or not self._learning.take(lambda: True):
+        if rows is None or not self._is_due(rows) or not self._learning.take(lambda: late):
             return
         try:
-            if self._is_due(rows):
-                self._encode(rows)
+            if self._rows is not None and self._is_due(self._rows):
+                self._encode(self._rows)
         finally:
             self._learning.free()
 
     def _is_due(self, rows: IndexRows) -> bool:
-        known = 0 if rows.codes is None else _GROWN * rows.codes.rows
+        known = 0 if rows.codes is None else _GROWN * rows.codes.book.rows
         return len(rows) >= max(self._large, LEVELS, known)
 
     def _encode(self, rows: IndexRows) -> None:
-        with self._lock.reading():
-            sample, count = rows.vectors[sample_of(rows.kept())], len(rows)
-        codes = RowCodes.learned(sample, count)
+        codes = RowCodes(Codebook.learned(self._some(rows, sample_size(len(rows))), len(rows)))
         while (places := len(rows.ids)) > len(codes):
             for part in blocks(places, len(codes)):
                 with self._lock.reading():
                     block = rows.vectors[part].copy()
                 codes.add(block)
+        codes.probe(self._some(rows, ASKED))
         with self._lock.writing():
             if len(rows.ids) > len(codes):
                 codes.add(rows.vectors[len(codes) :])
             rows.codes = codes  # in vain if tombstones were cleared away meanwhile: then again
+
+    def _some(self, rows: IndexRows, count: int) -> Vectors:
+        """Return about `count` of the rows, tombstones apart."""
+        with self._lock.reading():
+            kept = rows.kept()
+            return rows.vectors[kept[:: max(1, len(kept) // count)]]

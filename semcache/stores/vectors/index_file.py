@@ -4,8 +4,9 @@
     {"change":…,"dimension":…,"ids":[…],"rows":…}
     rows * dimension little-endian float32
 
-With codes (`"codes":{"rows":…}`) there follow 16 levels more for each dimension, and then the codes
-of the rows. Blanks behind the JSON let the first number begin at a multiple of 64 bytes.
+With codes (`"coded":{"lists":…,"probes":…,"rows":…}`) there follow 16 levels for each dimension,
+the centers of the lists, how many rows each has, their places, and their codes. Blanks behind the
+JSON let the first number begin at a multiple of 64 bytes.
 
 Not FAISS's own format: that one loads silently with a flipped byte, and says nothing of ids.
 """
@@ -28,15 +29,21 @@ from semcache.errors import IndexCorrupt, StoreUnavailable
 from semcache.files import write_aside
 from semcache.ports import Vectors
 from semcache.schemas import STRICT, AnyValue, Count, read
-from semcache.stores.vectors.codes import LEVELS, SavedCodes, packed_size
+from semcache.stores.vectors.codebook import LEVELS, Codebook
+from semcache.stores.vectors.codes import SavedCodes, packed_sizes
 
 _MAGIC = b"semcache-index 1 "
 _FIRST = len(_MAGIC) + 64 + 1  # bytes of the first line
 
 
+_Positive = Annotated[int, Field(gt=0)]
+
+
 @with_config(STRICT)
-class _Codes(TypedDict):
-    rows: Annotated[int, Field(gt=0)]
+class _Coded(TypedDict):
+    lists: _Positive
+    probes: _Positive
+    rows: _Positive
 
 
 @with_config(STRICT)
@@ -44,14 +51,17 @@ class _Head(TypedDict):
     change: Count
     dimension: Annotated[int, Field(ge=0, lt=100_000)]
     ids: list[str]
-    codes: NotRequired[_Codes]
+    coded: NotRequired[_Coded]
     bounds: NotRequired[AnyValue]
     """Of an older version, which kept something else behind the rows: it is passed over."""
     lists: NotRequired[AnyValue]
     """Likewise."""
+    codes: NotRequired[AnyValue]
+    """Likewise."""
 
 
 _HEAD = TypeAdapter(_Head)
+_OLDER = {"bounds", "codes", "lists"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +99,10 @@ def write_snapshot(
     }
     behind: list[NDArray[np.generic]] = []
     if codes is not None:
-        head["codes"] = {"rows": codes.rows}
-        behind = [codes.levels.astype("<f4"), codes.packed]
+        book = codes.book
+        head["coded"] = {"lists": len(book.centers), "probes": book.probes, "rows": book.rows}
+        behind = [book.levels.astype("<f4"), book.centers.astype("<f4")]
+        behind += [codes.sizes.astype("<u4"), codes.places.astype("<u4"), codes.packed]
     said = dumps(head).encode()
     body = said + b" " * (-(_FIRST + len(said) + 1) % 64) + b"\n"
     parts = [memoryview(body), memoryview(np.ascontiguousarray(vectors, dtype="<f4").data)]
@@ -145,21 +157,34 @@ def _snapshot(file: BufferedReader, room: Callable[[int, int], Vectors]) -> Save
         raise ValueError("a vector is not finite")
     if len(set(ids)) < len(ids) or "" in ids:
         raise ValueError("an id is there twice, or empty")
-    codes = head.get("codes")
-    if codes is None and rest and not {"bounds", "lists"} & head.keys():
+    coded = head.get("coded")
+    if coded is None and rest and not _OLDER & head.keys():
         raise ValueError(f"there are {len(rest)} bytes behind the rows")
-    saved = None if codes is None else _saved_codes(codes["rows"], vectors, rest)
+    saved = None if coded is None else _saved_codes(coded, vectors, rest)
     return SavedIndex(tuple(ids), vectors, head["change"], saved)
 
 
-def _saved_codes(learned: int, vectors: Vectors, content: bytes) -> SavedCodes:
-    (rows, dimension), first = vectors.shape, 4 * LEVELS * vectors.shape[1]
-    if len(content) != first + packed_size(rows, dimension):
-        raise ValueError(f"there are {len(content)} bytes for the codes of {rows} rows")
-    levels = np.frombuffer(content, "<f4", LEVELS * dimension).reshape(dimension, LEVELS)
-    if not np.isfinite(levels).all():
-        raise ValueError("a level of the codes is not finite")
-    return SavedCodes(levels.astype(np.float32), learned, np.frombuffer(content, "u1", -1, first))
+def _saved_codes(coded: _Coded, vectors: Vectors, content: bytes) -> SavedCodes:
+    (rows, dimension), lists = vectors.shape, coded["lists"]
+    wrong = f"there are {len(content)} bytes for the codes of {rows} rows"
+    numbers = dimension * (LEVELS + lists)
+    if len(content) < 4 * (numbers + lists + rows):
+        raise ValueError(wrong)
+    floats = np.frombuffer(content, "<f4", numbers).astype(np.float32)
+    counts = np.frombuffer(content, "<u4", lists + rows, 4 * numbers).astype(np.int64)
+    packed = np.frombuffer(content, "u1", -1, 4 * (numbers + lists + rows))
+    sizes, places = counts[:lists], counts[lists:]
+    if sizes.sum() != rows or len(packed) != packed_sizes(sizes, dimension).sum():
+        raise ValueError(wrong)
+    if not np.isfinite(floats).all():
+        raise ValueError("a level of the codes, or a center of a list, is not finite")
+    if not np.array_equal(np.sort(places), np.arange(rows)):
+        raise ValueError("the codes are not of each row")
+    levels = floats[: dimension * LEVELS].reshape(dimension, LEVELS)
+    centers = floats[dimension * LEVELS :].reshape(lists, dimension)
+    return SavedCodes(
+        Codebook(levels, centers, coded["rows"], coded["probes"]), sizes, places, packed
+    )
 
 
 def _corrupt(path: Path, why: str) -> IndexCorrupt:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.ports import Vector, Vectors
-from semcache.stores.vectors.codes import RowCodes, alone, candidates
+from semcache.stores.vectors.codes import RowCodes, candidates
+from semcache.stores.vectors.threads import alone
 
 TIE = 1e-5
 """Float32 products of equal vectors differ by less, whatever the kernel."""
@@ -115,8 +116,10 @@ class IndexRows:
         np.take(vectors, kept, axis=0, out=room, mode="clip")  # the other modes copy once more
         rows.name([self.ids[place] for place in kept.tolist()])
         if self.codes is not None and len(self.codes) == len(self.ids):
-            rows.codes = RowCodes.restored(self.codes.saved(), len(self.ids))
-            rows.codes.remove(~self._live, room)
+            rows.codes = RowCodes.restored(self.codes.saved())
+            gone = np.ones(len(self.ids), np.bool_)
+            gone[kept] = False
+            rows.codes.remove(gone)
         return rows
 
     def live(self) -> Any:  # noqa: ANN401 - FAISS publishes no types of its selectors

@@ -174,7 +174,7 @@ def test_a_snapshot_keeps_the_codes_so_that_nobody_learns_them_again(
     def learned(*_: object) -> None:
         raise AssertionError("the codes were learned again")
 
-    monkeypatch.setattr("faiss.IndexPQFastScan.train", learned)
+    monkeypatch.setattr("faiss.ProductQuantizer.train", learned)
     again, _ = FaissIndex.load(str(tmp_path / "snapshot"), large=1_000)
     for query in rows[::100]:
         assert [n.id for n in again.search(query, 5)] == [n.id for n in index.search(query, 5)]
@@ -211,12 +211,17 @@ def test_codes_that_another_faiss_packed_otherwise_are_learned_again(tmp_path: P
     assert recall(index, kept, rows[:200]) >= 0.999
 
 
-@pytest.mark.parametrize("codes", [{"rows": 0}, {"rows": "5"}, {}, None])
-def test_a_snapshot_with_a_wrong_head_of_codes_is_found_out(tmp_path: Path, codes: object) -> None:
+@pytest.mark.parametrize(
+    "coded", [{"rows": 0}, {"rows": "5"}, {"lists": 2**40}, {"lists": 0}, {"probes": 0}, {}, None]
+)
+def test_a_snapshot_with_a_wrong_head_of_codes_is_found_out(
+    tmp_path: Path, coded: dict[str, object] | None
+) -> None:
     path = tmp_path / "snapshot"
     filled(texts(2_000), large=1_000).save(str(path), change=1)
-    assert json.loads(path.read_bytes().split(b"\n")[1])["codes"] == {"rows": 2_000}
-    rewritten(path, codes=codes)
+    had = json.loads(path.read_bytes().split(b"\n")[1])["coded"]
+    assert had == {"lists": 1, "probes": 1, "rows": 2_000}
+    rewritten(path, coded={**had, **coded} if coded else coded)
     with pytest.raises(IndexCorrupt, match="rebuilt from the store"):
         FaissIndex.load(str(path))
 
@@ -234,7 +239,7 @@ def test_a_snapshot_with_codes_of_fewer_or_more_rows_is_found_out(
         FaissIndex.load(str(path))
 
 
-@pytest.mark.parametrize("member", ["bounds", "lists"])
+@pytest.mark.parametrize("member", ["bounds", "codes", "lists"])
 def test_a_snapshot_of_a_version_that_kept_something_else_is_read_without_it(
     tmp_path: Path, member: str
 ) -> None:
