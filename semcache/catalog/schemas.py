@@ -1,4 +1,4 @@
-"""What a JSON Schema says about a value, and the closed sets of values that it declares."""
+"""A JSON Schema: its breaches, the closed sets of values that it declares, the types it takes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -174,3 +174,52 @@ def texts(
         value for part in alternatives(described, root, keywords) for value in listed_values(part)
     )
     return tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
+
+
+MAX_CHOICES = 1000  # of one schema; a document with more alternatives is not read to its end
+
+
+def choices(schema: Json, root: JsonObject) -> list[JsonObject]:
+    """Return what `schema` may be: itself, what it refers to, its alternatives; a thousand at most.
+
+    References are looked up in `root`; one that leads nowhere, or back, adds nothing.
+    """
+    found: dict[int, JsonObject] = {}
+    waiting: list[Json] = [schema]
+    while waiting and len(found) < MAX_CHOICES:
+        one = waiting.pop(0)
+        if not isinstance(one, dict) or id(one) in found:
+            continue
+        found[id(one)] = one
+        branches = [one.get(key) for key in ("anyOf", "oneOf", "allOf")]
+        waiting = [
+            *([_target(one["$ref"], root)] if "$ref" in one else ()),
+            *(branch for listed in branches if isinstance(listed, list) for branch in listed),
+            *waiting,
+        ]
+    return list(found.values())
+
+
+def _target(reference: Json, root: JsonObject) -> Json:
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    target: Json = root
+    for part in reference[2:].split("/"):
+        target = target.get(part) if isinstance(target, dict) else None
+    return target
+
+
+def types(schema: Json, root: JsonObject) -> set[str]:
+    """Return the JSON types that `schema` names, in all that it may be; empty if it names none."""
+    found: set[str] = set()
+    for choice in choices(schema, root):
+        declared = choice.get("type")
+        listed = declared if isinstance(declared, list) else [declared]
+        found.update(name for name in listed if isinstance(name, str))
+        found.update(map(_type_of, listed_values(choice)))
+    return found
+
+
+def _type_of(value: Json) -> str:
+    names = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
+    return "null" if value is None else names.get(type(value), "object")

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
-from semcache.binding.types import types
 from semcache.canonical import Json, JsonObject, digest, dumps, plain
 from semcache.catalog.builtin import ASK_USER, Question, ask_user
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Call, Operation
-from semcache.catalog.schemas import Schema
+from semcache.catalog.schemas import Schema, types
 from semcache.errors import ExecutionError, InputNeeded, InvalidJson, InvalidParameter
 from semcache.planners.arguments.coercion import coerced
 from semcache.plans.document import ExecutionPlan

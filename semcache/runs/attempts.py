@@ -252,9 +252,9 @@ def stop_after_seconds(seconds: float) -> Stop:
     return Stop(lambda failed: failed.seconds >= seconds)
 
 
-def stop_on(*faults: Fault) -> Stop:
+def stop_on(*kinds: Fault) -> Stop:
     """Return the rule that gives up at failures of these kinds."""
-    return Stop(lambda failed: failed.fault in faults)
+    return Stop(lambda failed: failed.fault in kinds)
 
 
 # A model says what went wrong, and what to change.

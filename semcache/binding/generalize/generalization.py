@@ -12,12 +12,11 @@ from dataclasses import replace
 from semcache.binding.bindings import Binding, Filling, Pin, Why
 from semcache.binding.codecs import alike
 from semcache.binding.generalize.leftovers import Unbound, lifetime
-from semcache.binding.generalize.placeholders import fill
+from semcache.binding.generalize.placeholders import Schemas, fill
 from semcache.binding.generalize.settlement import Offer, Settled, echoing, makers, offers, settle
 from semcache.binding.generalize.values import EXACT, Owned, owners, parties_of
 from semcache.binding.leaves import Leaf, own_names, survey
 from semcache.binding.template import PlanTemplate, shared_words
-from semcache.binding.types import Schemas
 from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.canonical import leaves as leaves_of
 from semcache.errors import BindingError, InvalidJson, InvalidPlan

@@ -3,18 +3,25 @@
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from semcache.binding.bindings import Filling
 from semcache.binding.leaves import Leaf
 from semcache.binding.texts.parts import written
-from semcache.binding.types import Schemas, codec_at
 from semcache.canonical import Json, JsonObject, Pointer, pointer_text
+from semcache.catalog.schemas import choices, types
 from semcache.errors import BindingError
+from semcache.plans.codec import adopt
+from semcache.plans.program import ProgramPlan
+from semcache.plans.tasks import CONSTANTS, TaskPath, TaskPlan, parse
 from semcache.prompts.parameter import Parameter, name_key
 
 _PLACEHOLDER = re.compile(r"\{\{\s*params\.([^{}]*?)\s*\}\}")
 _STEP = re.compile(r"\[(\d+)\]")
 _PATH = re.compile(r"[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*")
+
+Schemas: TypeAlias = Mapping[str, JsonObject]
+"""Operation name → JSON Schema of its input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,3 +165,84 @@ def _span(leaf: Leaf, found: Placeholder) -> Pointer:
     text, first = str(leaf.value), int(leaf.at[-2])
     starts = (len(written(text[:at], leaf.text.writers)) for at in (found.start, found.end))
     return (*leaf.text.at, *(first + start for start in starts))
+
+
+# Which JSON type a place in a plan takes, by the schema of the operation called there.
+
+_CODECS = {
+    "array": "array",
+    "boolean": "boolean",
+    "integer": "integer",
+    "number": "number",
+    "object": "object",
+    "string": "text",
+}
+
+
+def codec_at(plan: JsonObject, at: Pointer, schemas: Schemas) -> str | None:
+    """Return the codec for the type that the schema gives the place `at`; None if it gives none.
+
+    A place that takes several types (but for null) has none.
+    """
+    name, inside = _called(plan, at)
+    schema = schemas.get(name)
+    if schema is None:
+        return None
+    kinds = types(_below(schema, inside, schema), schema) - {"null"}
+    return _CODECS.get(kinds.pop()) if len(kinds) == 1 else None
+
+
+def _called(plan: JsonObject, at: Pointer) -> tuple[str, Pointer]:
+    """Return the operation whose input holds `at`, and where in the input."""
+    read = adopt(plan)
+    if isinstance(read, TaskPlan) and len(at) > 3 and at[0] == "tasks":
+        return _called_by_task(read, at)
+    if isinstance(read, ProgramPlan):
+        return _called_by_program(read, at)
+    if len(at) > 2 and at[1] == "input":
+        return _text(plan[str(at[0])], "operation"), at[2:]
+    return "", ()
+
+
+def _called_by_task(plan: TaskPlan, at: Pointer) -> tuple[str, Pointer]:
+    """Return where a value goes; one of `task0` to the first input that it alone is."""
+    task = next((task for task in plan.tasks if task.position == at[1]), None)
+    if task is None or task.id != CONSTANTS:
+        return ("", ()) if task is None else (task.service, at[3:])
+    wanted = TaskPath(CONSTANTS, tuple(map(str, at[3:])))
+    for reader in plan.tasks:
+        for place, text in reader.references(frozenset()):
+            if parse(text) == wanted:
+                return reader.service, place[3:]
+    return "", ()
+
+
+def _called_by_program(plan: ProgramPlan, at: Pointer) -> tuple[str, Pointer]:
+    if len(at) < 4 or not isinstance(at[1], int):
+        return "", ()
+    step = plan.instruction(at[1])
+    for name, way in step.inputs:
+        if at[3 : 3 + len(way)] == way:
+            return step.call, (name, *at[3 + len(way) :])
+    return "", ()
+
+
+def _text(holder: Json, key: str) -> str:
+    found = holder.get(key) if isinstance(holder, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _below(schema: Json, inside: Pointer, root: JsonObject) -> Json:
+    for step in inside:
+        members = [_member(choice, step) for choice in choices(schema, root)]
+        schema = next((member for member in members if member is not None), None)
+    return schema
+
+
+def _member(schema: JsonObject, step: str | int) -> Json:
+    if isinstance(step, int):
+        return schema.get("items")
+    properties = schema.get("properties")
+    if isinstance(properties, dict) and step in properties:
+        return properties[step]
+    return schema.get("additionalProperties")

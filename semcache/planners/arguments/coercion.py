@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from semcache.binding.codecs import integer, number, text
-from semcache.binding.types import choices, types
 from semcache.canonical import Json, JsonObject, as_object, plain, same
 from semcache.catalog.labels import label_key, labeled
+from semcache.catalog.schemas import choices, types
 from semcache.errors import BindingError, InvalidJson, InvalidParameter
 from semcache.prompts.mentions import recognized
 from semcache.prompts.parameter import name_key

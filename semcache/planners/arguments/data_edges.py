@@ -8,10 +8,10 @@ place is left. A list that meets a property which takes one of it becomes a call
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from semcache.binding.types import choices, types
 from semcache.canonical import Json, JsonObject, as_object
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.operation import Operation
+from semcache.catalog.schemas import choices, types
 from semcache.planners.arguments.input_fields import InputField, likeness, mapped
 from semcache.planners.arguments.operation_index import known_as
 from semcache.planners.arguments.synonyms import words

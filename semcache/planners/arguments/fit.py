@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from semcache.binding.types import choices
 from semcache.canonical import JsonObject, as_object, same, with_texts
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.labels import Value, labeled
+from semcache.catalog.schemas import choices
 from semcache.planners.arguments.argument_match import ArgumentMatch, Placed, is_guess, placed
 from semcache.planners.arguments.data_edges import wired
 from semcache.planners.arguments.input_fields import InputField, places

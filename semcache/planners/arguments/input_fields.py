@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from semcache.binding.types import types
 from semcache.canonical import Json, JsonObject, as_object
+from semcache.catalog.schemas import types
 from semcache.planners.arguments.synonyms import Words, canonical, same_meaning, words
 
 MAX_PLACES = 2000
