@@ -36,7 +36,7 @@ from tqdm import tqdm
 from semcache import Hit, Miss, Parameter, PlanCache, SemCache, __version__
 from semcache.canonical import Json
 from semcache.demo import operations, sales
-from semcache.demo.prompts import CASES
+from semcache.demo.cases import CASES
 from semcache.errors import InvalidInput, SemCacheError
 from semcache.explore.streams import Row, read_stream
 from semcache.ports import Embedder

@@ -22,7 +22,8 @@ import numpy as np
 
 from semcache import Parameter, PlanCache
 from semcache.ports import Vectors
-from semcache.upkeep.files import compact, room
+from semcache.upkeep.checks import room
+from semcache.upkeep.migrate import compact
 from semcache.wiring import SystemClock
 
 BOUND = 100

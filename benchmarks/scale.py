@@ -40,7 +40,7 @@ from curves import Workload, draw, options, write_json
 from load import place
 
 from semcache import Hit, PlanCache
-from semcache.stores.disk.snapshots import VIEWS
+from semcache.stores.disk.sidecar import VIEWS
 
 CALLS = 400
 POLITE = "could you please "

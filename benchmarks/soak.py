@@ -47,7 +47,7 @@ from semcache.ports import PlanStore
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.postgres.store import PostgresStore
 from semcache.stores.vectors.faiss_index import FaissIndex
-from semcache.upkeep.verify import verify
+from semcache.upkeep.contents import verify
 
 DISK_MB = 48
 """Room of the small disk."""

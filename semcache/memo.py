@@ -117,6 +117,11 @@ class Lru(Generic[K, V]):
         with self._lock:
             return [*self._kept.values()]
 
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._kept.clear()
+
     def forget(self, going: Callable[[K], bool]) -> None:
         """Forget the keys that are `going`."""
         with self._lock:

@@ -17,8 +17,8 @@ from semcache.cache.feedback.correction import Correction
 from semcache.commands import SUMMARIES
 from semcache.commands.cli import main
 from semcache.demo import operations, sales
-from semcache.demo.prompts import CASES, Case, SalesQuery
-from semcache.stores.disk.journal import FileJournal
+from semcache.demo.cases import CASES, Case, SalesQuery
+from semcache.stores.disk.sidecar import FileJournal
 from semcache.testing import HashEmbedder
 from tests.listening import listening
 

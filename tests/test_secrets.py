@@ -19,7 +19,7 @@ from semcache.errors import InvalidSettings
 from semcache.models.openai import OpenAIEmbedder, OpenAIModel
 from semcache.server.tokens import Tokens
 from semcache.sources.mcp import McpServer
-from semcache.sources.openapi.auth import Auth
+from semcache.sources.openapi.exchange import Auth
 from semcache.stores.cipher import Cipher
 from semcache.testing import HashEmbedder, RecordingObserver
 

@@ -23,7 +23,6 @@ GROUPS = {
         "warm": "Store the plans of a file of JSON lines.",
         "warm-up": "Load embedder and plans once, and leave what opens them quickly.",
     },
-    "train": {"train": "Adapt the embedder to your own prompts, if it serves better then."},
     "demo": {"demo": "Ask many prompts and check each answer against SQL."},
     "doors": {
         "serve": "Serve the cache over HTTP to those who hold a token, with a page to look at it.",
@@ -33,6 +32,7 @@ GROUPS = {
     "replays": {
         "evaluate": "Replay streams against a cold cache and say how well it matched.",
         "tune": "Recommend a threshold or max_wrong, with its confidence, from a stream.",
+        "train": "Adapt the embedder to your own prompts, if it serves better then.",
     },
 }
 """Module → its commands, each with its line in the help; one place, so that the help of all of them

@@ -101,11 +101,7 @@ def _answer(options: argparse.Namespace) -> int:
 
 
 def _said(given: Sequence[str]) -> dict[str, object]:
-    """Return topic → answer for texts such as `page size=10`.
-
-    Raises:
-        InvalidInput: a text names no topic.
-    """
+    """Return topic → answer for texts such as `page size=10`."""
     said: dict[str, object] = {}
     for one in given:
         topic, equals, text = one.partition("=")

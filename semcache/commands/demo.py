@@ -9,22 +9,18 @@ from dataclasses import asdict, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from semcache.canonical import Json, dumps, plain
 from semcache.commands.options import add_command, add_common, add_planning, settings_of
 from semcache.commands.output import WRONG, print_json, print_run
 from semcache.demo import operations, sales
-from semcache.demo.check import Checked, DemoTally, checked
-from semcache.demo.prompts import CASES
+from semcache.demo.cases import CASES, Case, Checked, DemoTally, SalesQuery, checked
 from semcache.runs.tree import Run
 from semcache.semcache import SemCache
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands
-from typing import Any
-
-from semcache.demo.prompts import Case, SalesQuery
 
 
 def add(commands: "Commands") -> None:

@@ -188,7 +188,7 @@ def _services(options: argparse.Namespace, stack: ExitStack) -> Iterator[Catalog
     if not options.openapi:
         return
     from semcache.sources.openapi import OpenApiService  # noqa: PLC0415 - of whom names a document
-    from semcache.sources.openapi.auth import Auth  # noqa: PLC0415 - the same
+    from semcache.sources.openapi.exchange import Auth  # noqa: PLC0415 - the same
 
     token = os.environ.get("OPENAPI_TOKEN")
     for source in options.openapi:

@@ -25,13 +25,12 @@ from semcache.commands.output import WRONG, print_json, print_pairs, progress
 from semcache.errors import InvalidInput, StoreUnavailable
 from semcache.settings import Settings
 from semcache.stores.disk.directory import existing
-from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
+from semcache.stores.disk.sidecar import VIEWS, SnapshotDirectory
 from semcache.stores.vectors.faiss_index import FaissIndex
-from semcache.upkeep.check import sound
+from semcache.upkeep.checks import sound
+from semcache.upkeep.contents import Verified, verify
 from semcache.upkeep.doctor import examine, examine_database
-from semcache.upkeep.files import compact
-from semcache.upkeep.migrate import migrate
-from semcache.upkeep.verify import Verified, verify
+from semcache.upkeep.migrate import compact, migrate
 from semcache.upkeep.warm import Warmed, warm
 from semcache.wiring import SystemClock, open_embedder, open_plan_cache, open_store
 from semcache.wiring.caches import RESPONSES, open_journal
@@ -154,11 +153,7 @@ def _migrate(options: argparse.Namespace) -> int:
 
 
 def _make_corrections(settings: Settings) -> None:
-    """Make what waits beside a store: a copy without it would serve what somebody called wrong.
-
-    Raises:
-        StoreUnavailable: the store cannot be written.
-    """
+    """Make what waits beside a store: a copy without it would serve what somebody called wrong."""
     journal = open_journal(settings)
     if journal is None or not journal.texts():
         return
@@ -171,11 +166,7 @@ def _make_corrections(settings: Settings) -> None:
 
 
 def _refuse_same(source: str, target: str) -> None:
-    """Refuse to copy a cache onto itself.
-
-    Raises:
-        InvalidInput: both name one place.
-    """
+    """Refuse to copy a cache onto itself."""
     same = source == target
     if not same and Path(source).is_dir() and Path(target).is_dir():
         same = Path(source).samefile(target)
@@ -184,12 +175,8 @@ def _refuse_same(source: str, target: str) -> None:
 
 
 def _key(variable: str | None, option: str) -> str:
-    """Return the key in a variable of the environment; empty: nothing is encrypted.
-
-    Raises:
-        InvalidInput: the variable that was named has none: a slip would leave plans readable.
-    """
-    if variable is not None and not os.environ.get(variable):
+    """Return the key in a variable of the environment; empty: nothing is encrypted."""
+    if variable is not None and not os.environ.get(variable):  # a slip would leave plans readable
         raise InvalidInput(
             f"{option} names {variable!r}, which is not set in the environment; set it to the key, "
             f"or leave {option} out where nothing is to be encrypted"

@@ -80,7 +80,7 @@ def cached_http(
             "compared; let its `auth` or `headers` add what they add"
         )
     transport = (AsyncCachedTransport if kind == "AsyncClient" else CachedTransport)(
-        given, library, responses, group=group, ttl_s=ttl_s
+        http=given, library=library, responses=responses, group=group, ttl_s=ttl_s
     )
     # What the client adds to requests is added before they are compared.
     cached: H = getattr(library, kind)(

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from semcache.canonical import Json
+from semcache.forks import Closeable
 from semcache.responses.cache import ABSENT, Absent, Responses
 from semcache.responses.openai_protocol import (
     CacheableRequest,
@@ -29,49 +30,42 @@ _OF_THE_CONNECTION = frozenset({
 """Headers of an answer that are not true of it any more once it was read."""
 
 
+@dataclass(kw_only=True, eq=False)
 class _Cached:
     """What both transports have in common: what is kept, and what comes out of it."""
 
-    def __init__(
-        self,
-        http: Any,  # noqa: ANN401 - a client of httpx or httpx2
-        library: Any,  # noqa: ANN401 - either package
-        responses: Responses,
-        *,
-        group: str,
-        ttl_s: float | None,
-    ) -> None:
-        """Send by `http` what `responses` does not have; see `cached_http`."""
-        self._http = http
-        self._library = library
-        self._responses = responses
-        self._group = group
-        self._ttl_s = ttl_s
+    http: Any
+    """The client of httpx or httpx2 that sends what is not kept; see `cached_http`."""
+    library: Any
+    """The package that it is of."""
+    responses: Responses
+    group: str
+    ttl_s: float | None
 
     def _recalled(self, asked: CacheableRequest) -> "Json | Absent":
-        return ABSENT if asked.bypass else self._responses.recall(asked.key, group=self._group)
+        return ABSENT if asked.bypass else self.responses.recall(asked.key, group=self.group)
 
     def _keep(self, key: str, answer: Json) -> None:
-        self._responses.remember(key, answer, group=self._group, ttl_s=self._ttl_s)
+        self.responses.remember(key, answer, group=self.group, ttl_s=self.ttl_s)
 
     def _from_memory(self, answer: Json) -> Any:  # noqa: ANN401 - a response of either package
-        return self._library.Response(200, headers=MARK, json=answer)
+        return self.library.Response(200, headers=MARK, json=answer)
 
     def _stream_from_memory(self, events: str) -> Any:  # noqa: ANN401 - as above
         headers = {"content-type": "text/event-stream; charset=utf-8", **MARK}
-        return self._library.Response(200, headers=headers, content=events.encode())
+        return self.library.Response(200, headers=headers, content=events.encode())
 
     def _as_it_came(self, response: Any) -> Any:  # noqa: ANN401 - as above
         """Return a response that was read, for a client that reads it again."""
-        return self._library.Response(
+        return self.library.Response(
             response.status_code, headers=_lasting(response), content=response.content
         )
 
     def _recorded(self, response: Any, recorded: object) -> Any:  # noqa: ANN401 - as above
-        return self._library.Response(200, headers=_lasting(response), stream=recorded)
+        return self.library.Response(200, headers=_lasting(response), stream=recorded)
 
 
-class CachedTransport(_Cached):
+class CachedTransport(_Cached, Closeable):
     """A transport for `Client`. Safe from several threads."""
 
     def handle_request(self, request: Any) -> Any:  # noqa: ANN401 - of httpx or httpx2
@@ -89,11 +83,11 @@ class CachedTransport(_Cached):
             came.append(response)
             return answer_of(response)
 
-        answer = self._responses.answer(
+        answer = self.responses.answer(
             asked.key,
             make,
-            group=self._group,
-            ttl_s=self._ttl_s,
+            group=self.group,
+            ttl_s=self.ttl_s,
             bypass=asked.bypass,
             keep=is_whole,
         )
@@ -106,26 +100,15 @@ class CachedTransport(_Cached):
         response = self._send(request)
         if response.status_code != 200:
             return response
-        stream: Any = type("Recorded", (_Recorded, self._library.SyncByteStream), {})
+        stream: Any = type("Recorded", (_Recorded, self.library.SyncByteStream), {})
         return self._recorded(response, stream(response, partial(self._keep, asked.key)))
 
     def _send(self, request: Any) -> Any:  # noqa: ANN401 - as above
-        return self._http.send(request, stream=True, auth=None, follow_redirects=False)
+        return self.http.send(request, stream=True, auth=None, follow_redirects=False)
 
     def close(self) -> None:
         """Close the HTTP client."""
-        self._http.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        self.http.close()
 
 
 @dataclass(slots=True)
@@ -140,7 +123,7 @@ class _Seat:
 
 @dataclass(slots=True)
 class _Seats:
-    """One caller at a time for each key, as `cache.flight` has it for threads."""
+    """One caller at a time for each key, as `cache.single_flight` has it for threads."""
 
     taken: dict[str, _Seat] = field(default_factory=dict)
 
@@ -168,23 +151,11 @@ class _Seats:
                 del self.taken[key]
 
 
+@dataclass(kw_only=True, eq=False)
 class AsyncCachedTransport(_Cached):
     """A transport for `AsyncClient`. One event loop uses it; the store is asked in threads."""
 
-    _seats: _Seats
-
-    def __init__(
-        self,
-        http: Any,  # noqa: ANN401 - a client of httpx or httpx2
-        library: Any,  # noqa: ANN401 - either package
-        responses: Responses,
-        *,
-        group: str,
-        ttl_s: float | None,
-    ) -> None:
-        """Send by `http` what `responses` does not have; see `cached_http`."""
-        super().__init__(http, library, responses, group=group, ttl_s=ttl_s)
-        self._seats = _Seats()
+    seats: _Seats = field(default_factory=_Seats)
 
     async def handle_async_request(self, request: Any) -> Any:  # noqa: ANN401 - of either package
         """Return the answer that is kept, else the server's. Raises what the HTTP client does."""
@@ -195,7 +166,7 @@ class AsyncCachedTransport(_Cached):
             return await self._streamed(request, asked)
         if asked.bypass:
             return await self._made(request, asked)
-        async with self._seats.enter(asked.key):
+        async with self.seats.enter(asked.key):
             found = await _in_thread(partial(self._recalled, asked))
             if found is not ABSENT:
                 return self._from_memory(found)
@@ -216,15 +187,15 @@ class AsyncCachedTransport(_Cached):
         response = await self._send(request)
         if response.status_code != 200:
             return response
-        stream: Any = type("Recorded", (_AsyncRecorded, self._library.AsyncByteStream), {})
+        stream: Any = type("Recorded", (_AsyncRecorded, self.library.AsyncByteStream), {})
         return self._recorded(response, stream(response, partial(self._keep, asked.key)))
 
     async def _send(self, request: Any) -> Any:  # noqa: ANN401 - as above
-        return await self._http.send(request, stream=True, auth=None, follow_redirects=False)
+        return await self.http.send(request, stream=True, auth=None, follow_redirects=False)
 
     async def aclose(self) -> None:
         """Close the HTTP client."""
-        await self._http.aclose()
+        await self.http.aclose()
 
     async def __aenter__(self) -> Self:
         return self

@@ -49,9 +49,11 @@ class Calls:
         nor are the tools that look at runs.
         """
         self._semcache = cache if isinstance(cache, SemCache) else None
-        self._cache = cache.cache if isinstance(cache, SemCache) else cache
+        self.cache = cache.cache if isinstance(cache, SemCache) else cache
+        """What is served."""
+        self.recent = RecentLookups()
+        """The last lookups of each tenant in this process."""
         self._allow_writes = allow_writes
-        self._recent = RecentLookups()
         self._handlers: Mapping[str, Callable[[Any, str], Json]] = {
             "ask": self._ask,
             "answer": self._answer,
@@ -60,13 +62,8 @@ class Calls:
             "store": self._store,
             "feedback": self._feedback,
             "invalidate": self._invalidate,
-            "statistics": lambda _, tenant: self.statistics(tenant),
+            "statistics": lambda _, tenant: statistics(self.cache, tenant),
         }
-
-    @property
-    def cache(self) -> PlanCache:
-        """What is served."""
-        return self._cache
 
     @property
     def served(self) -> Mapping[str, CallKind]:
@@ -144,14 +141,14 @@ class Calls:
             answers=given.answers,
             allow_writes=self._allow_writes,
         )
-        return {**answer.to_dict(), "id": self._recent.keep(tenant, answer.found)}
+        return {**answer.to_dict(), "id": self.recent.keep(tenant, answer.found)}
 
     def _answer(self, given: AnswerArguments, tenant: str) -> Json:
         answer = self._operating.answer(given.token, given.answers, tenant=tenant)
-        return {**answer.to_dict(), "id": self._recent.keep(tenant, answer.found)}
+        return {**answer.to_dict(), "id": self.recent.keep(tenant, answer.found)}
 
     def _lookup(self, given: LookupArguments, tenant: str) -> Json:
-        lookup = partial(self._cache.lookup, tools=given.tools)
+        lookup = partial(self.cache.lookup, tools=given.tools)
         if self._semcache is not None and given.tools is None:
             lookup = partial(self._semcache.lookup)
         found = lookup(
@@ -163,15 +160,15 @@ class Calls:
         )
         if given.what_if:
             return {**found.to_dict(), "id": None, "explanation": found.explain()}
-        return {**found.to_dict(), "id": self._recent.keep(tenant, found)}
+        return {**found.to_dict(), "id": self.recent.keep(tenant, found)}
 
     def _explain(self, given: PromptArguments, tenant: str) -> Json:
-        source = self._semcache or self._cache
+        source = self._semcache or self.cache
         found = source.lookup(given.prompt, tenant=tenant, params=given.params, what_if=True)
         return found.explain()
 
     def _store(self, given: StoreArguments, tenant: str) -> Json:
-        stored = self._cache.store(
+        stored = self.cache.store(
             given.prompt,
             given.plan,
             params=given.params,
@@ -188,17 +185,17 @@ class Calls:
         }
         if any(spent.values()):
             for name, amount in {"calls": 1, **spent}.items():
-                self._cache.count(f"plan:{name}", tenant=tenant, by=amount)
+                self.cache.count(f"plan:{name}", tenant=tenant, by=amount)
         return {"stored": bool(stored), **as_object(plain(asdict(stored)))}
 
     def _feedback(self, given: FeedbackArguments, tenant: str) -> Json:
-        kept = self._recent.get(tenant, given.found)
-        judgment = self._cache.feedback(kept.found, right=given.right)
-        self._recent.judged(tenant, given.found, right=given.right)
+        kept = self.recent.get(tenant, given.found)
+        judgment = self.cache.feedback(kept.found, right=given.right)
+        self.recent.judged(tenant, given.found, right=given.right)
         return {"id": given.found, "right": given.right, **as_object(plain(asdict(judgment)))}
 
     def _invalidate(self, given: InvalidateArguments, tenant: str) -> Json:
-        removed = self._cache.invalidate(tenant=tenant, **given.model_dump())
+        removed = self.cache.invalidate(tenant=tenant, **given.model_dump())
         return {"removed": int(removed), "pending": removed.pending}
 
     @property
@@ -206,32 +203,6 @@ class Calls:
         if self._semcache is None:
             raise UnknownTool("this door has no operations to answer prompts with")
         return self._semcache
-
-    # Looking around ------------------------------------------------------------------------------
-
-    def statistics(self, tenant: str) -> JsonObject:
-        """Return the counts of the tenant, and what its hits saved, as JSON."""
-        return statistics(self._cache, tenant)
-
-    def recent(self, tenant: str, count: int) -> list[JsonObject]:
-        """Return the last lookups of the tenant in this process, newest first, as JSON."""
-        return self._recent.newest(tenant, count)
-
-    def found(self, tenant: str, name: str) -> JsonObject:
-        """Return one of them with its plan and why it hit or missed.
-
-        Raises:
-            UnknownLookup: there is none of that name.
-        """
-        return self._recent.get(tenant, name).details()
-
-    def groups(self, tenant: str, count: int) -> list[JsonObject]:
-        """Return the largest plan groups of the tenant as JSON. Cost: it reads all its entries.
-
-        Raises:
-            StoreUnavailable: the store cannot be read.
-        """
-        return plan_groups(self._cache.entries(tenant=tenant), count)
 
     # Runs ----------------------------------------------------------------------------------------
 
@@ -258,7 +229,7 @@ class Calls:
 
     def _cached(self, key: str, tenant: str) -> bool:
         # By the plans of the tenant: whether an answer of a model is kept would tell of others.
-        return any(key in {e.id, e.label} for e in self._cache.entries(tenant=tenant))
+        return any(key in {e.id, e.label} for e in self.cache.entries(tenant=tenant))
 
 
 def statistics(cache: PlanCache, tenant: str) -> JsonObject:

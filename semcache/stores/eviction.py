@@ -13,8 +13,9 @@ epoch seconds. So nothing is computed anew as time goes by, records of all tenan
 those that were never used, cost the same and are of one size go in the order of their creation.
 """
 
+import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from semcache.ports import Bounds, Record, Room, Use
@@ -111,6 +112,31 @@ def _evict(
             gone.append((tenant, known))
             return True
     return False
+
+
+class TenantRanking:
+    """Which tenants have most, at a cost that does not grow with the tenants."""
+
+    def __init__(self, measure: Callable[[str], int]) -> None:
+        """Begin with none; `measure`: how much a tenant has."""
+        self._measure = measure
+        self._heap: list[tuple[int, str]] = []
+        self.changed: set[str] = set()
+        """Tenants that have more or less than the last search found."""
+
+    def largest(self) -> list[str]:
+        """Return the two tenants that have most, most first, ties by name."""
+        for tenant in self.changed:
+            heapq.heappush(self._heap, (-self._measure(tenant), tenant))
+        self.changed = set()
+        found: list[tuple[int, str]] = []
+        while self._heap and len(found) < 2:
+            one = heapq.heappop(self._heap)
+            if -one[0] == self._measure(one[1]) > 0 and one not in found:  # else it is stale
+                found.append(one)
+        for one in found:
+            heapq.heappush(self._heap, one)
+        return [tenant for _, tenant in found]
 
 
 def by_tenant(gone: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:

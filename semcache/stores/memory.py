@@ -9,7 +9,14 @@ from typing import Literal
 from semcache.errors import StoreUnavailable
 from semcache.forks import Lock
 from semcache.ports import PAGE, UNBOUNDED, Bounds, Change, Put, Record, Room, Use
-from semcache.stores.eviction import by_tenant, make_room, replaced, unused, used
+from semcache.stores.eviction import (
+    TenantRanking,
+    by_tenant,
+    make_room,
+    replaced,
+    unused,
+    used,
+)
 from semcache.stores.records import check_record, check_text
 from semcache.stores.vectors.ranking import checked_vector
 
@@ -81,30 +88,6 @@ class _Tenant:
         return found
 
 
-class _Ranking:
-    """Which tenants have most, by what `measure` says of one."""
-
-    def __init__(self, measure: Callable[[str], int]) -> None:
-        self._measure = measure
-        self._heap: list[tuple[int, str]] = []
-        self.changed: set[str] = set()
-        """Tenants that have more or less than the last search found."""
-
-    def largest(self) -> list[str]:
-        """Return the two tenants that have most, most first, ties by name."""
-        for tenant in self.changed:
-            heapq.heappush(self._heap, (-self._measure(tenant), tenant))
-        self.changed = set()
-        found: list[tuple[int, str]] = []
-        while self._heap and len(found) < 2:
-            one = heapq.heappop(self._heap)
-            if -one[0] == self._measure(one[1]) > 0 and one not in found:  # else it is stale
-                found.append(one)
-        for one in found:
-            heapq.heappush(self._heap, one)
-        return [tenant for _, tenant in found]
-
-
 class _Contents:
     """The records of all tenants, as a store with a lock has them.
 
@@ -118,8 +101,8 @@ class _Contents:
         self.changing: list[tuple[str, str]] = []
         """Tenants and ids that the change under way is about; else empty."""
         self._total = Room(0, 0)
-        self._by_entries = _Ranking(lambda tenant: self.room(tenant).entries)
-        self._by_bytes = _Ranking(lambda tenant: self.room(tenant).bytes)
+        self._by_entries = TenantRanking(lambda tenant: self.room(tenant).entries)
+        self._by_bytes = TenantRanking(lambda tenant: self.room(tenant).bytes)
 
     def settle(self) -> None:
         """Put in order what an interrupted change left."""
@@ -228,13 +211,8 @@ class MemoryStore:
         self._leases: dict[tuple[str, str], tuple[str, float]] = {}
         self._closed = False
 
-    # Writing -------------------------------------------------------------------------------
-
     def put(self, record: Record, *, bounds: Bounds = UNBOUNDED, over: int | None = None) -> Put:
-        """Write `record`, replacing its id; then evict the least worth, until all is in `bounds`.
-
-        The record just written is never evicted. `over`: number of the change whose record this
-        one is to replace, 0 for none; if another is there, nothing is done.
+        """Write `record` and make room for it; see `ports.PlanStore`.
 
         Raises:
             InvalidInput: text with a lone surrogate, or a vector of the wrong dtype or not finite.
@@ -345,8 +323,7 @@ class MemoryStore:
 
     def count(self, tenant: str) -> int:
         """Return how many records the tenant has."""
-        with self._lock:
-            return len(self._settled().of(tenant).records)
+        return self.room(tenant).entries
 
     def tenants(self) -> Sequence[str]:
         """Return the tenants that have records, sorted."""
@@ -359,10 +336,7 @@ class MemoryStore:
         return self._open().last_change()  # of a change under way too: no lock for every lookup
 
     def changes(self, since: int) -> Sequence[Change] | None:
-        """Return the changes after number `since`, in order; None if some of them are forgotten.
-
-        A number that this store has not reached is another store's: also None.
-        """
+        """Return the changes after `since`, in order; None if forgotten, or not reached yet."""
         with self._lock:
             contents = self._settled()
             behind = contents.last_change() - since

@@ -9,10 +9,8 @@ makes reading a record three times as slow.
 """
 
 import base64
-import contextlib
 import hashlib
 import json
-from collections import OrderedDict
 from dataclasses import replace
 from typing import Annotated, NotRequired
 
@@ -166,34 +164,6 @@ def checked(record: Record) -> Record:
         expires_s=None if record.expires_s is None else float(record.expires_s),
         cost_s=float(record.cost_s),
     )
-
-
-class RecordCache:
-    """The last records that were read, by checksum, so that each is taken apart once.
-
-    About 2.5 KB a record beside its body. Safe from several threads.
-    """
-
-    def __init__(self, kept: int) -> None:
-        self._kept = kept
-        # Not a dict, which takes ever longer to find its first item when that is deleted again
-        # and again.
-        self._records: OrderedDict[bytes, Record] = OrderedDict()
-
-    def get(self, checksum: bytes) -> Record | None:
-        """Return the record that was kept under `checksum`, or None."""
-        return self._records.get(checksum)
-
-    def keep(self, checksum: bytes, record: Record) -> None:
-        """Keep `record`, and forget the one kept longest if there are too many."""
-        self._records[checksum] = record
-        with contextlib.suppress(KeyError):  # another thread may have been faster
-            if len(self._records) > self._kept:
-                self._records.popitem(last=False)
-
-    def forget(self) -> None:
-        """Forget all of them."""
-        self._records.clear()
 
 
 def _vector_text(vector: Vector | None) -> str | None:

@@ -8,9 +8,16 @@ outlives its process) and says how one is made; the methods are collected by pyt
             return MyStore(tmp_path)
 """
 
-from semcache.testing.fakes import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
+from semcache.testing.fakes import (
+    FakeClock,
+    HashEmbedder,
+    RecordingObserver,
+    ScriptedModel,
+    make_record,
+    same_records,
+    unit,
+)
 from semcache.testing.plan_store_contract import PlanStoreContract, SharedStoreContract
-from semcache.testing.records import make_record, same_records, unit
 from semcache.testing.response_store_contract import PLENTY, ResponseStoreContract, keep
 from semcache.testing.vector_index_contract import VectorIndexContract
 

@@ -11,7 +11,7 @@ from semcache.ports import (
     Bounds,
     Change,
 )
-from semcache.testing.records import (
+from semcache.testing.fakes import (
     StoreFactory,
     make_record,
     refused,

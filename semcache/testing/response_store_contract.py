@@ -9,7 +9,7 @@ from semcache.ports import (
     ResponseStore,
     Room,
 )
-from semcache.testing.records import refused, together
+from semcache.testing.fakes import refused, together
 
 
 class ResponseStoreContract:

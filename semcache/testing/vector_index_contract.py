@@ -10,7 +10,7 @@ from semcache.ports import (
     Vector,
     VectorIndex,
 )
-from semcache.testing.records import refused, together, unit
+from semcache.testing.fakes import refused, together, unit
 
 
 class VectorIndexContract:

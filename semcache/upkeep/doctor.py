@@ -1,10 +1,10 @@
 """Doctor: what is wrong with a cache on disk, the way out, and the repair where there is one."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
+from platform import python_version
 from typing import TYPE_CHECKING, TypeAlias
 
 import semcache
@@ -14,12 +14,11 @@ from semcache.errors import (
     WrongKey,
 )
 from semcache.ports import Clock, Embedder, PlanStore
-from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
+from semcache.stores.disk.sidecar import VIEWS, SnapshotDirectory
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import unlocked
-from semcache.upkeep.check import Check
+from semcache.upkeep.checks import Check, Files
 from semcache.upkeep.contents import Contents
-from semcache.upkeep.files import Files
 
 if TYPE_CHECKING:
     from semcache.stores.postgres.store import PostgresStore
@@ -122,11 +121,10 @@ def _database(database: str, schema: str, clock: Clock, key: str, look: Look) ->
 
 def _server(store: "PostgresStore", clock: Clock) -> Iterator[Check]:
     about = store.about()
-    python = ".".join(map(str, sys.version_info[:3]))
     yield Check(
         "versions",
         "ok",
-        f"semcache {semcache.__version__}, Python {python}, PostgreSQL {about.postgres}, "
+        f"semcache {semcache.__version__}, Python {python_version()}, PostgreSQL {about.postgres}, "
         f"pgvector {about.pgvector}",
     )
     apart = about.now_s - clock.now()

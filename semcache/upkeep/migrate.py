@@ -1,15 +1,24 @@
-"""Migrate: everything of one store in another, of the same kind or not, encrypted or not."""
+"""Migrate and compact: a store in another one, and a directory without what it needs no more."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
-from semcache.cache.evidence.evidence_notes import NOTE
+from semcache.cache.entries.entry import expired
+from semcache.cache.evidence.evidence_notes import NOTE as EVIDENCE_NOTE
 from semcache.cache.feedback.corrections import VETOES_NOTE
 from semcache.cache.reports import STATISTICS_NOTE
+from semcache.cache.view.views import NOTE as VIEW_NOTE
 from semcache.errors import InvalidInput, StoreCorrupt
-from semcache.ports import PlanStore, Record
+from semcache.ports import Clock, PlanStore, Record
+from semcache.stores.disk.directory import existing
+from semcache.stores.disk.sidecar import VIEWS, SnapshotDirectory
+from semcache.stores.disk.store import DiskStore
+from semcache.stores.encrypted import unlocked
+from semcache.upkeep.checks import room
 
-NOTES = (NOTE, VETOES_NOTE, STATISTICS_NOTE)
+NOTES = (EVIDENCE_NOTE, VETOES_NOTE, STATISTICS_NOTE)
 """What is kept beside the records and moves with them; failures and leases are of the moment."""
 
 
@@ -89,3 +98,48 @@ def _move_note(
         return False
     target.put_note(tenant, name, note)
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What compacting removed."""
+
+    expired: int
+    """Entries that had expired."""
+    damaged: int
+    """Entries that were not what was written: they are set aside, and count no more."""
+    snapshots: int
+    """Snapshots that no tenant names any more."""
+    bytes_before: int
+    """Bytes of all files of the directory."""
+    bytes_after: int
+
+
+def compact(directory: str | Path, *, clock: Clock, encryption_key: str = "") -> Compacted:
+    """Remove expired entries and snapshots that nobody reads, and give their room back to the disk.
+
+    Other processes may go on working; they wait while the database is written anew, which takes
+    about as much free room as it has.
+
+    Raises:
+        ForeignDirectory: there is no cache at `directory`.
+        StoreUnavailable, StoreCorrupt, WrongKey: it cannot be opened or written.
+    """
+    directory = existing(Path(directory))
+    before = room(directory)
+    plain = DiskStore.open(directory)
+    with closing(unlocked(plain, encryption_key, what=repr(str(directory)))) as store:
+        gone = [_expire(store, tenant, clock.now()) for tenant in store.tenants()]
+        named = {t for t in store.tenants() if store.get_note(t, VIEW_NOTE) is not None}
+        snapshots = SnapshotDirectory(directory / VIEWS).keep(named)
+        plain.shrink()
+    old, damaged = (sum(each) for each in zip(*gone, strict=True)) if gone else (0, 0)
+    return Compacted(old, damaged, snapshots, before, room(directory))
+
+
+def _expire(store: PlanStore, tenant: str, now_s: float) -> tuple[int, int]:
+    """Return how many expired entries were removed, and how many damaged ones were set aside."""
+    count, records = store.count(tenant), store.scan(tenant)
+    old = [record.id for record in records if expired(record, now_s)]
+    removed = store.remove(tenant, old) if old else 0
+    return removed, max(0, count - len(records))  # others may write meanwhile

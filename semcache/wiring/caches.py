@@ -5,7 +5,6 @@ import socket
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import cast
 
 from semcache.binding.volatile import Ignore
 from semcache.cache.context import CacheContext
@@ -28,15 +27,13 @@ from semcache.ports import (
 from semcache.prompts.redaction import Redact
 from semcache.settings import Settings
 from semcache.stores.cipher import Cipher
-from semcache.stores.disk.journal import CORRECTIONS, FileJournal
 from semcache.stores.disk.responses import DiskResponses
-from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
+from semcache.stores.disk.sidecar import CORRECTIONS, VIEWS, FileJournal, SnapshotDirectory
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import unlocked
-from semcache.stores.frozen import FrozenStore
-from semcache.stores.late import LateStore
 from semcache.stores.memory import MemoryStore
 from semcache.stores.memory_responses import MemoryResponses
+from semcache.stores.proxies import FrozenStore, LateStore
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.wiring.models import SystemClock, check_parts, open_embedder, reporting
 
@@ -80,7 +77,7 @@ def open_or_await_store(settings: Settings) -> PlanStore:
         if not error.passing:
             raise
         # Whoever uses it first warns of it.
-        return cast("PlanStore", LateStore(lambda: open_store(settings), error))
+        return LateStore(lambda: open_store(settings), error)
 
 
 def open_snapshots(settings: Settings) -> Snapshots | None:

@@ -8,8 +8,17 @@ from hypothesis import strategies as st
 from semcache import Found, Miss
 from semcache.cache.result import Trace
 from semcache.canonical import Json
-from semcache.demo.check import Checked, DemoTally, Way, checked, difference, finding, truth
-from semcache.demo.prompts import CASES, Case
+from semcache.demo.cases import (
+    CASES,
+    Case,
+    Checked,
+    DemoTally,
+    Way,
+    checked,
+    difference,
+    finding,
+    truth,
+)
 from semcache.errors import NotActionable, OperationFailed
 
 GROUPS = next(case for case in CASES if case.query.shape == "groups")

@@ -2,8 +2,7 @@ import sqlite3
 
 import pytest
 
-from semcache.demo.check import truth
-from semcache.demo.prompts import CASES, Case
+from semcache.demo.cases import CASES, Case, truth
 
 RANKINGS = [case for case in CASES if case.query.sql.endswith("LIMIT ?")]
 

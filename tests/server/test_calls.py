@@ -122,9 +122,9 @@ def test_the_oldest_lookups_are_forgotten(calls: Calls, monkeypatch: pytest.Monk
     monkeypatch.setattr("semcache.server.lookup_history.MAX_KEPT", 2)
     first, *others = (call(calls, "lookup", **GIVEN)["id"] for _ in range(3))
     with pytest.raises(UnknownLookup):
-        calls.found("acme", first)
-    assert [one["id"] for one in calls.recent("acme", 5)] == others[::-1]
-    assert len(calls.recent("acme", 1)) == 1
+        calls.recent.get("acme", first)
+    assert [one["id"] for one in calls.recent.newest("acme", 5)] == others[::-1]
+    assert len(calls.recent.newest("acme", 1)) == 1
 
 
 def test_callers_from_outside_write_only_where_the_application_says_so(semcache: SemCache) -> None:

@@ -27,7 +27,7 @@ from semcache.errors import (
     SourceUnavailable,
 )
 from semcache.sources.openapi import OpenApiService
-from semcache.sources.openapi.auth import Auth
+from semcache.sources.openapi.exchange import Auth
 from semcache.testing import FakeClock, HashEmbedder
 
 Echo = Any  # of conftest.py, which no test can import

@@ -16,8 +16,8 @@ from semcache import Catalog, PlanCache, SemCache, Settings
 from semcache.cache.result import Hit
 from semcache.errors import ForeignDirectory, InvalidInput, StoreUnavailable
 from semcache.stores.disk.store import DiskStore
-from semcache.stores.frozen import FrozenStore
 from semcache.stores.memory import MemoryStore
+from semcache.stores.proxies import FrozenStore
 from semcache.testing import FakeClock, HashEmbedder, make_record, same_records
 from tests.calling import calling
 

@@ -8,8 +8,8 @@ import pytest
 
 from semcache.errors import StoreError, StoreUnavailable, WrongKey
 from semcache.ports import PlanStore
-from semcache.stores.late import LateStore
 from semcache.stores.memory import MemoryStore
+from semcache.stores.proxies import LateStore
 from semcache.testing import make_record
 from tests.waiting import until
 

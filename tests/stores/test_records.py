@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from semcache.errors import InvalidInput
 from semcache.ports import Record
-from semcache.stores.records import RecordCache, check_text, checksum, decode, encode, seal, unseal
+from semcache.stores.records import check_text, checksum, decode, encode, seal, unseal
 from semcache.testing import make_record, same_records, unit
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -66,16 +66,6 @@ def test_a_vector_keeps_every_bit_on_its_way_to_disk_and_back() -> None:
     assert decoded.vector is not None
     assert decoded.vector.tobytes() == vector.tobytes()
     assert decoded.vector.dtype == np.float32
-
-
-def test_records_that_were_read_are_kept_until_others_push_them_out() -> None:
-    decoded = RecordCache(2)
-    for name in "abc":
-        decoded.keep(name.encode(), make_record(name))
-    assert decoded.get(b"a") is None
-    assert [decoded.get(key).id for key in (b"b", b"c")] == ["b", "c"]  # type: ignore[union-attr] # kept
-    decoded.forget()
-    assert decoded.get(b"c") is None
 
 
 @given(RECORDS, st.sampled_from(["tenant", "id", "body", "embedder"]), TEXT)

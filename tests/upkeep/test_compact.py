@@ -8,7 +8,7 @@ from semcache import PlanCache
 from semcache.errors import ForeignDirectory
 from semcache.stores.disk.store import DiskStore
 from semcache.testing import FakeClock, HashEmbedder, make_record
-from semcache.upkeep.files import compact
+from semcache.upkeep.migrate import compact
 
 
 def test_what_expired_goes_with_its_room_and_its_snapshots(kept: Path, clock: FakeClock) -> None:

@@ -14,10 +14,10 @@ import pytest
 
 from semcache import PlanCache
 from semcache.errors import WeightsUnavailable
-from semcache.stores.disk.snapshots import SnapshotDirectory
+from semcache.stores.disk.sidecar import SnapshotDirectory
 from semcache.stores.disk.store import DiskStore
 from semcache.testing import FakeClock, HashEmbedder, make_record
-from semcache.upkeep.check import Check, sound
+from semcache.upkeep.checks import Check, sound
 from semcache.upkeep.doctor import examine
 
 KEY = base64.b64encode(b"k" * 32).decode()

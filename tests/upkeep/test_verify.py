@@ -12,7 +12,7 @@ from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder
-from semcache.upkeep.verify import Verified, verify
+from semcache.upkeep.contents import Verified, verify
 from tests.caching import cache_over
 
 

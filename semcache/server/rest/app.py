@@ -25,11 +25,10 @@ from semcache.canonical import Json, JsonObject
 from semcache.errors import StoreError
 from semcache.runs.tools import Arguments
 from semcache.server.arguments import CALLS
-from semcache.server.calls import Calls, check_rights
+from semcache.server.calls import Calls, check_rights, plan_groups, statistics
 from semcache.server.pools import Pools
 from semcache.server.rest import schemas
-from semcache.server.rest.limits import LimitsMiddleware
-from semcache.server.rest.problems import MEDIA_TYPE, Problem, tell_problems
+from semcache.server.rest.problems import MEDIA_TYPE, LimitsMiddleware, Problem, tell_problems
 from semcache.server.tokens import Holder, Right, Tokens
 
 # Whether the cache can do what it is for: the store answers, the embedder is loaded.
@@ -267,23 +266,26 @@ def _add_looking(app: FastAPI, pools: Pools, tokens: Tokens) -> None:
     @get("/v1/stats", response_model=schemas.StatisticsResult)
     async def stats(holder: Reader) -> Response:
         """Count entries, hits and misses of the tenant, and what hits saved."""
-        work = partial(calls.statistics, holder.tenant)
+        work = partial(statistics, calls.cache, holder.tenant)
         return _answered(await pools.run(holder.tenant, "read", work))
 
     @get("/v1/recent", response_model=list[schemas.RecentLookup])
     async def recent(holder: Reader, count: Count = 50) -> Response:
         """Return the last lookups of the tenant that this process did, newest first."""
-        return _answered(calls.recent(holder.tenant, count))
+        return _answered(calls.recent.newest(holder.tenant, count))
 
     @get("/v1/recent/{id}", response_model=schemas.RecentLookupDetails)
     async def one(holder: Reader, id: str) -> Response:  # noqa: A002 - the word of a lookup
         """Return one of them: its plan, and why it hit or missed."""
-        return _answered(calls.found(holder.tenant, id))
+        return _answered(calls.recent.get(holder.tenant, id).details())
 
     @get("/v1/groups", response_model=list[schemas.Group])
     async def groups(holder: Reader, count: Count = 50) -> Response:
         """Return the largest plan groups of the tenant; this reads all its plans."""
-        work = partial(calls.groups, holder.tenant, count)
+
+        def work() -> list[JsonObject]:
+            return plan_groups(calls.cache.entries(tenant=holder.tenant), count)
+
         return _answered(await pools.run(holder.tenant, "write", work))
 
 

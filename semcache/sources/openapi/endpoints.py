@@ -12,8 +12,7 @@ from semcache.errors import InvalidOperation
 from semcache.sources.definitions import Definitions, Uses, shortened
 from semcache.sources.documents import Documents, Located
 from semcache.sources.openapi.exchange import Exchange
-from semcache.sources.openapi.http_call import Argument, Body, HttpCall, Where
-from semcache.sources.openapi.servers import PLACE, Servers
+from semcache.sources.openapi.http_call import PLACE, Argument, Body, HttpCall, Servers, Where
 
 log = logging.getLogger(__name__)
 

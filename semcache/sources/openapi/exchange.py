@@ -1,20 +1,89 @@
-"""HTTP requests to a service, and what comes back, under bounds."""
+"""HTTP requests to a service with its credentials, and what comes back, under bounds."""
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 from semcache.canonical import loads
-from semcache.errors import InvalidJson, OutputTooLarge, SourceRejected, SourceUnavailable
-from semcache.secrecy import without
+from semcache.errors import (
+    InvalidJson,
+    InvalidSettings,
+    OutputTooLarge,
+    SourceRejected,
+    SourceUnavailable,
+)
+from semcache.secrecy import remember, without
 from semcache.sources.documents import body_of, missing
-from semcache.sources.openapi.auth import Auth, Credentials, current
 
 if TYPE_CHECKING:
     import httpx
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """Credentials for the requests to one service; combine several by `|`.
+
+    They are in no repr, log, error, schema or fingerprint of ours.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Header → its value."""
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Parameter of the query string → its value."""
+
+    def __post_init__(self) -> None:
+        for name, value in {**self.headers, **self.query}.items():
+            if not name or not value or not all(map(str.isprintable, (name, value))):
+                # The value stays out of the message: it is a secret, even if it is malformed.
+                raise InvalidSettings(
+                    f"the credential {name!r} is empty or holds a line break or control character; "
+                    "expected printable text, without the white space around it"
+                )
+        remember(*self.headers.values(), *self.query.values())
+
+    @classmethod
+    def bearer(cls, token: str) -> "Auth":
+        """Return `Authorization: Bearer token`."""
+        return cls(headers={"Authorization": f"Bearer {token}"})
+
+    @classmethod
+    def basic(cls, user: str, password: str) -> "Auth":
+        """Return `Authorization: Basic` for a user and password, by RFC 7617."""
+        pair = b64encode(f"{user}:{password}".encode()).decode("ascii")
+        return cls(headers={"Authorization": f"Basic {pair}"})
+
+    @classmethod
+    def header(cls, name: str, value: str) -> "Auth":
+        """Return one header, such as `X-API-Key`."""
+        return cls(headers={name: value})
+
+    @classmethod
+    def parameter(cls, name: str, value: str) -> "Auth":
+        """Return one parameter of the query string, such as `api_key`."""
+        return cls(query={name: value})
+
+    def __or__(self, other: "Auth") -> "Auth":
+        return Auth({**self.headers, **other.headers}, {**self.query, **other.query})
+
+    @property
+    def names(self) -> frozenset[tuple[str, str]]:
+        """Where credentials go, as (`header` or `query`, name in lower case)."""
+        headers = {("header", name.lower()) for name in self.headers}
+        return frozenset(headers | {("query", name.lower()) for name in self.query})
+
+
+Credentials: TypeAlias = Auth | Callable[[], Auth]
+"""What authenticates a request; a function is asked anew for each, so that tokens may expire."""
+
+
+def current(credentials: Credentials) -> Auth:
+    """Return what holds for a request made now."""
+    return credentials if isinstance(credentials, Auth) else credentials()
+
 
 MAX_EXCERPT = 500  # characters of an error's body that are told
 MAX_ERROR_BYTES = 8_192  # of an error's body that are read

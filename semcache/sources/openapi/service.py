@@ -12,10 +12,9 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect
 from semcache.forks import Closeable
 from semcache.sources.documents import Documents
-from semcache.sources.openapi.auth import Auth, Credentials
 from semcache.sources.openapi.endpoints import Endpoints, version
-from semcache.sources.openapi.exchange import Exchange, origin
-from semcache.sources.openapi.servers import Servers
+from semcache.sources.openapi.exchange import Auth, Credentials, Exchange, origin
+from semcache.sources.openapi.http_call import Servers
 from semcache.sources.overrides import Overrides
 
 

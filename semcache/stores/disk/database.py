@@ -14,7 +14,7 @@ from semcache.errors import StoreUnavailable
 from semcache.forks import Forked, Lock, follow_forks, pauses
 from semcache.stores.disk.directory import DATABASE
 from semcache.stores.disk.failures import ErrorTranslation, failure
-from semcache.stores.disk.schema import DiskSchema
+from semcache.stores.disk.tables import DiskSchema
 
 T = TypeVar("T")
 Connection = sqlite3.Connection
@@ -238,7 +238,7 @@ def _readable(path: Path, *, timeout_s: float) -> Connection:
     the index of that would have to be made otherwise. Beside a writer both are there, and used.
     """
     how = "mode=ro" if _log_bytes(path) else "mode=ro&immutable=1"
-    connection = _connected(_uri(path, how), timeout_s=timeout_s, uri=True)
+    connection = _connected(uri(path, how), timeout_s=timeout_s, uri=True)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:
@@ -264,7 +264,8 @@ def _connected(path: str, *, timeout_s: float, uri: bool = False) -> Connection:
     return connection
 
 
-def _uri(path: Path, how: str) -> str:
+def uri(path: Path, how: str) -> str:
+    """Return the URI that SQLite opens a file by, `how`: `mode=ro`."""
     return f"file:{quote(str(path))}?{how}"
 
 
@@ -275,9 +276,7 @@ def _text(content: bytes) -> str:
 def damage(path: Path) -> str:
     """Return what is wrong with the database at `path`; empty if nothing. Cost: all of it."""
     try:
-        with closing(
-            _connected(f"file:{quote(str(path))}?mode=rw", timeout_s=0.0, uri=True)
-        ) as connection:
+        with closing(_connected(uri(path, "mode=rw"), timeout_s=0.0, uri=True)) as connection:
             found: str = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     except sqlite3.DatabaseError as error:
         if isinstance(failure(error, path.parent), StoreUnavailable):

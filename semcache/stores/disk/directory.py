@@ -15,7 +15,7 @@ from semcache.errors import ForeignDirectory, InvalidJson, NewerFormat, StoreUna
 from semcache.files import write_aside
 from semcache.schemas import STRICT, read
 from semcache.stores.disk.failures import no_room
-from semcache.stores.disk.journal import CORRECTIONS
+from semcache.stores.disk.sidecar import CORRECTIONS
 
 MANIFEST = "manifest.json"
 FORMAT = "semcache-store"

@@ -14,7 +14,7 @@ from semcache.ports import Room
 from semcache.stores.cipher import Cipher
 from semcache.stores.disk.database import Database, DatabaseHandle
 from semcache.stores.disk.directory import VERSION, claim
-from semcache.stores.disk.schema import RESPONSES
+from semcache.stores.disk.tables import RESPONSES
 from semcache.stores.disk.takeover import take_over
 from semcache.stores.memory_responses import alive
 from semcache.stores.records import seal, unseal

@@ -36,11 +36,10 @@ from semcache.canonical import loads
 from semcache.errors import ForeignDirectory, InvalidJson, StoreUnavailable
 from semcache.ports import Use
 from semcache.schemas import Name, read
-from semcache.stores.disk.database import Connection
+from semcache.stores.disk.database import Connection, uri
 from semcache.stores.disk.directory import DATABASE, MANIFEST, VERSION, mark
 from semcache.stores.disk.failures import failure, no_room
-from semcache.stores.disk.schema import PLANS, RESPONSES, DiskSchema
-from semcache.stores.disk.tables import DiskTables
+from semcache.stores.disk.tables import PLANS, RESPONSES, DiskSchema, DiskTables
 from semcache.stores.eviction import unused
 from semcache.stores.records import decode, unseal
 
@@ -85,9 +84,7 @@ def take_over(directory: Path, schema: DiskSchema, *, timeout_s: float) -> None:
 
 
 def _old(path: Path, timeout_s: float) -> Connection:
-    return sqlite3.connect(
-        f"file:{path}?mode=rw", uri=True, timeout=timeout_s, isolation_level=None
-    )
+    return sqlite3.connect(uri(path, "mode=rw"), uri=True, timeout=timeout_s, isolation_level=None)
 
 
 def _version(directory: Path) -> int:

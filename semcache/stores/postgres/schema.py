@@ -1,6 +1,6 @@
 """The tables of a Postgres store: made by numbered files of SQL, and never by an older semcache."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from psycopg import Connection, errors, sql
 
 from semcache.errors import ForeignDatabase, InvalidSettings, NewerFormat, StoreUnavailable
-from semcache.stores.postgres.watchdog import without_limit
+from semcache.stores.postgres.connection import without_limit
 
 _LOCK = 0x73656D6361636865
 """Lock that whoever makes tables holds. One for all schemas: they share the extension."""
@@ -28,14 +28,12 @@ class Migration(NamedTuple):
 
 def migrations() -> list[Migration]:
     """Return all steps, in order; their files are named `<version>_<name>.sql`."""
-    return sorted(_read())
-
-
-def _read() -> Iterator[Migration]:
+    steps = []
     for file in files("semcache.stores.postgres").joinpath("migrations").iterdir():
         if file.name.endswith(".sql"):
             number, _, name = file.name.removesuffix(".sql").partition("_")
-            yield Migration(int(number), name, file.read_text(encoding="utf-8"))
+            steps.append(Migration(int(number), name, file.read_text(encoding="utf-8")))
+    return sorted(steps)
 
 
 def migrate(connection: Connection, schema: str, *, where: str) -> int:
@@ -102,11 +100,7 @@ _MANIFEST = """
 
 
 def _version(connection: Connection, schema: str, where: str) -> int:
-    """Return the version of the tables in `schema`; 0 if there are none.
-
-    Raises:
-        ForeignDatabase: somebody else's tables are there.
-    """
+    """Return the version of the tables in `schema`; 0 if there are none."""
     query = "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY 1"
     tables = [str(name) for (name,) in connection.execute(query, (schema,))]
     if not tables:

@@ -6,8 +6,8 @@ from typing import TypeVar
 from psycopg import Connection
 
 from semcache.errors import StoreUnavailable
-from semcache.stores.postgres.connections import RETRY_S, Connections
 from semcache.stores.postgres.listener import Listener
+from semcache.stores.postgres.pool import RETRY_S, Connections
 from semcache.stores.postgres.schema import Server, about, check_names, grant, migrate
 from semcache.stores.postgres.tables import PostgresTables
 from semcache.stores.postgres.vectors import PostgresIndex

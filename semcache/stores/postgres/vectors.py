@@ -13,9 +13,9 @@ from psycopg import Connection, sql
 from semcache.errors import StoreError
 from semcache.forks import Lock
 from semcache.ports import Neighbor, Vector
-from semcache.stores.postgres.connections import Connections
+from semcache.stores.postgres.connection import without_limit
+from semcache.stores.postgres.pool import Connections
 from semcache.stores.postgres.tables import Embedding, PostgresTables
-from semcache.stores.postgres.watchdog import without_limit
 from semcache.stores.vectors.index_file import write_snapshot
 from semcache.stores.vectors.ranking import checked_vector
 

@@ -46,10 +46,7 @@ class RelationalStore(ABC):
     # Writing -------------------------------------------------------------------------------
 
     def put(self, record: Record, *, bounds: Bounds = UNBOUNDED, over: int | None = None) -> Put:
-        """Write `record`, replacing its id; then evict the least worth, until all is in `bounds`.
-
-        The record just written is never evicted. `over`: number of the change whose record this
-        one is to replace, 0 for none; if another is there, nothing is done.
+        """Write `record` and make room for it; see `ports.PlanStore`.
 
         Raises:
             InvalidInput: text that cannot be kept, or a vector of the wrong dtype or not finite.
@@ -94,21 +91,16 @@ class RelationalStore(ABC):
 
     def remove(self, tenant: str, ids: Sequence[str]) -> int:
         """Remove records; return how many were there."""
-
-        def work(tables: Tables) -> int:
-            last = tables.lock()
-            gone = tables.drop(tenant, ids)
-            self._tell_gone(tables, last, [(tenant, known) for known in gone])
-            return len(gone)
-
-        return self._write(work)
+        return self._remove(lambda tables: tables.drop(tenant, ids))
 
     def clear(self, tenant: str | None = None) -> int:
         """Remove records and notes of the tenant, or of all (None); return how many records."""
+        return self._remove(lambda tables: tables.wipe(tenant))
 
+    def _remove(self, dropped: Callable[[Tables], list[tuple[str, str]]]) -> int:
         def work(tables: Tables) -> int:
             last = tables.lock()
-            gone = tables.wipe(tenant)
+            gone = dropped(tables)
             self._tell_gone(tables, last, gone)
             return len(gone)
 
@@ -215,10 +207,7 @@ class RelationalStore(ABC):
         return self._read(lambda tables: tables.tenants())
 
     def changes(self, since: int) -> Sequence[Change] | None:
-        """Return the changes after number `since`, in order; None if some of them are forgotten.
-
-        A number that this store has not reached is another store's: also None.
-        """
+        """Return the changes after `since`, in order; None if forgotten, or not reached yet."""
         return self._read(lambda tables: tables.changes(since))
 
     # Notes and leases ----------------------------------------------------------------------

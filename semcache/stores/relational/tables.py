@@ -15,8 +15,7 @@ from semcache.errors import StoreCorrupt
 from semcache.ports import Change, Record, Room, Use
 from semcache.stores.eviction import replaced, unused, used
 from semcache.stores.records import checksum
-from semcache.stores.relational.dialect import RecordRow
-from semcache.stores.relational.notes import NoteTables
+from semcache.stores.relational.dialect import NoteTables, RecordRow
 
 T = TypeVar("T")
 
@@ -170,12 +169,12 @@ class Tables(NoteTables):
         for part in _parts(rows):
             self.run(_insertion(table, columns, len(part)), list(chain.from_iterable(part)))
 
-    def drop(self, tenant: str, ids: Sequence[str]) -> list[str]:
-        """Forget records; return which of `ids` were there, in that order."""
+    def drop(self, tenant: str, ids: Sequence[str]) -> list[tuple[str, str]]:
+        """Forget records; return tenant and id of those that were there, in the order of `ids`."""
         wanted = list(dict.fromkeys(ids))
         sizes = dict(self._named("id, size", tenant, wanted))
         self._forget(tenant, sizes)
-        return [known for known in wanted if known in sizes]
+        return [(tenant, known) for known in wanted if known in sizes]
 
     def _forget(self, tenant: str, sizes: Mapping[str, int]) -> None:
         """Forget the records of these ids and sizes, all of which are there."""

@@ -12,7 +12,7 @@ import pytest
 from semcache import Hit, PlanCache, Settings
 from semcache.cache.feedback.correction import Correction
 from semcache.errors import StoreCorrupt
-from semcache.stores.disk.journal import FileJournal
+from semcache.stores.disk.sidecar import FileJournal
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import unlocked
 from semcache.testing import HashEmbedder

@@ -7,9 +7,8 @@ from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.canonical import Json
 from semcache.demo import sales as sales_data
-from semcache.demo.check import finding
+from semcache.demo.cases import ONE_STEP, Case, finding
 from semcache.demo.operations import catalog as demo_catalog
-from semcache.demo.prompts import ONE_STEP, Case
 from semcache.errors import NotActionable, PlanningError
 from semcache.execution.routes import RoutesEngine
 from semcache.planners.rules.catalog_planner import CatalogPlanner

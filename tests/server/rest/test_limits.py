@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from semcache import SemCache
 from semcache.errors import ModelUnavailable
-from semcache.server.rest.limits import MAX_BODY_BYTES, MAX_HEADERS
+from semcache.server.rest.problems import MAX_BODY_BYTES, MAX_HEADERS
 from tests.server.rest.conftest import Door
 
 JSON = st.recursive(

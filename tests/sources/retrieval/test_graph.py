@@ -7,7 +7,7 @@ from semcache.execution.program import ProgramEngine
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.plans.program import ProgramPlan
 from semcache.ports import Limits
-from semcache.sources.retrieval.graph import MAX_RELATIONSHIPS, Graph
+from semcache.sources.retrieval import MAX_RELATIONSHIPS, Graph
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 

@@ -12,8 +12,7 @@ from semcache.execution.program import ProgramEngine
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.plans.program import ProgramPlan
 from semcache.ports import Limits, Vectors
-from semcache.sources.retrieval.graph import Graph
-from semcache.sources.retrieval.texts import Texts, chunks
+from semcache.sources.retrieval import Graph, Texts, chunks
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 

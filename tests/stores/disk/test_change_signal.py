@@ -5,8 +5,7 @@ import psutil
 import pytest
 
 from semcache.stores.disk import store as disk_store
-from semcache.stores.disk.change_signal import NAME, ChangeSignal
-from semcache.stores.disk.store import DiskStore
+from semcache.stores.disk.store import SIGNAL, ChangeSignal, DiskStore
 from semcache.stores.disk.tables import DiskTables
 from semcache.testing import make_record
 
@@ -27,7 +26,7 @@ def test_without_a_file_nothing_is_relied_on(tmp_path: Path) -> None:
 
 def test_a_file_cut_short_is_made_whole_at_opening(tmp_path: Path) -> None:
     ChangeSignal(tmp_path)
-    (tmp_path / NAME).write_bytes(b"")
+    (tmp_path / SIGNAL).write_bytes(b"")
     ticks = ChangeSignal(tmp_path)
     before = ticks.read()
     ticks.bump()
@@ -36,7 +35,7 @@ def test_a_file_cut_short_is_made_whole_at_opening(tmp_path: Path) -> None:
 
 def test_who_may_only_read_hears_strikes_and_makes_none(tmp_path: Path) -> None:
     assert ChangeSignal(tmp_path, writable=False).read() is None
-    assert not (tmp_path / NAME).exists()
+    assert not (tmp_path / SIGNAL).exists()
     writer, reader = ChangeSignal(tmp_path), ChangeSignal(tmp_path, writable=False)
     writer.bump()
     assert reader.read() == writer.read()

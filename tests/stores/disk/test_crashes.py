@@ -24,7 +24,7 @@ from semcache.canonical import JsonObject
 from semcache.errors import SemCacheError
 from semcache.events import TierFailed
 from semcache.settings import Settings
-from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
+from semcache.stores.disk.sidecar import VIEWS, SnapshotDirectory
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import HashEmbedder, RecordingObserver

@@ -21,7 +21,7 @@ from semcache.errors import InvalidSettings, StoreUnavailable
 from semcache.events import TierFailed
 from semcache.settings import Settings
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
-from semcache.upkeep.check import sound
+from semcache.upkeep.checks import sound
 from semcache.upkeep.doctor import examine_database
 from semcache.wiring import SystemClock
 from tests.waiting import until

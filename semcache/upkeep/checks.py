@@ -1,28 +1,67 @@
-"""Files: what is wrong with the directory of a cache and the files in it."""
+"""Checks of the directory of a cache and of the files in it, and what a check tells."""
 
 import shutil
 import sqlite3
 import stat
-import sys
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from platform import python_version
+from typing import Literal
 
 import semcache
-from semcache.cache.entries.entry import expired
-from semcache.cache.view.views import NOTE
+from semcache.canonical import JsonObject
 from semcache.errors import (
     ForeignDirectory,
     NewerFormat,
     StoreError,
 )
-from semcache.ports import Clock, PlanStore
+from semcache.ports import Clock
 from semcache.stores.disk.database import damage
-from semcache.stores.disk.directory import DATABASE, MANIFEST, existing
-from semcache.stores.disk.snapshots import VIEWS, SnapshotDirectory
+from semcache.stores.disk.directory import DATABASE, MANIFEST
 from semcache.stores.disk.store import DiskStore
-from semcache.stores.encrypted import unlocked
-from semcache.upkeep.check import Check
+
+Level = Literal["ok", "warning", "broken"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    part: str
+    """`directory`, `permissions`, `room`, `versions`, `database`, `clocks`, `key`, `records`,
+    `clock`, `embedder`, `index`."""
+    level: Level
+    what: str
+    """What was found."""
+    cure: str = ""
+    """The way out; empty if all is well."""
+    repaired: str = ""
+    """What was done about it; empty if nothing."""
+
+    def __str__(self) -> str:
+        lines = [f"{'repaired' if self.repaired else self.level:8}  {self.part}: {self.what}"]
+        if self.repaired:
+            lines.append(f"{'':10}done: {self.repaired}")
+        elif self.cure:
+            lines.append(f"{'':10}way out: {self.cure}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> JsonObject:
+        """Return the check as JSON."""
+        return {
+            "part": self.part,
+            "level": self.level,
+            "what": self.what,
+            "cure": self.cure,
+            "repaired": self.repaired,
+        }
+
+
+def sound(checks: tuple[Check, ...]) -> bool:
+    """Return whether nothing is wrong, or all of it was repaired."""
+    return all(check.level == "ok" or check.repaired for check in checks)
+
 
 LEFT_S = 3600.0
 """Seconds after which a file that was being written aside was left by a crash."""
@@ -106,8 +145,8 @@ class Files:
 
     def versions(self) -> Check:
         """Tell what it runs on."""
-        python = ".".join(map(str, sys.version_info[:3]))
-        what = f"semcache {semcache.__version__}, Python {python}, SQLite {sqlite3.sqlite_version}"
+        python, sqlite = python_version(), sqlite3.sqlite_version
+        what = f"semcache {semcache.__version__}, Python {python}, SQLite {sqlite}"
         return Check("versions", "ok", what)
 
     def database(self) -> Check:
@@ -125,54 +164,6 @@ class Files:
             return found
         with closing(DiskStore.open(self.directory, repair=True)) as store:
             return replace(found, repaired=store.repaired)
-
-
-# Compact: a directory without what it does not need any more.
-
-
-@dataclass(frozen=True, slots=True)
-class Compacted:
-    """What compacting removed."""
-
-    expired: int
-    """Entries that had expired."""
-    damaged: int
-    """Entries that were not what was written: they are set aside, and count no more."""
-    snapshots: int
-    """Snapshots that no tenant names any more."""
-    bytes_before: int
-    """Bytes of all files of the directory."""
-    bytes_after: int
-
-
-def compact(directory: str | Path, *, clock: Clock, encryption_key: str = "") -> Compacted:
-    """Remove expired entries and snapshots that nobody reads, and give their room back to the disk.
-
-    Other processes may go on working; they wait while the database is written anew, which takes
-    about as much free room as it has.
-
-    Raises:
-        ForeignDirectory: there is no cache at `directory`.
-        StoreUnavailable, StoreCorrupt, WrongKey: it cannot be opened or written.
-    """
-    directory = existing(Path(directory))
-    before = room(directory)
-    plain = DiskStore.open(directory)
-    with closing(unlocked(plain, encryption_key, what=repr(str(directory)))) as store:
-        gone = [_expire(store, tenant, clock.now()) for tenant in store.tenants()]
-        named = {t for t in store.tenants() if store.get_note(t, NOTE) is not None}
-        snapshots = SnapshotDirectory(directory / VIEWS).keep(named)
-        plain.shrink()
-    old, damaged = (sum(each) for each in zip(*gone, strict=True)) if gone else (0, 0)
-    return Compacted(old, damaged, snapshots, before, room(directory))
-
-
-def _expire(store: PlanStore, tenant: str, now_s: float) -> tuple[int, int]:
-    """Return how many expired entries were removed, and how many damaged ones were set aside."""
-    count, records = store.count(tenant), store.scan(tenant)
-    old = [record.id for record in records if expired(record, now_s)]
-    removed = store.remove(tenant, old) if old else 0
-    return removed, max(0, count - len(records))  # others may write meanwhile
 
 
 def room(directory: Path) -> int:

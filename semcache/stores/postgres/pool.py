@@ -1,4 +1,4 @@
-"""Connections to Postgres: pooled, given up on quickly, taken up again by themselves.
+"""Connections to PostgreSQL: pooled, given up on quickly, taken up again by themselves.
 
 While the server cannot be reached nobody waits for it: every call fails at once, and one of them,
 every so often, lets the pool try to connect in the background. The first call after that worked is
@@ -16,15 +16,24 @@ from typing import TypeVar
 
 import psycopg
 from psycopg import Connection, errors, sql
-from psycopg.pq import PGconn, Ping, PipelineStatus, TransactionStatus
+from psycopg.pq import PGconn, Ping
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from semcache.errors import StoreError, StoreUnavailable
 from semcache.forks import Forked, Holder, Lock, follow_forks, holder, lives
-from semcache.stores.postgres.dsn import completed, described
-from semcache.stores.postgres.failures import failure, said
+from semcache.stores.postgres.connection import (
+    NoAnswer,
+    PatientConnection,
+    at_rest,
+    completed,
+    described,
+    failure,
+    interrupt_of,
+    is_lost,
+    said,
+    standby,
+)
 from semcache.stores.postgres.tables import register
-from semcache.stores.postgres.watchdog import NoAnswer, PatientConnection
 
 T = TypeVar("T")
 
@@ -36,7 +45,7 @@ _SLICE_S = 0.05
 _NAME = "semcache-"
 _numbers = itertools.count(1)
 _inherited: list[ConnectionPool] = []
-"""Pools of the parent process. Closeable them here would end its connections; so would forgetting
+"""Pools of the parent process. Closing them here would end its connections; so would forgetting
 them, since a connection that is collected says goodbye to the server."""
 
 
@@ -86,7 +95,6 @@ class Connections(Forked):
         wait_s: float,
         statement_timeout_s: float,
         retry_s: float,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.where = f"the database {described(dsn)} (schema {schema!r})"
         """How messages name it."""
@@ -99,7 +107,6 @@ class Connections(Forked):
         self._wait_s = wait_s
         self._statement_timeout_s = statement_timeout_s
         self._retry_s = retry_s
-        self._monotonic = monotonic
         self._lock = Lock()
         self._pool: ConnectionPool | None = None
         self._closed = False
@@ -149,21 +156,17 @@ class Connections(Forked):
                 try:
                     done = work(connection, lambda: committing.append(True))
                 except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                    if _interrupt(error) is not None:
+                    if interrupt_of(error) is not None:
                         raise
-                    lost = connection.closed or _standby(connection, error)
+                    lost = connection.closed or standby(connection, error)
                     if last or committing or not lost or isinstance(error, NoAnswer):
                         raise
-                    self._check()
+                    if self._pool is not None:
+                        self._pool.check()  # throw out those that were lost with it
                 else:
                     self._down = ""
                     return done
         raise AssertionError("unreachable: the second attempt returned or raised")
-
-    def _check(self) -> None:
-        """Throw out connections that were lost with one that was."""
-        if self._pool is not None:
-            self._pool.check()
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -183,7 +186,7 @@ class Connections(Forked):
             self._abandon(pool, str(error))
             raise
         except Exception as error:
-            loan.whole = _interrupt(error) is None
+            loan.whole = interrupt_of(error) is None
             raise
         finally:
             self._end(loan)
@@ -193,7 +196,7 @@ class Connections(Forked):
         if loan.pool is None or loan.connection is None:
             self._loans.pop(id(loan), None)
             return
-        if not (loan.whole and _at_rest(loan.connection)):
+        if not (loan.whole and at_rest(loan.connection)):
             loan.connection.close()  # the pool makes another, and the server rolls back
         with contextlib.suppress(KeyError):
             # In one line: no interrupt is between taking it off the list and giving it back.
@@ -323,7 +326,7 @@ class Connections(Forked):
         self._down = self._down or "it does not take connections"
 
     def _try_again(self, pool: ConnectionPool) -> None:
-        now = self._monotonic()
+        now = time.monotonic()
         if now - self._tried_s >= self._retry_s:
             self._tried_s = now
             pool.check()
@@ -346,9 +349,9 @@ class Connections(Forked):
         try:
             yield
         except (psycopg.Error, UnicodeEncodeError) as error:
-            if (interrupt := _interrupt(error)) is not None:
+            if (interrupt := interrupt_of(error)) is not None:
                 raise interrupt from error
-            if _is_lost(error):
+            if is_lost(error):
                 self._down = said(error)
             raise failure(error, where=self.where) from error
 
@@ -359,37 +362,3 @@ def _whole(
     done = work(connection)
     committing()
     return done
-
-
-def _at_rest(connection: Connection) -> bool:
-    """Return whether a connection is between two pieces of work, and not in the middle of one."""
-    status = connection.pgconn
-    return (
-        status.transaction_status == TransactionStatus.IDLE
-        and status.pipeline_status == PipelineStatus.OFF
-    )
-
-
-def _interrupt(error: BaseException) -> BaseException | None:
-    """Return the interrupt that psycopg was cleaning up after when it failed; None if none was."""
-    cause = error.__context__
-    while cause is not None and isinstance(cause, Exception):
-        cause = cause.__context__
-    return cause
-
-
-def _is_lost(error: Exception) -> bool:
-    """Return whether the server is gone, and not only slow, silent or unwilling."""
-    return (
-        isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        and error.sqlstate is None
-        and not isinstance(error, NoAnswer)
-    )
-
-
-def _standby(connection: Connection, error: psycopg.Error) -> bool:
-    """Return whether this is a standby that took over from nobody; then leave it."""
-    if not isinstance(error, errors.ReadOnlySqlTransaction):
-        return False
-    connection.close()
-    return True

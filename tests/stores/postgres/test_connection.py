@@ -16,8 +16,8 @@ from semcache.errors import StoreUnavailable
 from semcache.events import TierFailed
 from semcache.semcache import SemCache
 from semcache.settings import Settings
+from semcache.stores.postgres.connection import PatientConnection
 from semcache.stores.postgres.store import PostgresStore
-from semcache.stores.postgres.watchdog import PatientConnection
 from semcache.testing import HashEmbedder, RecordingObserver, make_record
 from tests.waiting import until
 

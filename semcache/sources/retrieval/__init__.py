@@ -1,1 +1,0 @@
-"""Operations that find texts, and things that texts tell of, in an index of the caller."""
