@@ -13,10 +13,15 @@ def calling(operation: str, /, **given: Json) -> JsonObject:
     }
 
 
+def hit(found: object) -> Hit:
+    """Return `found` as the hit that it must be."""
+    assert isinstance(found, Hit), str(found)
+    return found
+
+
 def given_input(found: object) -> Json:
     """Return the input of the call in the plan that was served; a miss fails the test."""
-    assert isinstance(found, Hit), str(found)
-    call = found.plan.to_dict()["call"]
+    call = hit(found).plan.to_dict()["call"]
     assert isinstance(call, dict)
     return call["input"]
 

@@ -1,6 +1,5 @@
 """Programs: values beside references, names of the program's own, and nothing interpreted."""
 
-import json
 import re
 from typing import Any
 
@@ -15,12 +14,9 @@ from semcache.binding.leaves import survey
 from semcache.canonical import Json, JsonObject, leaves
 from semcache.errors import BindingError
 from semcache.execution.program import ProgramEngine
-from semcache.plans.codec import adopt, decode
-from semcache.plans.program import ProgramPlan
-from semcache.plans.program_checks import broken_program
-from semcache.ports import Limits
-from semcache.testing import FakeClock, RecordingObserver
+from semcache.plans.codec import adopt
 from tests.binding.back import gives_back
+from tests.executing import executed
 from tests.plans.programs import step
 
 FAST = settings(max_examples=100)
@@ -28,12 +24,6 @@ FAST = settings(max_examples=100)
 
 def program(*steps: JsonObject) -> JsonObject:
     return {"instructions": list(steps)}
-
-
-def with_placeholders(text: str) -> str:
-    """Return the document's example with placeholders, as a planner writes it."""
-    text = re.sub(r"\bTiDB\b", "{{params.product}}", text)
-    return re.sub(r"(?i)\be-commerce\b", "{{params.application}}", text)
 
 
 def test_the_numbers_and_names_of_a_program_are_never_bound() -> None:
@@ -99,23 +89,6 @@ def test_a_placeholder_for_a_part_of_the_program_itself_is_refused() -> None:
         generalize(program(step(0, "assign", value=1, var_name="{{params.x}}")), {"x": "y"})
 
 
-def test_the_documents_example_binds_every_place(tidb: str) -> None:
-    plan = decode(with_placeholders(tidb)).to_dict()
-    template = generalize(
-        plan,
-        [
-            Parameter("product", "TiDB", "TiDB"),
-            Parameter("application", "e-commerce", "e-commerce"),
-        ],
-    )
-    assert template.pinned == ()
-    own = bind(template, {"product": "TiDB", "application": "e-commerce"})
-    assert json.dumps(own.plan).casefold() == json.dumps(decode(tidb).to_dict()).casefold()
-    other = bind(template, {"product": "CockroachDB", "application": "gaming"})
-    assert "TiDB" not in json.dumps(other.plan)
-    assert broken_program(ProgramPlan(other.plan, other.data), Catalog())[0].code == "operation"
-
-
 NAMES = st.sampled_from(["v", "year", "city", "query", "var", "value", "var_name", "top_k"])
 VALUES: st.SearchStrategy[Json] = st.recursive(
     st.none()
@@ -169,17 +142,9 @@ def test_no_bound_value_is_ever_interpreted(text: str, a: str, b: str) -> None:
         bound = bind(generalize(plan, {"a": "first", "b": "second"}), {"a": a, "b": b})
     except BindingError:
         return
-    told = (
-        ProgramEngine()
-        .execute(
-            adopt(bound.plan, bound.data),
-            catalog=Catalog([Operation("op", "Op.", {})]),
-            limits=Limits(),
-            clock=FakeClock(),
-            observer=RecordingObserver(),
-        )
-        .text
-    )
+    told = executed(
+        ProgramEngine(), adopt(bound.plan, bound.data), Catalog([Operation("op", "Op.", {})])
+    ).text
     parts = re.split(r"(\{\{params\.[ab]\}\})", text)
     own = {"{{params.a}}": a, "{{params.b}}": b}
     read = (re.sub(r"\{\{v\}\}|\$\{v\}", "VALUE", part) for part in parts)

@@ -7,11 +7,10 @@ import pytest
 
 from semcache import Catalog, Hit, Operation, Parameter, PlanCache
 from semcache.canonical import Json, JsonObject
-from semcache.errors import InvalidPlan
 from semcache.execution.program import ProgramEngine
 from semcache.models.minilm import MiniLMEmbedder
-from semcache.ports import Limits
-from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
+from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
+from tests.executing import executed
 
 GOAL = "Provide best practices for optimizing {} performance for a high-volume {} application"
 FIRST, SECOND = GOAL.format("TiDB", "e-commerce"), GOAL.format("CockroachDB", "gaming")
@@ -82,13 +81,7 @@ def test_the_documents_program_is_served_rebound_and_runs(
         hit = cache.lookup(second, tenant="acme", params=params)
         assert isinstance(hit, Hit), hit.explain()
     model = ScriptedModel(["v25.2", json.dumps({"result": found}), "Use indexes."])
-    outcome = ProgramEngine(model).execute(
-        hit.plan,
-        catalog=catalog,
-        limits=Limits(),
-        clock=FakeClock(),
-        observer=RecordingObserver(),
-    )
+    outcome = executed(ProgramEngine(model), hit.plan, catalog)
     assert [node.node for node in outcome.nodes] == trace.split()
     assert outcome.text == (
         "Best practices for optimizing CockroachDB v25.2 performance for a high-volume "
@@ -96,29 +89,6 @@ def test_the_documents_program_is_served_rebound_and_runs(
     )
     assert queries[0] == "CockroachDB latest stable version"
     assert "TiDB" not in json.dumps(hit.plan.to_dict())
-
-
-def test_a_value_that_looks_like_a_reference_reaches_the_operation_as_it_is(
-    catalog: Catalog, queries: list[Json]
-) -> None:
-    plan = json.dumps([
-        {"seq_no": 0, "type": "assign", "parameters": {"secret": "s3cret"}},
-        {"seq_no": 1, "type": "vector_search",
-         "parameters": {"query": "notes {{params.topic}} ${secret}", "output_var": "result"}},
-    ])  # fmt: skip
-    nasty = "${secret} {{secret}}"
-    with PlanCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as cache:
-        cache.store("field notes about birds", plan, params=[Parameter("topic", "birds", "birds")])
-        hit = cache.lookup("field notes about birds", params={"topic": nasty})
-        assert isinstance(hit, Hit), hit.explain()
-    ProgramEngine().execute(
-        hit.plan,
-        catalog=catalog,
-        limits=Limits(),
-        clock=FakeClock(),
-        observer=RecordingObserver(),
-    )
-    assert queries == [f"notes {nasty} s3cret"]
 
 
 def test_a_paraphrase_gets_the_program_by_meaning(
@@ -129,13 +99,3 @@ def test_a_paraphrase_gets_the_program_by_meaning(
         hit = cache.lookup(f"Please {SECOND[0].lower()}{SECOND[1:]}", params=NEW)
     assert isinstance(hit, Hit), hit.explain()
     assert hit.plan.format == "program"
-
-
-def test_a_broken_program_is_not_stored(catalog: Catalog) -> None:
-    plan = '[{"seq_no": 0, "type": "jmp", "parameters": {"target_seq": 9}}]'
-    with (
-        PlanCache.open(catalog=catalog, embedder=HashEmbedder(), clock=FakeClock()) as cache,
-        pytest.raises(InvalidPlan, match="cannot be stored") as raised,
-    ):
-        cache.store("go on", plan)
-    assert len(raised.value.findings) == 2

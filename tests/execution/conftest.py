@@ -10,8 +10,9 @@ from semcache import Catalog, Operation
 from semcache.canonical import Json, JsonObject
 from semcache.execution.routes import RoutesEngine
 from semcache.plans.routes import RoutePlan
-from semcache.ports import Limits, Outcome
+from semcache.ports import Outcome
 from semcache.testing import FakeClock, RecordingObserver
+from tests.executing import executed
 
 Execute = Callable[..., Outcome]
 
@@ -83,10 +84,11 @@ def execute(catalog: Catalog, clock: FakeClock, observer: RecordingObserver) -> 
     """Run a plan, given as an object, and return its outcome."""
 
     def run(body: JsonObject, *, data: Any = frozenset(), **limits: Any) -> Outcome:
-        return RoutesEngine().execute(
+        return executed(
+            RoutesEngine(),
             RoutePlan.from_dict(body, data),
-            catalog=catalog,
-            limits=Limits(**limits),
+            catalog,
+            **limits,
             clock=clock,
             observer=observer,
             run="run-1",

@@ -24,8 +24,9 @@ from semcache.execution.routes import RoutesEngine
 from semcache.execution.tasks import TasksEngine
 from semcache.plans.codec import adopt
 from semcache.plans.document import DocumentPlan, ExecutionPlan
-from semcache.ports import Limits, Outcome
+from semcache.ports import Outcome
 from semcache.testing import FakeClock, RecordingObserver
+from tests.executing import executed
 from tests.plans.programs import step
 
 Calls = tuple[str, JsonObject]
@@ -76,15 +77,10 @@ def run(kind: str, catalog: Catalog, clock: FakeClock, observer: RecordingObserv
     engine, spelled, _ = FORMATS[kind]
 
     def execute(*calls: Any, plan: ExecutionPlan | None = None, **limits: Any) -> Outcome:
-        outcome: Outcome = engine.execute(
-            plan or adopt(spelled(*calls)),
-            catalog=catalog,
-            limits=Limits(**limits),
-            clock=clock,
-            observer=observer,
-            run="run-1",
+        made = plan or adopt(spelled(*calls))
+        return executed(
+            engine, made, catalog, clock=clock, observer=observer, run="run-1", **limits
         )
-        return outcome
 
     return execute
 

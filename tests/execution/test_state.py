@@ -12,8 +12,9 @@ from semcache.errors import InvalidInput, OperationFailed, StepLimitExceeded
 from semcache.execution.program import ProgramEngine
 from semcache.execution.state import State, difference
 from semcache.plans.program import ProgramPlan
-from semcache.ports import Limits, Outcome
-from semcache.testing import FakeClock, RecordingObserver, ScriptedModel
+from semcache.ports import Outcome
+from semcache.testing import ScriptedModel
+from tests.executing import executed
 from tests.plans.programs import step
 
 Run = Callable[..., Outcome]
@@ -33,13 +34,8 @@ def program(*, last: str = "${n}", tool: str = "echo") -> ProgramPlan:
 @pytest.fixture
 def run(catalog: Catalog) -> Run:
     def execute(plan: ProgramPlan, *replies: str, max_steps: int = 100, **options: Any) -> Outcome:
-        return ProgramEngine(ScriptedModel(replies)).execute(
-            plan,
-            catalog=catalog,
-            limits=Limits(max_steps=max_steps),
-            clock=FakeClock(),
-            observer=RecordingObserver(),
-            **options,
+        return executed(
+            ProgramEngine(ScriptedModel(replies)), plan, catalog, max_steps=max_steps, **options
         )
 
     return execute

@@ -28,8 +28,9 @@ from semcache.events import Event, NodeFinished
 from semcache.execution.retry import Retry, idempotency_key
 from semcache.execution.tasks import TasksEngine
 from semcache.plans.tasks import TaskPlan
-from semcache.ports import Limits, Outcome, Planned, PlanRequest
+from semcache.ports import Outcome, Planned, PlanRequest
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
+from tests.executing import executed
 from tests.orra import ORRA
 
 Execute = Callable[..., Outcome]
@@ -53,10 +54,11 @@ def run(catalog: Catalog, clock: FakeClock, observer: RecordingObserver) -> Exec
         known = catalog
         for operation in operations:
             known = known.with_(operation)
-        return TasksEngine().execute(
+        return executed(
+            TasksEngine(),
             TaskPlan.from_dict(body, data),
-            catalog=known,
-            limits=Limits(**limits),
+            known,
+            **limits,
             clock=clock,
             observer=observer,
             run="run-1",
@@ -90,11 +92,10 @@ def services(together: threading.Barrier | None = None) -> Catalog:
 # specs: D-12
 def test_the_two_tasks_of_the_article_run_at_the_same_time_after_task0() -> None:
     observer = RecordingObserver()
-    outcome = TasksEngine().execute(
+    outcome = executed(
+        TasksEngine(),
         TaskPlan.from_dict(ORRA),
-        catalog=services(threading.Barrier(2)),
-        limits=Limits(),
-        clock=FakeClock(),
+        services(threading.Barrier(2)),
         observer=observer,
         run="r",
     )
@@ -189,12 +190,10 @@ def test_any_plan_runs_each_task_once_after_all_that_it_reads(
         return {"me": given["me"]}
 
     tasks = [task(name, "note", me=name, read=[f"${n}.me" for n in needs]) for name, needs in dag]
-    TasksEngine(workers=workers).execute(
+    executed(
+        TasksEngine(workers=workers),
         TaskPlan.from_dict(plan(*tasks)),
-        catalog=Catalog([Operation("note", "", {}, effect="read", call=call)]),
-        limits=Limits(),
-        clock=FakeClock(),
-        observer=RecordingObserver(),
+        Catalog([Operation("note", "", {}, effect="read", call=call)]),
     )
     assert sorted(order) == sorted(name for name, _ in dag)
     assert all(order.index(n) < order.index(name) for name, needs in dag for n in needs)
@@ -260,12 +259,10 @@ def test_a_task_that_never_returns_is_given_up(run: Execute, clock: FakeClock) -
 def test_any_plan_ends(pairs: list[tuple[str, str]]) -> None:
     body = plan(*(task(name, "note", q=text) for name, text in pairs))
     try:
-        outcome = TasksEngine().execute(
+        outcome = executed(
+            TasksEngine(),
             TaskPlan.from_dict(body),
-            catalog=Catalog([Operation("note", "", {}, effect="read", call=lambda _: {"x": 1})]),
-            limits=Limits(),
-            clock=FakeClock(),
-            observer=RecordingObserver(),
+            Catalog([Operation("note", "", {}, effect="read", call=lambda _: {"x": 1})]),
         )
     except InvalidPlan as error:
         assert error.findings  # noqa: PT017 - one of two ways to end
@@ -323,12 +320,10 @@ def test_a_write_with_a_key_gets_the_same_one_at_each_attempt(run: Execute) -> N
 def test_two_runs_without_a_name_have_different_keys(catalog: Catalog) -> None:
     operation, asked = flaky(0, idempotency_key="key")
     for _ in range(2):
-        TasksEngine().execute(
+        executed(
+            TasksEngine(),
             TaskPlan.from_dict(plan(task("a", "flaky", n=1))),
-            catalog=catalog.with_(operation),
-            limits=Limits(),
-            clock=FakeClock(),
-            observer=RecordingObserver(),
+            catalog.with_(operation),
         )
     assert asked[0]["key"] != asked[1]["key"]
 
@@ -343,12 +338,10 @@ def test_there_is_no_waiting_beyond_the_deadline(run: Execute, clock: FakeClock)
 
 def test_others_go_on_while_a_task_waits_for_its_next_attempt(catalog: Catalog) -> None:
     operation, _ = flaky(1, effect="read")
-    outcome = TasksEngine(workers=1, retry=Retry(first_s=5)).execute(
+    outcome = executed(
+        TasksEngine(workers=1, retry=Retry(first_s=5)),
         TaskPlan.from_dict(plan(task("a", "flaky"), task("b", "note"), task("c", "note", q="$b"))),
-        catalog=catalog.with_(operation),
-        limits=Limits(),
-        clock=FakeClock(),
-        observer=RecordingObserver(),
+        catalog.with_(operation),
     )
     assert [node.node for node in outcome.nodes] == ["task0", "b", "c", "a"]
 
@@ -429,13 +422,10 @@ def test_a_task_that_runs_beside_the_failing_one_is_waited_for_and_undone() -> N
     pay, refund = bank.operations()
     tasks = [task("a", "pay", to="x"), task("b", "refuse"), task("c", "pay", to="$a.id")]
     with pytest.raises(OperationRefused):
-        TasksEngine().execute(
+        executed(
+            TasksEngine(),
             TaskPlan.from_dict(plan(*tasks)),
-            catalog=Catalog(
-                [replace(pay, call=slow), refund, Operation("refuse", "", {}, call=refuse)]
-            ),
-            limits=Limits(),
-            clock=FakeClock(),
+            Catalog([replace(pay, call=slow), refund, Operation("refuse", "", {}, call=refuse)]),
             observer=hear,
         )
     assert bank.log == [{"paid": "x"}, {"input": {"to": "x"}, "output": {"id": "P-x"}}]
@@ -485,9 +475,7 @@ def test_a_plan_that_waits_for_an_answer_is_neither_tried_again_nor_undone() -> 
     )
     clock = FakeClock()
     with pytest.raises(InputNeeded) as raised:
-        TasksEngine().execute(
-            plan, catalog=catalog, limits=Limits(), clock=clock, observer=lambda _: None
-        )
+        executed(TasksEngine(), plan, catalog, clock=clock, observer=lambda _: None)
     assert raised.value.node == "task2"
     assert undone == []
     assert clock.now() == FakeClock().now()

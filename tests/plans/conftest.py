@@ -4,26 +4,14 @@ import pytest
 
 from semcache import Catalog, Operation
 from semcache.canonical import JsonObject
+from tests.onemcp import onemcp
 from tests.orra import IDS, two_services
 
 
 @pytest.fixture
 def seed() -> JsonObject:
     """The plan of the OneMCP document, with its placeholders."""
-    return {
-        "start_node": {"vars": {"year": "{{params.year}}"}, "route": "query_sales"},
-        "query_sales": {
-            "operation": "querySalesData",
-            "input": {
-                "filter": [
-                    {"field": "date.year", "operator": "equals", "value": "{{params.year}}"}
-                ],
-                "aggregates": [{"field": "sale.amount", "function": "{{params.amount.aggregate}}"}],
-            },
-            "route": "summary",
-        },
-        "summary": {"completed": True, "vars": {"answer": "$.query_sales.data"}},
-    }
+    return onemcp()
 
 
 @pytest.fixture

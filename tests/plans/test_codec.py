@@ -49,6 +49,7 @@ def final(**task: Any) -> JsonObject:
         (final(input={"error": {"code": 5}}), '{"code":5}'),
         (final(input={}), "the planner gives no reason"),
         (final(), "the planner gives no reason"),
+        (final(service="send", input={"error": "x"}), None),
         ({"tasks": [{"id": "task0"}, {"id": "task1", "input": {"error": "x"}}]}, None),
         ({"tasks": "final"}, None),
         ({"tasks": [5]}, None),

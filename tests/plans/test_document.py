@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from semcache.canonical import JsonObject, dumps
-from semcache.errors import InvalidPlan
 from semcache.plans.codec import decode
-from semcache.plans.document import DocumentPlan, ExecutionPlan, read_object
+from semcache.plans.document import DocumentPlan, ExecutionPlan
 
 FORMATS: dict[str, JsonObject] = {
     "routes": {"start_node": {"route": "a"}, "a": {"completed": True, "vars": {"x": [1]}}},
@@ -25,12 +24,6 @@ def test_any_object_is_a_plan_without_known_operations() -> None:
     assert plan.format == "document"
     assert (plan.operations(), plan.references()) == ((), ())
     assert plan.to_dict() == TASKS
-
-
-@pytest.mark.parametrize("source", ["", "5", "[1]", 5, None, {"a": {1}}, {1: 2}])
-def test_what_is_no_json_object_is_refused(source: object) -> None:
-    with pytest.raises(InvalidPlan):
-        read_object(source)
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -1,12 +1,11 @@
 """The routes format: reading, equality, and what a plan tells about itself."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import JsonObject
 from semcache.plans.document import ExecutionPlan, Reference
-from semcache.plans.routes import Branch, Route, RoutePlan, is_end, route_of
+from semcache.plans.routes import Route, RoutePlan, is_end, route_of
 
 
 def test_a_plan_is_an_execution_plan_that_tells_its_operations_and_references(
@@ -19,20 +18,6 @@ def test_a_plan_is_an_execution_plan_that_tells_its_operations_and_references(
     assert plan.references() == (
         Reference(("summary", "vars", "answer"), "query_sales", "$.query_sales.data"),
     )
-
-
-# specs: A-8
-@pytest.mark.parametrize(
-    ("route", "expected"),
-    [
-        ("a", Route(otherwise="a")),
-        ({"next": "a"}, Route(otherwise="a")),
-        ([{"condition": "$.x", "node": "a"}, "b"], Route((Branch("$.x", "a"),), "b")),
-        (["b"], Route(otherwise="b")),
-    ],
-)
-def test_the_three_forms_of_a_route_are_read(route: Json, expected: Route) -> None:
-    assert route_of({"route": route}) == expected
 
 
 def test_an_end_leads_nowhere_even_with_a_route() -> None:

@@ -1,7 +1,5 @@
 """The tasks format: what a plan is, and what it tells."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,22 +7,12 @@ from hypothesis import strategies as st
 from semcache import Catalog, Operation
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
-from semcache.canonical import Json, JsonObject, dumps, leaves, same
-from semcache.errors import BindingError
-from semcache.plans.codec import decode, not_actionable, spelled
-from semcache.plans.document import DocumentPlan, Reference
+from semcache.canonical import Json, JsonObject
+from semcache.plans.codec import decode, spelled
+from semcache.plans.document import Reference
 from semcache.plans.tasks import TaskPlan
 
 FAST = settings(max_examples=100)
-
-
-def test_a_plan_with_tasks_is_a_tasks_plan(orra: JsonObject) -> None:
-    plan = decode(orra)
-    assert plan == decode(dumps(orra)) == TaskPlan.from_dict(orra)
-    assert plan == TaskPlan.from_json(dumps(orra))
-    assert plan.format == "tasks"
-    assert hash(plan) == hash(TaskPlan.from_dict(orra))
-    assert plan != DocumentPlan.from_dict(orra)
 
 
 @pytest.mark.parametrize(
@@ -71,15 +59,6 @@ def test_bound_data_is_never_a_reference(orra: JsonObject) -> None:
     assert plan != TaskPlan.from_dict(orra)
 
 
-# specs: D-10
-def test_a_final_task_without_a_service_refuses_and_one_with_a_service_works() -> None:
-    task0: Json = {"id": "task0", "input": {}}
-    refusal: Json = {"id": "final", "input": {"error": "no weather here"}}
-    assert not_actionable(decode({"tasks": [task0, refusal]})) == "no weather here"
-    work: Json = {"id": "final", "service": "send", "input": {"error": "x"}}
-    assert not_actionable(decode({"tasks": [task0, work]})) is None
-
-
 def test_services_have_no_case_but_the_catalog_decides() -> None:
     catalog = Catalog([Operation(name, "", {}) for name in ("order-system", "getUser", "getuser")])
     tasks: Json = [
@@ -104,32 +83,6 @@ SCALARS: st.SearchStrategy[Json] = (
 VALUES: st.SearchStrategy[Json] = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3)
 )
-INPUTS = st.dictionaries(NAMES, VALUES, max_size=4)
-
-
-@st.composite
-def task_plans(draw: st.DrawFn) -> JsonObject:
-    inputs = draw(st.lists(INPUTS, min_size=1, max_size=4))
-    tasks: list[Json] = [{"id": "task0", "input": inputs[0]}]
-    tasks += [
-        {"id": f"task{i}", "service": "s", "input": given} for i, given in enumerate(inputs[1:], 1)
-    ]
-    return {"tasks": tasks, "parallel_groups": [["task1"]]}
-
-
-@given(task_plans(), st.data())
-@FAST
-def test_binding_the_same_values_gives_the_plan_back(plan: JsonObject, data: Any) -> None:
-    inside = [leaf for _, leaf in leaves(plan)]
-    names = data.draw(st.lists(NAMES, unique=True, max_size=3))
-    params = {name: data.draw(st.sampled_from(inside) | VALUES) for name in names}
-    try:
-        template = generalize(plan, params)
-    except BindingError as error:
-        assert error.reason == "reference"  # noqa: PT017 - the only way out
-        return
-    assert template.format == "tasks"
-    assert same(bind(template, params).plan, plan)
 
 
 @given(VALUES)
