@@ -18,7 +18,19 @@ SCALARS: st.SearchStrategy[Json] = (
     | st.booleans()
     | st.integers(-3, 3000)
     | st.sampled_from(
-        ["a", "Paris", "New York", "ORD456", "2024", "0", "$.x", "$x", "../..", "true"]
+        [
+            "a",
+            "Paris",
+            "New York",
+            "ORD456",
+            "2024",
+            "0",
+            "$.x",
+            "$x",
+            "$task0.year",
+            "../..",
+            "true",
+        ]
     )
     | st.text(max_size=6)
 )
@@ -37,8 +49,16 @@ def one_call(inputs: JsonObject) -> JsonObject:
     }
 
 
+def tasks(inputs: list[JsonObject]) -> JsonObject:
+    listed: list[Json] = [
+        {"id": f"task{i}", "service": "s", "input": given} if i else {"id": "task0", "input": given}
+        for i, given in enumerate(inputs)
+    ]
+    return {"tasks": listed, "parallel_groups": [["task1"]]}
+
+
 DOCUMENTS = st.dictionaries(KEYS, VALUES, max_size=5)
-PLANS = DOCUMENTS | DOCUMENTS.map(one_call)
+PLANS = DOCUMENTS | DOCUMENTS.map(one_call) | st.lists(DOCUMENTS, min_size=1, max_size=4).map(tasks)
 NAMES = ["year", "city", "order_id", "n", "whatever", "city2"]
 FAST = settings(max_examples=100)
 

@@ -4,10 +4,10 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache import Catalog, Miss, Operation, Parameter, PlanCache, SemCache
+from semcache import Catalog, Miss, Operation, PlanCache, SemCache
 from semcache.canonical import JsonObject
 from semcache.testing import HashEmbedder
 from tests.calling import calling, given_input
@@ -82,14 +82,6 @@ def test_labels_of_items_and_of_definitions_count_too() -> None:
     assert known.labels == {"states": {"California": "CA", "New York": "NY", "Texas": "TX"}}
 
 
-def test_a_plan_that_took_the_words_as_they_were_still_does() -> None:
-    with cache(catalog(state=STATE, note={"type": "string"})) as asked:
-        said = [Parameter("note", "California", mention="California")]
-        asked_for = "print the internal notes on California"
-        assert asked.store(asked_for, plan(note="California"), params=said)
-        assert served(asked, "print the internal notes on Texas") == {"note": "Texas"}
-
-
 def test_a_table_of_the_user_goes_before_the_labels() -> None:
     tables = {"state": {"Texas": "NY"}}
     with cache(catalog(state=STATE), translations=tables) as asked:
@@ -150,7 +142,6 @@ JSON = st.recursive(
     ),
     max_leaves=20,
 )
-NAMES = st.text(alphabet="bcdfgklmnprtvz", min_size=4, max_size=8)
 
 
 @given(JSON)
@@ -158,21 +149,6 @@ def test_whatever_stands_in_a_schema_its_labels_can_be_read(described: Any) -> N
     for words, value in catalog(state=described).labels.get("state", {}).items():
         assert len(words) > 1
         assert value is not None
-
-
-@settings(max_examples=25)
-@given(st.dictionaries(NAMES, st.integers(1000, 10**6), min_size=2, max_size=6), NAMES)
-def test_every_label_is_served_with_its_own_value_and_other_words_never(
-    table: dict[str, int], other: str
-) -> None:
-    assume(other not in table and len({*table.values()}) == len(table))
-    depot: JsonObject = {"enum": [*table.values()], "enumNames": [*table]}
-    (first, value), *rest = table.items()
-    with cache(catalog(depot=depot)) as asked:
-        assert asked.store(f"list trucks at {first}", plan(depot=value), params={"depot": value})
-        for words, mine in rest:
-            assert served(asked, f"list trucks at {words}") == {"depot": mine}
-        assert isinstance(asked.lookup(f"list trucks at {other}"), Miss)
 
 
 def test_another_wording_with_a_label_has_the_same_schema() -> None:

@@ -98,11 +98,6 @@ def test_the_environment_is_walked_by_placeholders() -> None:
     assert schema.env() != {}
 
 
-def test_a_schema_with_unexplained_words_is_partial() -> None:
-    assert PromptSchema("list", unexplained=("refunded",)).partial
-    assert not PromptSchema("list").partial
-
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),

@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.prompts.tokens import tokens
 from semcache.prompts.words import (
     CLOSED_CLASS,
     CONJUNCTIONS,
@@ -12,25 +11,6 @@ from semcache.prompts.words import (
     is_grammar,
     singular,
 )
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Show me TOTAL sales", ("show", "me", "total", "sales")),
-        ("one-way fare", ("one", "way", "fare")),
-        ("What's Sofia's plan?", ("what", "sofia", "plan")),
-        ("what 's new", ("what", "new")),
-        ("don't, can't, won't, isn't", ("do", "not", "can", "not", "will", "not", "is", "not")),
-        ("I cannot", ("i", "can", "not")),
-        ("I don\u2019t", ("i", "do", "not")),
-        ("amount >= 500 in <year>", ("amount", ">=", "500", "in", "<year>")),
-        ("amount < 500", ("amount", "<", "500")),
-        ("", ()),
-    ],
-)
-def test_words_and_comparing_signs_come_out_in_order(text: str, expected: tuple[str, ...]) -> None:
-    assert tokens(text) == expected
 
 
 @pytest.mark.parametrize(

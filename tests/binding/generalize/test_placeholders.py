@@ -17,16 +17,11 @@ def test_a_whole_placeholder_takes_the_value_with_its_type(routes: Routes, value
     assert bind(template, {"year": value}).plan == routes({"y": value})
 
 
-def test_a_placeholder_inside_text_becomes_text(routes: Routes) -> None:  # specs: A-5
-    template = generalize(routes({"t": "Year {{params.year}}!"}), {"year": 2024})
-    assert bind(template, {"year": 2023}).plan == routes({"t": "Year 2023!"})
-
-
-def test_several_placeholders_in_one_text_are_all_filled(routes: Routes) -> None:
-    plan = routes({"t": "{{params.a}} to {{ params.b }} and {{params.a}}"})
-    template = generalize(plan, {"a": "Rome", "b": "Oslo"})
-    bound = bind(template, {"a": "x", "b": "y"}).plan
-    assert bound == routes({"t": "x to y and x"})
+def test_placeholders_inside_a_text_become_text(routes: Routes) -> None:  # specs: A-5
+    plan = routes({"t": "{{params.a}} in {{ params.year }}, not {{params.a}}!"})
+    template = generalize(plan, {"a": "Rome", "year": 2024})
+    bound = bind(template, {"a": "x", "year": 2023}).plan
+    assert bound == routes({"t": "x in 2023, not x!"})
 
 
 @pytest.mark.parametrize(
@@ -82,14 +77,6 @@ def test_a_price_before_a_placeholder_is_no_path(routes: Routes) -> None:
     bound = bind(template, {"amount": 7})
     assert bound.plan == routes({"x": "$7"})
     assert ("call", "input", "x") in bound.data
-
-
-def test_a_placeholder_and_a_hard_coded_copy_pin_the_value(routes: Routes) -> None:  # specs: A-16
-    plan = routes({"a": "{{params.year}}", "title": "Sales of 2024"})
-    template = generalize(plan, {"year": 2024})
-    with pytest.raises(BindingError) as caught:
-        bind(template, {"year": 2023})
-    assert caught.value.reason == "pinned"
 
 
 def test_a_users_text_that_looks_like_a_placeholder_is_data(routes: Routes) -> None:

@@ -113,15 +113,6 @@ def test_a_type_with_few_values_that_come_often_takes_no_new_ones() -> None:
     assert mention is None or mention.supposed[0].odds < 2
 
 
-def test_templates_that_went_teach_nothing() -> None:
-    habits, learned = nursery()
-    for i in range(len(PLANTS)):
-        for j in range(len(WAYS)):
-            habits.remove(f"{i} {j}")
-    assert read("Is Jade Plant poisonous for cats", (habits, learned)) is None
-    assert (habits.size, habits.kinds) == (0, {})
-
-
 def test_a_very_long_prompt_is_left_as_it_is() -> None:
     assert read("Is Jade Plant poisonous " + "for cats " * MAX_TOKENS) is None
     assert read("Jade " * 200_000) is None
