@@ -2,7 +2,7 @@ import pytest
 
 from semcache.matching.decision import doubts as doubts_of
 from semcache.matching.decision import misplaced_values, unproven
-from semcache.matching.evidence import MOVED, TURNED, Evidence
+from semcache.matching.evidence import Evidence
 from semcache.matching.model.features import MatchContext, upper_share
 from semcache.matching.plan_groups import PlanGroups
 from semcache.matching.words.difference import compare
@@ -19,23 +19,6 @@ def doubts(
     asking = MatchContext(words, (), given, evidence or Evidence(), groups)
     doubted = doubts_of(compare(words, tuple(its.split())), asking)
     return unproven(doubted, asking.evidence)
-
-
-@pytest.mark.parametrize(
-    ("mine", "its", "word"),
-    [
-        ("order not paid", "order paid", "not"),
-        ("price over <number>", "price under <number>", "over"),
-        ("order from <city>", "order to <city>", "from"),
-        ("sale and refund", "sale or refund", "or"),
-        ("manager supplier", "supplier manager", TURNED),
-        ("region sale by state", "by state region sale", MOVED),
-        ("order 1999", "order", "1999"),
-        ("song sia", "song", "sia"),
-    ],
-)
-def test_what_steers_a_plan_must_be_proven_harmless(mine: str, its: str, word: str) -> None:
-    assert word in doubts(mine, its)
 
 
 def test_words_that_other_entries_use_and_forms_of_a_word_are_left_to_risk() -> None:

@@ -4,14 +4,11 @@ from hypothesis import strategies as st
 
 from semcache.matching.gates import (
     CandidatePair,
-    Gates,
     PinnedWords,
     Side,
     Verdict,
-    catalog,
     exact_gates,
     gate_key,
-    grounding,
     held,
     likeness,
     parameters,
@@ -60,16 +57,6 @@ def test_the_unit_of_an_embedder_keeps_order_and_meets_the_plain_one_where_both_
     assert likeness(0.0, strict) == 0.0
     assert likeness(1.0, strict) == pytest.approx(1.0)
     assert likeness(one, 0.95) == one
-
-
-def test_another_catalog_is_refused() -> None:
-    assert catalog(pair(side(catalog="a"), side(catalog="a"))).passed
-    assert not catalog(pair(side(catalog="a"), side(catalog=""))).passed
-
-
-def test_another_grounding_is_refused_by_name() -> None:
-    refused = grounding(pair(side(grounding="returns"), side()))
-    assert (refused.passed, refused.reason) == (False, "'returns' is not ''")
 
 
 # specs: D-5
@@ -149,15 +136,6 @@ def test_gates_are_asked_in_order_until_one_refuses() -> None:
 
 def test_exact_gates_ask_nothing_about_words_or_scores() -> None:
     assert [v.gate for v in exact_gates()(pair(score=-1))] == ["catalog", "grounding", "parameters"]
-
-
-def test_a_gate_is_added_with_plus() -> None:
-    def monday(_: CandidatePair) -> Verdict:
-        return Verdict("monday", passed=False, reason="closed")
-
-    gates = exact_gates() + monday
-    assert isinstance(gates, Gates)
-    assert gates(pair())[-1] == Verdict("monday", passed=False, reason="closed")
 
 
 SIDES = st.builds(

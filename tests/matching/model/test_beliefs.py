@@ -31,13 +31,3 @@ def test_what_was_worked_out_before_is_what_is_worked_out_anew(
 def test_a_word_that_steers_a_plan_costs_more_than_one_of_courtesy() -> None:
     beliefs = Beliefs(Evidence())
     assert beliefs.cost("not") > beliefs.cost("sales") > beliefs.cost("from") > beliefs.cost("the")
-
-
-def test_labels_make_a_word_cheaper_or_dearer() -> None:
-    harmless, harmful = Evidence(), Evidence()
-    for _ in range(5):
-        harmless.words.add("overall", same=True)
-        harmful.words.add("overall", same=False)
-    costs = [Beliefs(evidence).cost("overall") for evidence in (harmless, Evidence(), harmful)]
-    assert costs == sorted(costs)
-    assert costs[0] < costs[2]

@@ -83,10 +83,3 @@ def test_slots_with_other_words_before_them_are_counted() -> None:
     asked = MatchContext(("flight",), mine, False, Evidence(), PlanGroups())
     (found,) = featured(asked, [NearEntry("a", 0.9, ("flight",), its, "f")])
     assert values(found)["contexts"] == pytest.approx(1 / 1.5)
-
-
-def test_features_are_the_same_each_time() -> None:
-    neighbors = [near(str(i), f"sale by state {i}", str(i % 3), 1 - i / 50) for i in range(16)]
-    first = featured(asking("sale by city"), neighbors)
-    assert first == featured(asking("sale by city"), neighbors)
-    assert all(len(one.values) == len(NAMES) for one in first)

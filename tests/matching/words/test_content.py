@@ -31,32 +31,6 @@ def test_dress_number_and_habit_do_not_matter(one: str, other: str) -> None:
     assert embedded_text(left) == embedded_text(right)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("sales with returns", "sales without returns"),
-        ("sales over $500", "sales under $500"),
-        ("average price by state", "total price by state"),
-        ("top 5 customers", "bottom 5 customers"),
-        ("sales by state", "sales by category"),
-        ("orders before 2024", "orders after 2024"),
-        ("orders before 2024", "orders in 2024"),
-        ("flights from 12 to 13", "flights via 12 to 13"),
-        ("orders over $500", "orders of at least $500"),
-        ("sales by state ascending", "sales by state from high to low"),
-        ("cancel the order", "create the order"),
-        ("orders that are paid", "orders that are not paid"),
-        ("sales and returns", "sales or returns"),
-        ("who is the manager", "who was the manager"),
-        ("is there a manager", "the manager"),
-        ("the population of the capital of the largest state",
-         "the capital of the state with the largest population"),
-    ],
-)  # fmt: skip
-def test_words_that_change_what_is_asked_are_a_difference(one: str, other: str) -> None:
-    assert content(template(one).text) != content(template(other).text)
-
-
 def test_a_question_for_yes_or_no_is_embedded_like_the_list_that_it_asks_about() -> None:
     asked, listed = template("Are there unpaid orders?"), template("the unpaid orders")
     assert embedded_text(asked) == embedded_text(listed)

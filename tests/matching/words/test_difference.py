@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache.matching.words import difference as alike
-from semcache.matching.words.classes import word_class
+from semcache.matching.words.classes import stem, word_class
 from semcache.matching.words.difference import compare, is_alike
 
 WORDS = st.lists(
@@ -44,6 +44,12 @@ def test_forms_and_typing_errors_of_a_word_are_alike(left: str, right: str) -> N
 )
 def test_other_words_are_not_alike(left: str, right: str) -> None:
     assert not is_alike(left, right)
+
+
+@settings(max_examples=100)
+@given(st.text(alphabet="abcdefgilnorstuy", min_size=1, max_size=12))
+def test_a_stem_is_never_empty(word: str) -> None:
+    assert stem(word)
 
 
 def test_every_word_has_one_class() -> None:

@@ -83,7 +83,7 @@ def test_what_asks_for_another_thing_is_never_served(
 
 
 @pytest.mark.parametrize(("max_wrong", "given"), WAYS)
-def test_among_three_hundred_plans_none_is_served_to_what_asks_for_another_thing(
+def test_among_three_hundred_plans_none_is_served_but_to_what_asks_for_it(
     minilm: MiniLMEmbedder, max_wrong: float | None, given: bool
 ) -> None:
     """Here most words of a prompt are known from other plans, which alone must prove nothing."""
@@ -93,9 +93,9 @@ def test_among_three_hundred_plans_none_is_served_to_what_asks_for_another_thing
     with PlanCache.open(embedder=minilm, max_wrong=max_wrong) as cache:
         for one in sorted(known):
             store(cache, one)
-        for asked in (asked for _, asked in pairs if asked not in known):
+        for asked in sorted({prompt for pair in pairs for prompt in pair}):
             found = cache.lookup(text(asked), params=values(asked, given=given), tenant="all")
-            if isinstance(found, Hit):
+            if isinstance(found, Hit) and found.plan.to_dict() != plan(asked):
                 served.append((found.plan.to_dict(), asked))
     assert not served
 
