@@ -25,7 +25,7 @@ from semcache.stores.memory import MemoryStore
 from semcache.testing import HashEmbedder, RecordingObserver
 from semcache.wiring import SystemClock
 from tests.caching import cache_over
-from tests.calling import calling
+from tests.calling import calling, hit
 
 TENANTS = 2000
 SHARED = 64
@@ -171,8 +171,7 @@ def test_removing_from_one_of_many_tenants_leaves_the_others_whole(
             assert not cache.lookup("sales in 2023", tenant=name)
         assert len(cache.tenants()) == tenants - 100
         for name in cache.tenants():
-            found = cache.lookup("sales in 2023", tenant=name)
-            assert isinstance(found, Hit)
+            found = hit(cache.lookup("sales in 2023", tenant=name))
             assert found.plan.operations() == (own(int(name[1:])),)
 
 

@@ -7,31 +7,6 @@ from semcache.cache.single_flight import KeyLocks
 from tests.waiting import count_waiting_threads, until
 
 
-def test_one_at_a_time_is_inside_and_the_others_waited(monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting = count_waiting_threads(monkeypatch)
-    flights, inside, most = KeyLocks(), [0], [0]
-    entered, go = threading.Event(), threading.Event()
-
-    def fly(_: int) -> bool:
-        with flights.enter("k") as waited:
-            inside[0] += 1
-            most[0] = max(most[0], inside[0])
-            entered.set()
-            assert go.wait(30)
-            inside[0] -= 1
-            return waited
-
-    with ThreadPoolExecutor(6) as pool:
-        first = pool.submit(fly, 0)
-        assert entered.wait(30)
-        rest = [pool.submit(fly, n) for n in range(5)]
-        until(lambda: waiting() == 5)
-        go.set()
-        assert not first.result(30)
-        assert [future.result(30) for future in rest] == [True] * 5
-    assert (most[0], len(flights)) == (1, 0)
-
-
 def test_all_who_wait_for_a_holder_that_fails_hear_of_it_and_none_tries_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -5,6 +5,7 @@ import pytest
 from semcache import Hit, Miss, PlanCache, PromptSchema
 from semcache.cache.result import Trace
 from semcache.canonical import JsonObject
+from tests.calling import missed
 
 PLAN: JsonObject = {"steps": [{"year": "2024"}]}
 
@@ -20,9 +21,7 @@ def hit(cache: PlanCache) -> Hit:
 @pytest.fixture
 def miss(cache: PlanCache, hit: Hit) -> Miss:
     schema = PromptSchema("summarize", ("sale",), unexplained=("returned",))
-    found = cache.lookup("sales in 2023 by returned state", schema=schema)
-    assert isinstance(found, Miss)
-    return found
+    return missed(cache.lookup("sales in 2023 by returned state", schema=schema))
 
 
 # specs: D-13

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.types import Tool
 
-from semcache import AsyncPlanCache, Catalog, Hit, Miss, Operation, PlanCache
+from semcache import AsyncPlanCache, Catalog, Miss, Operation, PlanCache
 from semcache.cache import tool_sets
 from semcache.cache.tool_sets import catalog_of
 from semcache.errors import InvalidInput, InvalidOperation
 from semcache.testing import FakeClock, HashEmbedder
+from tests.calling import hit
 
 SCHEMA = {"type": "object", "properties": {"order_id": {"type": "string"}}}
 TRACK: dict[str, Any] = {
@@ -54,6 +55,28 @@ def test_other_tools_are_a_miss_that_says_so(cache: PlanCache, tools: Any) -> No
     assert "operations changed" in found.explain()
 
 
+SPELLINGS: list[Any] = [
+    {"type": "function", "function": {"name": "track", "description": "T", "parameters": SCHEMA}},
+    {"type": "function", "name": "track", "description": "T", "parameters": SCHEMA, "strict": True},
+    {"name": "track", "description": "T", "input_schema": SCHEMA},
+    {"name": "track", "description": "T", "inputSchema": SCHEMA, "annotations": {}},
+    {"name": "track", "description": "T", "input_schema": SCHEMA, "cache_control": {"type": "x"}},
+]
+
+
+@pytest.mark.parametrize("tool", SPELLINGS)
+def test_a_tool_is_the_same_however_an_sdk_spells_it(cache: PlanCache, tool: Any) -> None:
+    cache.store(FIRST, plan("ORD-17"), tools=[tool])
+    assert all(cache.lookup(SECOND, tools=[spelled]) for spelled in SPELLINGS)
+
+
+def test_a_tool_without_a_schema_counts_as_a_whole(cache: PlanCache) -> None:
+    search, other = ({"type": "file_search", "vector_store_ids": [name]} for name in "ab")
+    cache.store("find the manual", {"tool_calls": [{"name": "file_search"}]}, tools=[search])
+    assert cache.lookup("find the manual", tools=[search])
+    assert not cache.lookup("find the manual", tools=[other])
+
+
 def test_plans_for_two_tool_sets_stand_beside_one_another(cache: PlanCache) -> None:
     new = [changed(carrier={"type": "string"})]
     other = {"tool_calls": [{"name": "track", "arguments": {"order_id": "ORD-17", "carrier": "x"}}]}
@@ -61,8 +84,7 @@ def test_plans_for_two_tool_sets_stand_beside_one_another(cache: PlanCache) -> N
     cache.store(FIRST, other, tools=new)
     plans = []
     for tools in ([TRACK], new):
-        found = cache.lookup(SECOND, tools=tools)
-        assert isinstance(found, Hit)
+        found = hit(cache.lookup(SECOND, tools=tools))
         plans.append(found.plan.to_dict())
     assert plans[0] == plan("ORD-99")
     assert plans[1]["tool_calls"] != plans[0]["tool_calls"]
@@ -101,8 +123,7 @@ def test_closed_values_of_the_tools_of_a_call_are_found_in_its_prompt(cache: Pla
     tools: list[object] = [{"name": "list", "input_schema": size}]
     made = {"tool_calls": [{"name": "list", "arguments": {"size": "small"}}]}
     cache.store("list the small shirts", made, tools=tools)
-    found = cache.lookup("list the large shirts", tools=tools)
-    assert isinstance(found, Hit)
+    found = hit(cache.lookup("list the large shirts", tools=tools))
     assert [*found.params.values()] == ["large"]
     assert not cache.lookup("list the huge shirts", tools=tools)
 
@@ -113,8 +134,7 @@ def test_a_confirmed_prompt_joins_a_plan_with_tools(cache: PlanCache) -> None:
     taken = cache.take(option)
     assert taken is not None
     assert taken.plan.to_dict() == plan("ORD-99")
-    again = cache.lookup("show where my order ORD-5 now is", tools=[TRACK])
-    assert isinstance(again, Hit)
+    again = hit(cache.lookup("show where my order ORD-5 now is", tools=[TRACK]))
     assert again.tier == "template"
     assert not cache.lookup("show where my order ORD-5 now is")
 
@@ -139,10 +159,16 @@ def test_no_more_tool_sets_are_remembered_than_the_bound() -> None:
     assert known.known(sets[-1].fingerprint) is sets[-1]
 
 
-@pytest.mark.parametrize("tools", ["track", {"name": "track"}, 5, [5], [{"x": float("nan")}], [{}]])
+@pytest.mark.parametrize("tools", ["track", {"name": "track"}, 5, [{"x": float("nan")}]])
 def test_what_are_no_tools_is_refused(cache: PlanCache, tools: Any) -> None:
     with pytest.raises(InvalidInput, match="tools"):
         cache.lookup(FIRST, tools=tools)
+
+
+@pytest.mark.parametrize("tool", [{}, {"name": " "}, {"type": "function", "name": 5}, "track", 7])
+def test_what_names_no_tool_is_refused_with_its_place(cache: PlanCache, tool: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"tools\[1\]"):
+        cache.lookup(FIRST, tools=[TRACK, tool])
 
 
 def test_two_tools_of_one_name_are_refused_and_nothing_is_stored(cache: PlanCache) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from semcache import Hit, Parameter, PlanCache, SemCacheError
+from semcache import Parameter, PlanCache, SemCacheError
 from semcache.canonical import JsonObject
 from semcache.errors import NewerFormat, StoreCorrupt, StoreUnavailable
 from semcache.testing import FakeClock, HashEmbedder
-from tests.calling import calling
+from tests.calling import calling, hit
 
 
 def _plan(year: str) -> JsonObject:
@@ -43,8 +43,7 @@ def exported(cache: PlanCache, tmp_path: Path) -> Path:
 def test_an_exported_plan_serves_another_tenant_of_another_cache(exported: Path) -> None:
     with PlanCache.open(embedder=HashEmbedder(dim=32), clock=FakeClock()) as other:
         assert other.import_(exported, tenant="umbrella") == 1
-        found = other.lookup("sales in 2023", tenant="umbrella")
-        assert isinstance(found, Hit)
+        found = hit(other.lookup("sales in 2023", tenant="umbrella"))
         assert found.plan.to_dict() == _plan("2023")
         assert not other.lookup("sales in 2023", tenant="acme")
         assert other.invalidate(tag="report", tenant="umbrella") == 1

@@ -2,11 +2,9 @@
 
 import pytest
 
-from semcache import Catalog, Operation, Parameter, PlanCache, PromptSchema
-from semcache.cache.entries.admission import said
+from semcache import Catalog, Operation, PlanCache, PromptSchema
 from semcache.cache.entries.entry import Entry
 from semcache.canonical import Json, JsonObject
-from semcache.prompts.mentions import find_mentions
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling
 
@@ -77,6 +75,11 @@ def test_a_plan_that_hard_codes_a_value_serves_that_value_alone(cache: PlanCache
         ("sales yesterday", plan(date="2023-11-13"), False),
         ("sales yesterday", plan(date="2023-10-13"), True),
         ("sales this month", plan(since="2023-11-02"), True),
+        ("sales this month", plan(when="this month", month=3), True),
+        ("sales this month", plan(when="this month", epoch=1700000000), True),
+        ("sales yesterday", plan(request="sales of yesterday in all shops"), False),
+        ("sales yesterday", plan(sql="SELECT 1 WHERE d >= date(current_timestamp)"), False),
+        ('sales yesterday in "Shop 2030"', plan(when="yesterday", shop="Shop 2030"), False),
         ("sales yesterday", plan(when="yesterday"), False),
         ("sales of the last 30 days", plan(days=30), False),
         ("sales on 2023-11-13", plan(date="2023-11-13"), False),
@@ -99,11 +102,8 @@ def test_a_plan_that_froze_an_instant_is_not_kept_at_all(cache: PlanCache) -> No
     assert cache.entries() == ()
 
 
-def test_an_example_keeps_the_words_that_carry_each_value() -> None:
-    params = (Parameter("limit", 5), Parameter("state", "OH"), Parameter("tier", "gold"))
-    mentions = find_mentions("top five in OH", given=params)
-    assert said(params, mentions) == (
-        Parameter("limit", 5, mention="five"),
-        Parameter("state", "OH", mention="OH"),
-        Parameter("tier", "gold"),
-    )
+def test_an_example_keeps_the_words_that_carry_each_value(cache: PlanCache) -> None:
+    params: dict[str, Json] = {"limit": 5, "state": "OH", "tier": "gold"}
+    cache.store("top five in OH", calling("sales", **params), params=params)
+    (example,) = only(cache).examples
+    assert {p.name: p.mention for p in example} == {"limit": "five", "state": "OH", "tier": None}

@@ -41,18 +41,12 @@ BROKEN: list[dict[str, Any]] = [
 
 
 # specs: A-13
-@pytest.mark.parametrize("change", BROKEN, ids=str)
-def test_a_body_that_is_no_entry_is_corrupt_and_named(change: dict[str, Any]) -> None:
+@pytest.mark.parametrize("change", [*BROKEN, "", "[]", "7", "null", "{", '"x"', "NaN"], ids=str)
+def test_a_body_that_is_no_entry_is_corrupt_and_named(change: dict[str, Any] | str) -> None:
     record = entry().record(None, "")
-    body = json.loads(record.body) | change
+    body = change if isinstance(change, str) else json.dumps(json.loads(record.body) | change)
     with pytest.raises(StoreCorrupt, match=record.id):
-        from_record(replace(record, body=json.dumps(body)))
-
-
-@pytest.mark.parametrize("body", ["", "[]", "7", "null", "{", '"x"', "NaN"])
-def test_a_body_that_is_no_object_is_corrupt(body: str) -> None:
-    with pytest.raises(StoreCorrupt):
-        from_record(replace(entry().record(None, ""), body=body))
+        from_record(replace(record, body=body))
 
 
 def test_every_member_of_an_entry_is_needed() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from semcache import Miss, PlanCache, Settings
-from semcache.cache.evidence.evidence_notes import EvidenceNotes
 from semcache.errors import StoreUnavailable
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder
@@ -64,7 +63,7 @@ PROMPTS = [
 ]
 
 
-def taught(cache: PlanCache) -> list[object]:
+def taught(cache: PlanCache, *, flushed: bool) -> list[object]:
     """Plan some prompts; return how each was looked up and what was learned in the end."""
     told: list[object] = []
     for prompt in PROMPTS:
@@ -73,18 +72,20 @@ def taught(cache: PlanCache) -> list[object]:
         del found["trace"]["milliseconds"]
         told.append(found)
         plan_it(cache, prompt, prompt.split()[-1])
+        if flushed:
+            cache.flush()
     return [*told, cache.evidence().to_json()]
 
 
 def test_what_is_written_in_the_background_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
-    monkeypatch.setattr("semcache.cache.evidence.evidence_notes.EVERY", 3)
-    with PlanCache.open(embedder=HashEmbedder(), clock=clock, max_wrong=0.05) as cache:
-        behind = taught(cache)
-    monkeypatch.setattr(EvidenceNotes, "_write_behind", EvidenceNotes._write)
-    with PlanCache.open(embedder=HashEmbedder(), clock=clock, max_wrong=0.05) as cache:
-        assert taught(cache) == behind
+    monkeypatch.setattr("semcache.cache.evidence.evidence_notes.EVERY", 1)
+    told = []
+    for flushed in (False, True):
+        with PlanCache.open(embedder=HashEmbedder(), clock=clock, max_wrong=0.05) as cache:
+            told.append(taught(cache, flushed=flushed))
+    assert told[0] == told[1]
 
 
 def test_labels_that_could_not_be_written_wait_for_the_next_write(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from semcache import Hit, PlanCache
 from semcache.testing import FakeClock, HashEmbedder
 from tests.cache.learning import plan, plan_it
+from tests.calling import hit
 
 
 def test_a_paraphrase_asked_again_with_other_values_is_not_embedded_again(clock: FakeClock) -> None:
@@ -32,8 +33,7 @@ def test_what_plans_were_made_for_is_looked_for_in_each_prompt_anew(clock: FakeC
         for year in (2023, 2024):
             cache.store(f"sales in {year}", plan(f"view {year % 7}"), params={"year": year})
         for year in (2023, 2024, 2023):
-            found = cache.lookup(f"please show me the sales in {year} report")
-            assert isinstance(found, Hit)
+            found = hit(cache.lookup(f"please show me the sales in {year} report"))
             assert found.plan.to_dict() == plan(f"view {year % 7}")
         assert not cache.lookup("please show me the sales in 2025 report")
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import pytest
 
-from semcache import Hit, Miss, PlanCache
+from semcache import Miss, PlanCache
 from semcache.cache.evidence.evidence_notes import UNANSWERED
 from semcache.cache.transfer import evidence_text
 from semcache.matching.evidence import Evidence
@@ -15,6 +15,7 @@ from semcache.matching.model.bound import STEP, is_withheld
 from semcache.matching.samples import Sample, Samples
 from semcache.testing import HashEmbedder
 from tests.cache.learning import plan
+from tests.calling import hit
 
 WORDS = "state", "city", "month", "product", "net margin", "summary report", "yearly forecast"
 
@@ -103,8 +104,7 @@ def test_right_samples_open_a_step_and_two_wrong_hits_close_it(
     with opened(None, bound) as cache:
         assert not cache.lookup(prompt)
         teach(cache, samples(nearly, [True] * ENOUGH))
-        found = cache.lookup(prompt)
-        assert isinstance(found, Hit)
+        found = hit(cache.lookup(prompt))
         assert found.tier == "semantic"
         cache.judged(found, right=False)
         cache.judged(found, right=False)
@@ -195,8 +195,7 @@ def test_words_for_which_the_tenant_has_two_plans_are_no_sample(nearly: Nearly) 
 
 def test_audits_are_samples_and_praise_is_none(nearly: Nearly) -> None:
     with opened(None, nearly.bound) as cache:
-        found = cache.lookup("please show me total sales by state")
-        assert isinstance(found, Hit)
+        found = hit(cache.lookup("please show me total sales by state"))
         cache.feedback(found, right=True)
         assert not cache.evidence().samples.kept
         assert cache.audit(found, plan("state"))

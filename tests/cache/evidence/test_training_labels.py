@@ -1,6 +1,7 @@
-from semcache import Hit, Miss, PlanCache
+from semcache import Miss, PlanCache
 from semcache.plans.codec import decode
 from tests.cache.learning import plan, plan_it
+from tests.calling import hit
 
 
 def test_a_planned_miss_labels_its_neighbors(bounded: PlanCache) -> None:
@@ -22,8 +23,7 @@ def test_a_prompt_that_was_never_looked_up_labels_nothing(bounded: PlanCache) ->
 def test_wrong_feedback_is_evidence(bounded: PlanCache) -> None:
     bounded.store("total sales by state", plan("state"))
     bounded.store("sales by city", plan("city"))
-    found = bounded.lookup("please show the total sales by state")
-    assert isinstance(found, Hit)
+    found = hit(bounded.lookup("please show the total sales by state"))
     assert found.tier == "semantic"
     bounded.feedback(found, right=False)
     record = bounded.evidence().record
@@ -38,8 +38,7 @@ def test_a_hit_that_was_planned_all_the_same_weighs_more_than_a_word_about_it(
     for tenant in ("explored", "told"):
         bounded.store("total sales by state", plan("state"), tenant=tenant)
         bounded.store("sales by city", plan("city"), tenant=tenant)
-        found = bounded.lookup("please show the total sales by state", tenant=tenant)
-        assert isinstance(found, Hit)
+        found = hit(bounded.lookup("please show the total sales by state", tenant=tenant))
         if tenant == "explored":
             assert not bounded.audit(found, decode(plan("another")))
         else:

@@ -17,7 +17,7 @@ from semcache.stores.disk.store import DiskStore
 from semcache.stores.encrypted import unlocked
 from semcache.testing import HashEmbedder
 from semcache.wiring import open_plan_cache
-from tests.calling import calling
+from tests.calling import calling, hit
 
 ASKED = "sales in 2019"
 
@@ -52,9 +52,7 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def hit_of(cache: PlanCache, prompt: str = ASKED) -> Hit:
-    found = cache.lookup(prompt)
-    assert isinstance(found, Hit)
-    return found
+    return hit(cache.lookup(prompt))
 
 
 WAYS: dict[str, Callable[[PlanCache], str]] = {

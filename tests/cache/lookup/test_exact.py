@@ -1,9 +1,21 @@
+from functools import partial
+
 import pytest
 
-from semcache import Hit, PlanCache, PromptSchema
+from semcache import Hit, Parameter, PlanCache, PromptSchema
+from semcache.canonical import Json
 from semcache.testing import HashEmbedder
-from tests.cache.sales import YEAR, plan, schema
-from tests.calling import given_input, missed
+from tests.calling import calling, given_input, missed
+
+YEAR = Parameter("year", "2024", mention="2024")
+plan = partial(calling, "sales")
+
+
+def schema(
+    action: str = "summarize", group_by: tuple[str, ...] = ("category",), **params: Json
+) -> PromptSchema:
+    return PromptSchema(action, ("sale",), group_by, params)
+
 
 # Template tier ───────────────────────────────────────────────────────────────────────────────────
 
@@ -88,6 +100,28 @@ def test_a_schema_without_a_value_that_the_plan_needs_is_refused(cache: PlanCach
     assert "no value for 'region'" in found.explain()
 
 
+# The same prompt again ────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_prompt_that_is_asked_again_gets_the_same_answer(cache: PlanCache) -> None:
+    cache.store("sales in 2024 by category", plan(year="2024"), params=[YEAR])
+    first, again = (cache.lookup("sales in 2023 by category").to_dict() for _ in range(2))
+    for told in (first, again):
+        assert isinstance(told["trace"], dict)
+        del told["trace"]["milliseconds"]
+    assert first == again
+    assert cache.stats().hits == {"template": 2}
+
+
+def test_a_plan_that_another_year_changed_since_is_not_served_to_who_asks_again(
+    cache: PlanCache,
+) -> None:
+    cache.store("sales in 2024", plan(year="2024"), params=[YEAR])
+    assert cache.lookup("sales in 2023")
+    cache.store("sales in 2022", calling("revenue", year="2022"), params={"year": "2022"})
+    missed(cache.lookup("sales in 2023"))
+
+
 # Both, and what follows them ─────────────────────────────────────────────────────────────────────
 
 
@@ -102,9 +136,3 @@ def test_tiers_are_asked_in_order_until_one_serves(cache: PlanCache) -> None:
         ["template", "schema"],
         ["template", "schema", "semantic"],
     ]
-
-
-def test_an_empty_cache_says_so(cache: PlanCache) -> None:
-    found = missed(cache.lookup("sales"))
-    assert (found.reason, found.nearest) == ("empty", None)
-    assert ("semantic", "nothing to compare with") in found.trace.tiers

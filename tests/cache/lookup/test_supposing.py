@@ -2,10 +2,10 @@ from functools import partial
 
 import pytest
 
-from semcache import Hit, Miss, Parameter, PlanCache
+from semcache import Hit, Parameter, PlanCache
 from semcache.canonical import JsonObject
 from semcache.testing import HashEmbedder
-from tests.calling import calling
+from tests.calling import calling, hit, missed
 
 CELLARS = ["Alba", "Barolo", "Chablis", "Douro", "Etna", "Fiano", "Gavi", "Hermitage", "Irouleguy"]
 CELLARS += ["Jerez", "Kamptal", "Lugana", "Madiran", "Nahe", "Orvieto", "Priorat"]
@@ -40,8 +40,7 @@ def ask(cache: PlanCache, text: str, **given: str) -> JsonObject | None:
 def test_a_name_never_seen_before_is_bound_in_words_that_no_template_has_in_that_order(
     cellar: PlanCache,
 ) -> None:
-    found = cellar.lookup("Is there any red wine from Rueda left, please?")
-    assert isinstance(found, Hit), found.explain()
+    found = hit(cellar.lookup("Is there any red wine from Rueda left, please?"))
     assert found.params == {"region": "Rueda"}
     assert found.tier == "semantic"
     assert "supposing" in found.explain()
@@ -52,8 +51,7 @@ def test_a_name_never_seen_before_behind_another_plans_word_is_planned(cellar: P
         query = f"Any vinegar of {region} left?"
         if not cellar.lookup(query):
             cellar.store(query, calling("vinegar.find", region=region), params={"region": region})
-    found = cellar.lookup("Is any red wine of Rueda left?")
-    assert isinstance(found, Miss)
+    found = missed(cellar.lookup("Is any red wine of Rueda left?"))
     assert "values behind other words than its own: 'Rueda'" in found.explain()
 
 
@@ -81,8 +79,7 @@ def test_values_that_are_not_the_words_are_not_bound_from_new_words(
         code = Parameter("region", region[:2].upper(), mention=region)
         cache.lookup(WAYS[i % 3].format(region))
         cache.store(WAYS[i % 3].format(region), plan(region=code.value), params=[code])
-    found = cache.lookup("Is there any red wine from Rueda left, please?")
-    assert isinstance(found, Miss)
+    found = missed(cache.lookup("Is there any red wine from Rueda left, please?"))
     assert "no known translation of 'Rueda'" in found.explain()
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from semcache import Hit, Miss, Parameter, PlanCache, Settings
+from semcache import Miss, Parameter, PlanCache, Settings
 from semcache.canonical import Json, JsonObject, same
 from semcache.errors import InvalidSettings
 from semcache.testing import HashEmbedder
-from tests.calling import calling, given_input
+from tests.calling import calling, given_input, hit
 
 STATES = {"state": {"California": "CA", "New York": "NY", "Texas": "TX"}}
 
@@ -83,8 +83,7 @@ def test_values_keep_their_type() -> None:
 
 def test_a_caller_may_give_the_value_that_the_words_stand_for(cache: PlanCache) -> None:
     assert cache.store("red trucks in California", plan(state="CA"), params={"state": "CA"})
-    found = cache.lookup("red trucks in Texas", params={"state": "TX"})
-    assert isinstance(found, Hit)
+    found = hit(cache.lookup("red trucks in Texas", params={"state": "TX"}))
     assert found.params == {"state": "TX"}
 
 
@@ -131,7 +130,6 @@ def test_any_words_of_a_table_are_served_with_their_own_value_and_others_never(
     with PlanCache.open(embedder=HashEmbedder(), translations={"depot": table}) as cache:
         assert cache.store(f"list trucks at {first}", plan(depot=value), params={"depot": value})
         for words, mine in rest:
-            found = cache.lookup(f"list trucks at {words}")
-            assert isinstance(found, Hit)
+            found = hit(cache.lookup(f"list trucks at {words}"))
             assert same(found.params["depot"], mine)
         assert isinstance(cache.lookup(f"list trucks at {other}"), Miss)

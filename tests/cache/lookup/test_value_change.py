@@ -4,7 +4,7 @@ import pytest
 
 from semcache import Hit, Parameter, PlanCache
 from semcache.canonical import Json
-from tests.calling import calling, given_input, missed
+from tests.calling import calling, given_input, hit, missed
 
 
 def keep(cache: PlanCache, thing: str, domain: str = "valve") -> None:
@@ -55,8 +55,7 @@ def test_numbers_dates_quotes_and_codes_are_sure_after_one_example(
     cache: PlanCache, stored: str, query: str, value: object, new: object
 ) -> None:
     cache.store(stored.format(value), calling("rooms", x=value), params={"x": value})  # type: ignore[arg-type]  # JSON scalars
-    found = cache.lookup(query.format(new))
-    assert isinstance(found, Hit), found.explain()
+    found = hit(cache.lookup(query.format(new)))
     assert found.risk < 0.02
 
 
@@ -65,8 +64,7 @@ def test_every_hit_of_every_tier_has_a_risk(max_wrong: float | None) -> None:
     with PlanCache.open(max_wrong=max_wrong) as cache:
         cache.store("sales in 2024 by category", calling("sales", year=2024), params={"year": 2024})
         for text in ("sales in 2024 by category", "show me sales in 2021 by category, please"):
-            found = cache.lookup(text)
-            assert isinstance(found, Hit)
+            found = hit(cache.lookup(text))
             assert 0 < found.risk < 1
 
 

@@ -5,14 +5,14 @@ from typing import Literal
 
 import pytest
 
-from semcache import Hit, Miss, Parameter, PlanCache, Settings
+from semcache import Miss, Parameter, PlanCache, Settings
 from semcache.canonical import JsonObject
 from semcache.errors import ModelUnavailable
 from semcache.ports import Verification, Verifier
 from semcache.stores.memory import MemoryStore
 from semcache.testing import HashEmbedder
 from tests.caching import cache_over
-from tests.calling import calling
+from tests.calling import calling, hit
 
 STORED, ASKED, AGAIN = (
     "sales in 2024 by state",
@@ -54,8 +54,7 @@ def test_what_is_confirmed_in_the_background_hits_the_next_time_with_its_own_val
     with opened(verifier) as cache:
         assert isinstance(cache.lookup(ASKED), Miss)
         cache.verified()
-        found = cache.lookup(AGAIN)
-        assert isinstance(found, Hit)
+        found = hit(cache.lookup(AGAIN))
         assert found.plan.to_dict() == plan("2022")
         assert cache.stats().verified == {"confirmed": 1}
     assert verifier.query == [Verification(ASKED, STORED, plan("2023"), {"year": "2023"})]
@@ -78,8 +77,7 @@ def test_what_is_not_confirmed_stays_a_miss(
 
 def test_inline_a_confirmed_candidate_is_served_at_once() -> None:
     with opened(Scripted(said=True), "inline") as cache:
-        found = cache.lookup(ASKED)
-        assert isinstance(found, Hit)
+        found = hit(cache.lookup(ASKED))
         assert found.plan.to_dict() == plan("2023")
         assert "in doubt" in found.explain()
 

@@ -1,12 +1,11 @@
 """A what-if shows what would be found, and nothing remembers that somebody looked."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from semcache import AsyncPlanCache, Hit, Miss, PlanCache
+from semcache import Hit, Miss, PlanCache
 from semcache.errors import InvalidInput
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
 from tests.cache.learning import SameWord
@@ -62,15 +61,6 @@ def test_a_what_if_asks_no_verifier() -> None:
         assert not cache.lookup("sales returned in 2023 by state")
         assert cache.lookup("sales revenue in 2023 by state")
         assert len(verifier.query) == 2
-
-
-def test_async_callers_may_ask_what_if() -> None:
-    async def query() -> int:
-        async with AsyncPlanCache(opened()) as cache:
-            assert await cache.lookup(ASKED, what_if=True)
-            return (await cache.stats()).lookups
-
-    assert asyncio.run(query()) == 0
 
 
 @pytest.mark.parametrize("what_if", ["no", 1, None])

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from semcache import Hit, Miss, Parameter, PlanCache
+from semcache import Miss, Parameter, PlanCache
 from semcache.canonical import JsonObject
 from semcache.prompts.recognizers.dates import days, in_order_of
 from semcache.testing import HashEmbedder
-from tests.calling import calling, given_input
+from tests.calling import calling, given_input, hit
 
 
 def plan(since: str) -> JsonObject:
@@ -101,8 +101,7 @@ def test_the_other_day_that_a_date_may_be_does_not_stay_behind_in_a_plan(
     stored = calling("depot.query", since=since, filter=held)
     assert cache.store(BOTH, stored, params=[Parameter("since", since, mention="03/07/2024")])
     assert isinstance(cache.lookup("parcels since 04/08/2023"), Miss)
-    again = cache.lookup(BOTH)
-    assert isinstance(again, Hit)
+    again = hit(cache.lookup(BOTH))
     assert again.plan.to_dict() == stored
 
 

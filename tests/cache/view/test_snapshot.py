@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache import Found, Hit, Parameter, PlanCache
-from semcache.cache.entries.entry import from_record
 from semcache.cache.view import views as views_module
 from semcache.cache.view.snapshot import pack_view, unpack_view
 from semcache.cache.view.summaries import EntrySummaries, EntrySummary, pack_examples
@@ -295,15 +294,6 @@ def test_what_is_known_of_an_entry_survives_packing(
     assert b"\n" not in line
     assert EntrySummary.unpack(line) == seen
     assert [*EntrySummary.unpack(line).parameters()] == [*said, *said]
-
-
-def test_entries_of_a_snapshot_are_entries_of_the_store(tmp_path: Path, clock: FakeClock) -> None:
-    for record in records(tmp_path, clock):
-        view = View(index=FaissIndex())
-        view.put(record, "")
-        again = EntrySummary.unpack(view.entries[record.id].pack())
-        assert again.side == from_record(record).side
-        assert again.change == record.change
 
 
 SAID = st.sampled_from(["sales by city", "orders", "sales", "cities of <year>"])
