@@ -72,12 +72,6 @@ def test_ask_prints_the_answer_then_tier_and_time(run: Run) -> None:
     assert last.endswith(" ms")
 
 
-def test_the_same_question_of_another_year_hits_in_a_later_process(run: Run) -> None:
-    run("ask", SALES_2024)
-    _, out, _ = run("ask", SALES_2023)
-    assert out.splitlines()[-1].startswith("template hit, ")
-
-
 def test_tenants_and_directories_are_apart(run: Run, tmp_path: Path) -> None:
     run("ask", SALES_2024)
     assert [path.name for path in (tmp_path / "indexes").iterdir()] == ["default"]

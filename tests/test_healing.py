@@ -13,6 +13,7 @@ from semcache.errors import ExecutionError, OperationFailed
 from semcache.events import EntriesRemoved, ReflectionFinished
 from semcache.models.openai import OpenAIModel
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
+from tests.calling import hit
 
 PROMPT = "yearly visits to Oslo"
 
@@ -190,8 +191,7 @@ def test_a_wrong_semantic_hit_that_fails_is_vetoed_for_that_prompt(office: Offic
     # By meaning the prompt finds a plan that cannot work for it; that plan stays for its own.
     body: JsonObject = plan("count_old")
     office.store(body)
-    found = office.semcache.lookup("please yearly visits to Bergen", params={"town": "Bergen"})
-    assert isinstance(found, Hit)
+    found = hit(office.semcache.lookup("please yearly visits to Bergen", params={"town": "Bergen"}))
     assert found.tier == "semantic"
     answer = office.semcache.run("please yearly visits to Bergen", params={"town": "Bergen"})
     assert (answer.value, answer.planned) == ({"answer": 6}, True)

