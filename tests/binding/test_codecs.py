@@ -115,6 +115,11 @@ def test_no_words_carry_a_value_that_is_not_said() -> None:
     assert wording("anything", None) == "absent"
 
 
+def test_words_that_no_recognizer_reads_are_no_number() -> None:
+    with pytest.raises(BindingError, match="nothing is read"):
+        read("recognized", mention("Shelbyville"), source="five")
+
+
 @settings(max_examples=100)
 @given(st.from_regex(r"[A-Za-z]{1,8}|[0-9]{1,6}|[0-9]{1,3}\.[0-9]", fullmatch=True))
 def test_words_read_as_they_were_stored_give_the_value_that_was_stored(words: str) -> None:

@@ -78,7 +78,11 @@ def test_a_plan_that_hard_codes_a_value_serves_that_value_alone(cache: PlanCache
         ("sales this month", plan(when="this month", month=3), True),
         ("sales this month", plan(when="this month", epoch=1700000000), True),
         ("sales yesterday", plan(request="sales of yesterday in all shops"), False),
-        ("sales yesterday", plan(sql="SELECT 1 WHERE d >= date(current_timestamp)"), False),
+        (
+            "sales yesterday",
+            plan(sql="SELECT 1 WHERE d >= date(current_timestamp, '-1 day')"),
+            False,
+        ),
         ('sales yesterday in "Shop 2030"', plan(when="yesterday", shop="Shop 2030"), False),
         ("sales yesterday", plan(when="yesterday"), False),
         ("sales of the last 30 days", plan(days=30), False),
