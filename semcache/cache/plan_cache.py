@@ -229,7 +229,7 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         grounding: str = "",
         tools: Tools | None = None,
     ) -> tuple[Option, ...]:
-        """Return up to five distinct plans near to a prompt that missed, likeliest first.
+        """Return up to five distinct plans near to a prompt that missed, nearest first.
 
         What keeps them from being served is that nobody knows which is meant. A plan has this
         prompt's own values and is checked, or misses some that no rule tells from the words: then

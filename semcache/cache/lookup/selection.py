@@ -1,7 +1,7 @@
 """Plan selection: the cached plans that a missed prompt may mean, and the one that was chosen."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import comb
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from semcache.matching.model.features import NEIGHBORS
 from semcache.matching.model.risk import probability_wrong
 from semcache.plans.codec import adopt
 from semcache.plans.document import ExecutionPlan
-from semcache.ports import Neighbor, PlanOption
+from semcache.ports import PlanOption
 from semcache.prompts.parameter import Parameter, by_name, name_key
 
 OPTIONS = 5
@@ -67,7 +67,7 @@ class Selection:
         self._promotion = promotion
 
     def options(self, request: PromptRequest) -> tuple[Option, ...]:
-        """Return up to five distinct plans, likeliest first; see `PlanCache.options`."""
+        """Return up to five distinct plans, nearest first; see `PlanCache.options`."""
         found: dict[str, Option] = {}
         try:
             lookup = self._lookup(request)
@@ -92,7 +92,7 @@ class Selection:
         """Yield the plan groups of near entries and the plan to show of each, whatever its risk."""
         query, entries = lookup.query, lookup.view.entries
         side, given = query.side(), bool(query.given)
-        for near in self._likeliest_first(lookup):
+        for near in neighbors_of(lookup, query) or ():
             seen = entries.known(near.id)
             if (
                 lookup.likeness(near.similarity) < NEAR
@@ -109,20 +109,6 @@ class Selection:
                 option = _wanting(request, query, entry, near.id)
             if option is not None:
                 yield seen.group(given=True), option
-
-    def _likeliest_first(self, lookup: Lookup) -> Sequence[Neighbor]:
-        """Return near entries: of weighed groups, least risk first, then others, nearest first."""
-        query, view = lookup.query, lookup.view
-        neighbors, given = neighbors_of(lookup, query) or (), bool(query.given)
-        weighed = self._context.labels.weighed(view, query, neighbors)
-        places = {one.featured.near.group: place for place, one in enumerate(weighed)}
-
-        def place(near: Neighbor) -> int:
-            seen = view.entries.known(near.id)
-            group = "" if seen is None else seen.group(given=given)
-            return places.get(group, len(places))
-
-        return sorted(neighbors, key=place)
 
     def filled(self, option: Option, values: Mapping[str, object]) -> ExecutionPlan | None:
         """Return the plan of an option with `values`; see `PlanCache.filled`."""
