@@ -10,7 +10,7 @@ import semcache
 
 PACKAGE = Path(semcache.__file__).parent
 
-LEAVES = {"errors", "canonical", "forks", "secrecy", "schemas"}
+LEAVES = {"errors", "canonical", "forks", "imports", "secrecy", "schemas"}
 VALUES = LEAVES | {"events", "catalog", "plans"}
 TEXTS = VALUES | {"prompts", "binding"}
 PORTS = TEXTS | {"ports"}
@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schemas": {"errors", "canonical"},
     "events": LEAVES,
     "forks": set(),
+    "imports": {"forks"},
     "memo": {"forks"},
     "secrecy": {"forks"},
     "files": {"errors"},

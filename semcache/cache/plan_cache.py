@@ -24,6 +24,7 @@ from semcache.cache.vector_renewal import VectorRenewal
 from semcache.cache.warm_up import Preload, Preparation
 from semcache.catalog.catalog import Catalog
 from semcache.forks import Closeable
+from semcache.imports import ensure_imported
 from semcache.plans.codec import PlanSource
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Embedder, Observer, PlanOption, Verifier
@@ -138,6 +139,7 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
                 full or away for now is none of these: prompts miss until it answers.
             MissingExtra: `database` is given and `semcache-plans[postgres]` is not installed.
         """
+        ensure_imported("semcache.wiring")
         from semcache.wiring import open_plan_cache  # noqa: PLC0415 - wiring stands right of us
 
         settings = Settings(

@@ -7,6 +7,7 @@ from typing import Protocol
 from semcache.canonical import Json, JsonObject, Pointer, as_object, pointer_text
 from semcache.catalog.fit import Check, quick_check
 from semcache.errors import InvalidOperation
+from semcache.imports import ensure_imported
 
 MAX_WHAT = 200  # characters; a validator quotes the whole value that it dislikes
 
@@ -77,6 +78,7 @@ class Schema:
 
 def _compiled(document: JsonObject, name: str) -> _Validator:
     # Imported here since it takes 0.1 s that a template-tier hit never needs.
+    ensure_imported("jsonschema")
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - see the line above
 
     try:

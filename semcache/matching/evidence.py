@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.canonical import Json, JsonObject
+from semcache.imports import ensure_imported
 from semcache.matching.samples import Samples
 from semcache.matching.words.classes import word_class
 from semcache.matching.words.difference import Difference
@@ -297,6 +298,7 @@ class Evidence:
             InvalidJson: it is of another version or malformed, or has other than `weights` weights.
         """
         # Beside its user: pydantic takes longer to load than all of semcache.
+        ensure_imported("semcache.matching.evidence_schema")
         from semcache.matching.evidence_schema import read_evidence  # noqa: PLC0415
 
         return read_evidence(body, weights=weights)

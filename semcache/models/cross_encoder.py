@@ -5,6 +5,7 @@ import threading
 from typing import Protocol
 
 from semcache.errors import InvalidSettings, ModelUnavailable
+from semcache.imports import ensure_imported
 from semcache.ports import Verification
 
 
@@ -57,6 +58,7 @@ class CrossEncoderVerifier:
         if not isinstance(self._model, str):
             return self._model
         try:
+            ensure_imported("sentence_transformers")
             from sentence_transformers import CrossEncoder  # noqa: PLC0415 - an extra, seconds long
 
             loaded: _Scores = CrossEncoder(self._model)

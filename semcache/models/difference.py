@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidJson, WeightsUnavailable
+from semcache.imports import ensure_imported
 from semcache.models.weights import Matrix, Tensors
 from semcache.schemas import STRICT, Name, Sha256, Value, read
 
@@ -133,6 +134,7 @@ class LowRankDifference:
         Raises:
             WeightsUnavailable: its factors are not for these tensors.
         """
+        ensure_imported("safetensors.numpy")
         from safetensors import SafetensorError  # noqa: PLC0415 - only who embeds pays for it
         from safetensors.numpy import load  # noqa: PLC0415 - the same
 

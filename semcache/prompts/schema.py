@@ -1,5 +1,6 @@
 """The schema of a prompt, in the words of a catalog, and the keys made of it."""
 
+from codecs import utf_16_be_encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, Self
@@ -116,7 +117,7 @@ def psk(schema: Shaped) -> str:
 
 def _java_order(text: str) -> bytes:
     # OneMCP sorts as Java does, by UTF-16 code unit; code points above U+FFFF come out elsewhere.
-    return text.encode("utf-16-be", "surrogatepass")
+    return utf_16_be_encode(text, "surrogatepass")[0]
 
 
 def identity(schema: Shaped) -> str:

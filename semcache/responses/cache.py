@@ -12,6 +12,7 @@ from semcache.canonical import Json, loads, plain, spelled
 from semcache.errors import InvalidInput, InvalidJson, InvalidSettings, StoreError
 from semcache.events import ResponseLookedUp, TierFailed
 from semcache.forks import Closeable, Lock
+from semcache.imports import ensure_imported
 from semcache.ports import Clock, Observer, ResponseStore, Room
 from semcache.settings import directory_of
 
@@ -133,6 +134,7 @@ class Responses(Closeable):
         Raises:
             InvalidSettings: a bound under 1, or a ttl of 0 or less.
         """
+        ensure_imported("semcache.wiring")
         from semcache.wiring import (  # noqa: PLC0415 - wiring stands right of us
             SystemClock,
             open_response_store,

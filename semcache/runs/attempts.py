@@ -30,6 +30,7 @@ from semcache.errors import (
     StoreUnavailable,
 )
 from semcache.events import Level
+from semcache.imports import ensure_imported
 from semcache.ports import Clock, Message, Model, Observer
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.redaction import kept
@@ -134,6 +135,7 @@ def _of_one(error: BaseException) -> Fault:
     # Clients that are not imported here (httpx, openai, requests) name their timeouts alike.
     if any("Timeout" in base.__name__ for base in type(error).__mro__):
         return "timeout"
+    ensure_imported("jsonschema")
     from jsonschema import ValidationError  # noqa: PLC0415 - 0.05 s that only a failure pays
 
     if isinstance(error, ValidationError):

@@ -13,6 +13,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounding
 from semcache.execution.state import State
 from semcache.forks import Closeable
+from semcache.imports import ensure_imported
 from semcache.planners.failures import FailureMemory
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.normalizer import ModelNormalizer
@@ -169,6 +170,7 @@ class SemCache(Stages, Closeable):
             InvalidSettings, ForeignDirectory, NewerFormat, StoreUnavailable, StoreCorrupt: it
                 cannot be opened; nothing was changed.
         """
+        ensure_imported("semcache.wiring.semcache")
         from semcache.wiring.semcache import open_semcache  # noqa: PLC0415 - wiring stands right
 
         return open_semcache(

@@ -7,6 +7,7 @@ from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 
 from semcache.errors import InvalidSettings, MissingExtra
+from semcache.imports import ensure_imported
 from semcache.secrecy import remember
 
 KEY_BYTES = 32
@@ -30,6 +31,8 @@ class Cipher:
         secret = _decoded(key)
         remember(key, b64encode(secret).decode(), urlsafe_b64encode(secret).decode(), secret.hex())
         try:
+            ensure_imported("cryptography.hazmat.primitives.ciphers.aead")
+            ensure_imported("cryptography.hazmat.primitives.kdf.hkdf")
             from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - an extra
             from cryptography.hazmat.primitives.ciphers import aead  # noqa: PLC0415 - an extra
             from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415 - an extra

@@ -3,7 +3,6 @@
 import hashlib
 import socket
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 from semcache.binding.volatile import Ignore
@@ -12,6 +11,7 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.cache.view.views import NOTE
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidSettings, MissingExtra, SemCacheError, StoreUnavailable
+from semcache.imports import ensure_imported
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.ports import (
     Clock,
@@ -125,6 +125,7 @@ def snapshot_note(folder: Path) -> str:
 
 def _database(settings: Settings) -> PlanStore:
     try:
+        ensure_imported("semcache.stores.postgres.store")
         from semcache.stores.postgres.store import PostgresStore  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise MissingExtra(
@@ -165,8 +166,7 @@ def open_plan_cache(
     check_parts(
         catalog=catalog, embedder=embedder, observer=observer, redact=redact, verifier=verifier
     )
-    # Before threads need it: an import that an interrupt stops fails in all that wait for it.
-    import_module("semcache.cache.entries.entry_schema")
+    ensure_imported("semcache.cache.entries.entry_schema")  # before threads need it
     store = store or open_or_await_store(settings)
     embedder, folder = embedder or open_embedder(settings), settings.directory
     context = CacheContext.of(

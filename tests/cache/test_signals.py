@@ -112,8 +112,6 @@ def child(how: str, directory: Path, told: Connection) -> None:
     sys.unraisablehook = lambda _: None  # an exception may fall into a destructor as well
     kept, gone, used = list[str](), list[str](), list[bool]()
     cache = PlanCache.open(directory, embedder=HashEmbedder())
-    # FAISS is imported here: an interrupt in an import may leave a lock of CPython's own taken.
-    cache.store("before in 2024", calling("report", of="before", year=2024))
     caught = {"signals": signalled, "kills": killed}[how](random.Random(7), cache, kept, gone)
 
     def use() -> None:

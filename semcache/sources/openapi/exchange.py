@@ -16,6 +16,7 @@ from semcache.errors import (
     SourceRejected,
     SourceUnavailable,
 )
+from semcache.imports import ensure_imported
 from semcache.secrecy import remember, without
 from semcache.sources.documents import body_of, missing
 
@@ -135,6 +136,7 @@ class Exchange:
     def send(self, request: Request) -> object:
         """Return what the service answers; see `HttpCall`."""
         try:
+            ensure_imported("httpx")
             import httpx  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise missing(error) from error

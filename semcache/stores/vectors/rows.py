@@ -1,28 +1,17 @@
 """The rows of an index: exact vectors in a flat index of FAISS, and which id each belongs to."""
 
-from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from semcache.imports import ensure_imported
 from semcache.ports import Vector, Vectors
 from semcache.stores.vectors.codes import RowCodes, candidates
 from semcache.stores.vectors.threads import alone
 
 TIE = 1e-5
 """Float32 products of equal vectors differ by less, whatever the kernel."""
-
-
-def _whole_faiss() -> Any:  # noqa: ANN401 - a package without types
-    """Return the package.
-
-    Whoever waits for a thread that imports it, which an interrupt ends, is given a part of it; the
-    next import is a new one.
-    """
-    import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
-    return faiss if hasattr(faiss, "IndexFlatIP") else import_module("faiss")
 
 
 class IndexRows:
@@ -34,12 +23,15 @@ class IndexRows:
     """
 
     def __init__(self, dimension: int) -> None:
+        ensure_imported("faiss")
+        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
+
         self.dimension = dimension
         self.ids: list[str] = []
         """By place; empty text: it was removed."""
         self.codes: RowCodes | None = None
         """By which a search finds the rows that it compares; None: it compares all."""
-        self._flat: Any = _whole_faiss().IndexFlatIP(dimension)
+        self._flat: Any = faiss.IndexFlatIP(dimension)
         self._places: dict[str, int] = {}
         self._live = np.zeros(8, np.uint8)
         """A bit for each place: whether nobody removed it."""

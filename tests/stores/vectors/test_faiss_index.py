@@ -1,6 +1,4 @@
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -99,21 +97,3 @@ def test_a_search_leaves_the_number_of_threads_as_it_was(saved: Path) -> None:
         assert faiss.omp_get_max_threads() == 2
     finally:
         faiss.omp_set_num_threads(threads)
-
-
-def test_an_index_is_made_though_an_interrupt_ends_the_import_of_faiss_in_another_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    import faiss
-
-    class Part(ModuleType):
-        """A package that is not whole, and is forgotten as soon as its import failed."""
-
-        def __getattr__(self, name: str) -> object:
-            sys.modules["faiss"] = faiss
-            raise AttributeError(name)
-
-    monkeypatch.setitem(sys.modules, "faiss", Part("faiss"))
-    index = FaissIndex()
-    index.add("a", unit(3, 1))
-    assert [near.id for near in index.search(unit(3, 1), 1)] == ["a"]
