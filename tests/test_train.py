@@ -122,6 +122,30 @@ def test_a_folder_that_is_named_serves_every_cache(trained: Path, minilm: MiniLM
     assert open_embedder(Settings()).fingerprint == minilm.fingerprint
 
 
+def test_a_copy_of_the_cache_has_it_too_and_finds_by_meaning_as_before(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEW_KEY", KEY)
+    moved, secret = tmp_path / "moved", tmp_path / "secret"
+    assert main(["migrate", str(copy), str(moved)]) == 0
+    assert main(["migrate", str(copy), str(secret), "--to-key", "NEW_KEY"]) == 0
+    settings = Settings(directory=secret, encryption_key=KEY)
+    named = {open_embedder(Settings(directory=place)).fingerprint for place in (copy, moved)}
+    assert named == {open_embedder(settings).fingerprint}
+    assert "+difference@" in named.pop()
+    assert vectors_of(moved) == vectors_of(copy)
+
+
+def test_a_damaged_difference_is_told_by_a_copy_that_has_all_else(
+    copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tensors,) = (copy / FOLDER).glob("difference-*")
+    tensors.write_bytes(b"damaged")
+    assert main(["migrate", str(copy), str(tmp_path / "moved"), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["records"], "SHA-256" in told["passed_over"][0]) == (160, True)
+
+
 def test_a_difference_is_encrypted_where_the_cache_is(trained: Path, tmp_path: Path) -> None:
     found = LowRankDifference.read(trained / FOLDER)
     settings = Settings(directory=tmp_path, encryption_key=KEY)

@@ -22,11 +22,12 @@ from semcache.commands.options import (
     place_of,
 )
 from semcache.commands.output import WRONG, print_json, print_pairs, progress
-from semcache.errors import InvalidInput, StoreUnavailable
+from semcache.errors import InvalidInput, StoreUnavailable, WeightsUnavailable
 from semcache.settings import Settings
 from semcache.stores.disk.directory import existing
 from semcache.stores.disk.sidecar import VIEWS, SnapshotDirectory
 from semcache.stores.vectors.faiss_index import FaissIndex
+from semcache.upkeep import adaptation
 from semcache.upkeep.checks import sound
 from semcache.upkeep.contents import Verified, verify
 from semcache.upkeep.doctor import examine, examine_database
@@ -34,7 +35,7 @@ from semcache.upkeep.migrate import compact, migrate
 from semcache.upkeep.warm import Warmed, warm
 from semcache.wiring import SystemClock, open_embedder, open_plan_cache, open_store
 from semcache.wiring.caches import RESPONSES, open_journal
-from semcache.wiring.models import difference_folder
+from semcache.wiring.models import difference_folder, difference_keys
 
 if TYPE_CHECKING:
     from semcache.commands.options import Commands
@@ -145,11 +146,21 @@ def _migrate(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         source, target = (stack.enter_context(closing(open_store(one))) for one in (there, to))
         done = migrate(source, target)
-    beside = (there.directory and there.directory / RESPONSES, difference_folder(there))
+    passed_over: list[Json] = [*done.passed_over]
+    beside = [there.directory and there.directory / RESPONSES]  # forgotten an hour after their use
+    trained, place = difference_folder(there), difference_folder(to)
+    if trained is None or place is None:
+        beside.append(trained)
+    else:
+        decrypt, encrypt = difference_keys(there)[1], difference_keys(to)[0]
+        try:
+            adaptation.copy(trained, place, decrypt=decrypt, encrypt=encrypt)
+        except WeightsUnavailable as error:
+            passed_over.append(str(error))
     left: list[Json] = [folder.name for folder in beside if folder and folder.exists()]
-    lists: dict[str, Json] = {"passed_over": list(done.passed_over), "left_behind": left}
+    lists: dict[str, Json] = {"passed_over": passed_over, "left_behind": left}
     print_pairs({**asdict(done), **lists}, as_json=options.json)
-    return WRONG if done.passed_over else 0
+    return WRONG if passed_over else 0
 
 
 def _make_corrections(settings: Settings) -> None:

@@ -269,6 +269,19 @@ def save(difference: LowRankDifference, folder: Path, *, encrypt: Cryption | Non
         raise StoreUnavailable(f"{str(folder)!r} cannot be written: {error}") from error
 
 
+def copy(
+    source: Path, target: Path, *, decrypt: Cryption | None = None, encrypt: Cryption | None = None
+) -> None:
+    """Write the difference in `source`, if there is one, into `target` too.
+
+    Raises:
+        WeightsUnavailable: it is damaged, or was written with another key.
+        StoreUnavailable: it cannot be written.
+    """
+    if (source / MANIFEST).is_file():
+        save(LowRankDifference.read(source, decrypt=decrypt), target, encrypt=encrypt)
+
+
 def forget(folder: Path) -> bool:
     """Remove the difference in `folder`; return whether there was one.
 
