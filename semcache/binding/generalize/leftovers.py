@@ -131,7 +131,9 @@ class Unbound:
 
 _SPELLS_NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
 _MARKED = re.compile(r"(?:[{:@?<$]|%\()(\w+)")
-_COMPOUND = re.compile(r"\w*[a-z](?:_|\d|[A-Z])\w*")
+_WORD = re.compile(r"\w+")
+_COMPOUND = re.compile(r"[a-z][_\dA-Z]")
+"""Is in a word made of several, which is a name and no word of a language."""
 
 
 def _text(leaf: Leaf) -> str:
@@ -180,7 +182,9 @@ def _calls(text: str, party: Party) -> bool:
 def _without(text: str, names: set[str]) -> str:
     """Return `text` without names of parameters in it, where they are surely names."""
     text = _MARKED.sub(lambda m: " " if name_key(m[1]) in names else m[0], text)
-    return _COMPOUND.sub(lambda m: " " if name_key(m[0]) in names else m[0], text)
+    return _WORD.sub(
+        lambda m: " " if _COMPOUND.search(m[0]) and name_key(m[0]) in names else m[0], text
+    )
 
 
 # Lifetime: for how long a plan may be served, given words whose meaning changes with the time.
