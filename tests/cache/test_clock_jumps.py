@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +18,9 @@ from semcache.stores.memory import MemoryStore
 from semcache.stores.memory_responses import MemoryResponses
 from semcache.testing import FakeClock, HashEmbedder
 
+if TYPE_CHECKING:
+    from tests.conftest import Postgres
+
 HOUR, DAY, YEAR = 3600.0, 86400.0, 365 * 86400.0
 JUMPS = pytest.mark.parametrize("jump", [HOUR, -HOUR, YEAR, -YEAR])
 PROMPT = "sales in 2024"
@@ -27,9 +31,14 @@ PLAN = {
 }
 
 
-@pytest.fixture(params=["memory", "disk"])
+@pytest.fixture(params=["memory", "disk", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PlanStore]:
     made: PlanStore = MemoryStore() if request.param == "memory" else DiskStore(tmp_path / "s")
+    if request.param == "postgres":
+        from semcache.stores.postgres.store import PostgresStore
+
+        server: Postgres = request.getfixturevalue("postgres")
+        made = PostgresStore.open(server.dsn, schema=server.schema(tmp_path))
     with closing(made):
         yield made
 
