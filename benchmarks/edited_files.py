@@ -1,7 +1,7 @@
 """Edited files: real files of each format with something in them changed, and read again.
 
-    python benchmarks/edited_files.py [--cases N] [--seed S] [--minutes M] [--only FORMAT ...]
-                                      [--json OUT]
+    python benchmarks/edited_files.py [--cases N] [--seed S] [--processes P] [--minutes M]
+                                      [--only FORMAT ...] [--json OUT]
 
 A change is made to the JSON (a member dropped, renamed, repeated or exchanged for another value,
 among them huge numbers, NaN, deep nesting, slots in texts, lone surrogates) or to the bytes; then
@@ -16,6 +16,8 @@ import contextlib
 import copy
 import hashlib
 import json
+import logging
+import os
 import random
 import re
 import shutil
@@ -26,8 +28,11 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -755,39 +760,78 @@ def run(seed: int, bench: Bench, only: tuple[str, ...] = ()) -> tuple[str, Case]
     return name, case
 
 
+CHUNK = 250
+"""Files that a process makes and reads before it tells what became of them."""
+_bench: list[Bench] = []
+"""The one of this process; none before its first file."""
+
+
+@dataclass
+class Told:
+    """What became of some files."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    """Each other error, with the seed that shows it again."""
+
+
+def begin(folder: Path) -> None:
+    """Make the files that this process changes."""
+    logging.disable(logging.WARNING)  # each file that is set aside is told
+    place = folder / f"{os.getpid()}"
+    place.mkdir()
+    _bench.append(Bench.made(place))
+
+
+def read_files(seeds: range, only: tuple[str, ...]) -> Told:
+    """Make and read the files of `seeds`."""
+    told = Told()
+    for seed in seeds:
+        try:
+            name, case = run(seed, _bench[0], only)
+        except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
+            told.wrong.append(f"seed {seed}:\n{traceback.format_exc(limit=-6)}")
+        else:
+            told.counts[f"{name}: {'taken' if case.taken else type(case.error).__name__}"] += 1
+    return told
+
+
 def main() -> int:
     """Print how many files of each format were taken and refused, and each other error."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--cases", type=int, default=100_000)
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--processes", type=int, default=2)
     options.add_argument("--only", nargs="+", choices=FORMATS, default=())
     options.add_argument("--stop-after", type=int, default=20, help="other errors")
     options.add_argument("--minutes", type=float, help="end after so long, whatever is left")
     options.add_argument("--json", type=Path)
     given = options.parse_args()
-    counts: Counter[str] = Counter()
-    began, wrong = time.perf_counter(), 0
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench.made(Path(folder))
-        for seed in range(given.seed, given.seed + given.cases):
-            try:
-                name, case = run(seed, bench, tuple(given.only))
-            except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
-                wrong += 1
-                print(f"seed {seed}:\n{traceback.format_exc(limit=-6)}", file=sys.stderr)
-                if wrong >= given.stop_after:
-                    break
-                continue
-            if given.minutes and time.perf_counter() - began > 60 * given.minutes:
+    seeds = range(given.seed, given.seed + given.cases)
+    chunks = [seeds[n : n + CHUNK] for n in range(0, len(seeds), CHUNK)]
+    all_told, began = Told(), time.perf_counter()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(
+            given.processes, get_context("spawn"), initializer=begin, initargs=(Path(folder),)
+        ) as pool,
+    ):
+        for told in pool.map(read_files, chunks, repeat(tuple(given.only))):
+            all_told.counts += told.counts
+            all_told.wrong += told.wrong
+            print("".join(told.wrong), end="", file=sys.stderr, flush=True)
+            late = given.minutes and time.perf_counter() - began > 60 * given.minutes
+            if late or len(all_told.wrong) >= given.stop_after:
+                pool.shutdown(cancel_futures=True)
                 break
-            counts[f"{name}: {'taken' if case.taken else type(case.error).__name__}"] += 1
-    took = time.perf_counter() - began
-    for what, count in sorted(counts.items()):
+    took, wrong = time.perf_counter() - began, len(all_told.wrong)
+    for what, count in sorted(all_told.counts.items()):
         print(f"{count:8}  {what}")
-    print(f"{wrong:8}  anything else, in {sum(counts.values()) + wrong} files and {took:.0f} s")
+    read = all_told.counts.total() + wrong
+    print(f"{wrong:8}  anything else, in {read} files and {took:.0f} s")
     if given.json:
-        told = {**counts, "else": wrong, "seconds": round(took)}
-        given.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        document = {**all_told.counts, "else": wrong, "seconds": round(took)}
+        given.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return 1 if wrong else 0
 
 
