@@ -369,9 +369,3 @@ def openai_server() -> Iterator[OpenAIServer]:
     server = OpenAIServer()
     yield server
     server.stop()
-
-
-@pytest.fixture
-def reply() -> type[Reply]:
-    """What `openai_server.replies` takes."""
-    return Reply

@@ -4,15 +4,13 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
 from semcache.stores.disk.store import DiskStore
 from semcache.testing import make_record
-
-if TYPE_CHECKING:
-    from tests.conftest import Postgres
+from tests.conftest import Postgres
 
 
 @pytest.fixture
@@ -35,6 +33,19 @@ def database() -> Callable[[Path], AbstractContextManager[sqlite3.Connection]]:
 def _database(directory: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(directory / "semcache.db", isolation_level=None)) as connection:
         yield connection
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """The connections to databases that are opened from now on."""
+    connect, opened = sqlite3.connect, list[sqlite3.Connection]()
+
+    def noted(path: str, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(path, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    return opened
 
 
 @pytest.fixture
@@ -63,6 +74,6 @@ def _flip(directory: Path, row: str, place: int) -> None:
 
 
 @pytest.fixture
-def schema(postgres: "Postgres", tmp_path: Path) -> str:
+def schema(postgres: Postgres, tmp_path: Path) -> str:
     """Where in the database the test may have its tables; not there yet."""
     return postgres.schema(tmp_path)

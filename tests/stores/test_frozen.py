@@ -56,7 +56,9 @@ def test_whatever_happens_nothing_in_the_directory_changes(filled: Path) -> None
         assert cache.lookup("could you show sales in 2019?") is not None
         cache.feedback(found, right=True)
         cache.feedback(found, right=False)
-        assert not cache.store("rents in 2024", plan(year=2024), params={"year": 2024})
+        stored = cache.store("rents in 2024", plan(year=2024), params={"year": 2024})
+        assert (bool(stored), "frozen" in stored.reason) == (False, True)
+        assert not cache.lookup("rents in 2024")
         assert cache.invalidate(id=found.entry) == cache.clear() == cache.remove_expired() == 0
         with cache.planning(cache.lookup("loans in 2024")) as again:
             assert not again
@@ -65,13 +67,6 @@ def test_whatever_happens_nothing_in_the_directory_changes(filled: Path) -> None
         cache.flush()
         assert cache.stats().hits["template"] >= 1100
     assert contents(filled) == before
-
-
-def test_a_plan_that_is_not_kept_comes_with_the_reason(filled: Path) -> None:
-    with frozen(filled) as cache:
-        stored = cache.store("rents in 2024", plan(year=2024), params={"year": 2024})
-        assert (bool(stored), "frozen" in stored.reason) == (False, True)
-        assert not cache.lookup("rents in 2024")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
@@ -120,9 +115,7 @@ def test_a_directory_that_is_none_of_ours_or_empty_is_left_as_it_is(tmp_path: Pa
         frozen(tmp_path)
 
 
-def test_a_log_that_was_not_merged_is_told_with_the_way_out(
-    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_writer_left_in_the_log_is_served(filled: Path) -> None:
     code = (
         "import os, sys; from semcache.stores.disk.store import DiskStore; "
         "from semcache.testing import make_record; "

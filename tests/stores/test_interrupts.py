@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,10 +11,8 @@ from semcache.ports import Bounds, PlanStore
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
 from semcache.testing import make_record
+from tests.conftest import Postgres
 from tests.interrupts import interrupted
-
-if TYPE_CHECKING:
-    from tests.conftest import Postgres
 
 
 @pytest.fixture(params=["memory", "disk"])
@@ -120,7 +117,7 @@ def test_every_other_way_to_be_stopped_is_as_harmless(
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("work", WORK)
 def test_an_interrupt_leaves_postgres_whole_and_free(
-    work: Callable[[PlanStore], None], postgres: "Postgres", schema: str
+    work: Callable[[PlanStore], None], postgres: Postgres, schema: str
 ) -> None:
     from semcache.stores.postgres.store import PostgresStore
 

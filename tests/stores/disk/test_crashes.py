@@ -46,10 +46,10 @@ def prompt(number: int) -> str:
     return f"report about {word}x"
 
 
-def opened(
+def context_of(
     directory: Path, observer: RecordingObserver | None = None, *, busy_timeout_s: float = 30.0
-) -> PlanCache:
-    context = CacheContext.of(
+) -> CacheContext:
+    return CacheContext.of(
         Settings(directory=directory),
         store=DiskStore.open(directory, busy_timeout_s=busy_timeout_s),
         embedder=HashEmbedder(),
@@ -58,7 +58,12 @@ def opened(
         observer=observer,
         snapshots=SnapshotDirectory(directory / VIEWS),
     )
-    return PlanCache(context)
+
+
+def opened(
+    directory: Path, observer: RecordingObserver | None = None, *, busy_timeout_s: float = 30.0
+) -> PlanCache:
+    return PlanCache(context_of(directory, observer, busy_timeout_s=busy_timeout_s))
 
 
 def served(cache: PlanCache, number: int) -> int | None:
@@ -108,10 +113,11 @@ def killed(directory: Path, first: int, choose: random.Random) -> list[int]:
 
 def audit(directory: Path, acknowledged: set[int]) -> None:
     """Fail unless all that was acknowledged is there, and everything agrees with it."""
-    with opened(directory) as cache:
-        store: Any = cache._context.store
+    context = context_of(directory)
+    with PlanCache(context) as cache:
+        store: Any = context.store
         records = store.scan("default")
-        view = cache._context.views.current("default")
+        view = context.views.current("default")
         assert {served(cache, number) for number in acknowledged} == acknowledged
         assert len(records) - len(acknowledged) in range(-1, 400)
         assert store.count("default") == store.room().entries == len(records)
@@ -230,6 +236,15 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         run("umount", "--lazy", str(place))
 
 
+def fill(disk: Path) -> Path:
+    """Write to a disk until there is no room; return the file that took it."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+    return filler
+
+
 def trouble(observer: RecordingObserver, caplog: pytest.LogCaptureFixture) -> tuple[int, int]:
     """Return how many events and how many warnings told of a failing store."""
     warned = caplog.text.count("store failed and is passed over")
@@ -242,10 +257,7 @@ def test_a_full_disk_keeps_serving_and_stores_again_when_there_is_room(
     observer = RecordingObserver()
     with opened(small_disk / "plans", observer) as cache:
         assert cache.store(prompt(0), plan(0))
-        filler = small_disk / "filler"
-        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-            while True:  # until there is no room
-                file.write(b"x" * 4096)
+        filler = fill(small_disk)
         failed = [n for n in range(1, 40) if not cache.store(prompt(n), plan(n))]
         assert failed
         assert "full" in cache.store(prompt(failed[0]), plan(failed[0])).reason
@@ -261,10 +273,7 @@ def test_a_full_disk_can_be_opened_again_and_serves(
 ) -> None:
     with opened(small_disk / "plans") as cache:
         assert cache.store(prompt(0), plan(0))
-    filler = small_disk / "filler"
-    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:  # until there is no room
-            file.write(b"x" * 4096)
+    filler = fill(small_disk)
     with opened(small_disk / "plans") as cache:
         assert "is served as it is" in caplog.text
         assert served(cache, 0) == 0
@@ -277,10 +286,7 @@ def test_a_full_disk_can_be_opened_again_and_serves(
 def test_a_cache_that_is_begun_on_a_full_disk_keeps_plans_once_there_is_room(
     small_disk: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    filler = small_disk / "filler"
-    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:  # until there is no room
-            file.write(b"x" * 4096)
+    filler = fill(small_disk)
     with PlanCache.open(small_disk / "plans", embedder=HashEmbedder()) as cache:
         assert "No space left" in caplog.text
         assert "No space left" in cache.store(prompt(0), plan(0)).reason
@@ -302,22 +308,21 @@ def test_a_read_only_disk_can_be_opened_again_and_serves(small_disk: Path, sound
 
 
 def test_a_disk_that_becomes_read_only_keeps_serving_and_stores_again_later(
-    small_disk: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, connections: list[sqlite3.Connection]
 ) -> None:
     observer = RecordingObserver()
-    with opened(small_disk / "plans", observer) as cache:
+    with opened(tmp_path / "plans", observer) as cache:
         assert cache.store(prompt(0), plan(0))
-    with opened(small_disk / "plans", observer) as cache:
+    with opened(tmp_path / "plans", observer) as cache:
         assert served(cache, 0) == 0
-        store: Any = cache._context.store
         # An open file may be written whatever the mount.
-        store._handle.db().connection().execute("PRAGMA query_only = 1")
+        connections[-1].execute("PRAGMA query_only = 1")
         for _ in range(3):
             stored = cache.store(prompt(1), plan(1))
             assert (bool(stored), "read-only" in stored.reason) == (False, True)
             assert served(cache, 0) == 0
         assert trouble(observer, caplog) == (3, 1)
-        store._handle.db().connection().execute("PRAGMA query_only = 0")
+        connections[-1].execute("PRAGMA query_only = 0")
         assert cache.store(prompt(1), plan(1))
 
 

@@ -37,10 +37,6 @@ class TestOpening:
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
         assert set(modes.values()) == {0o600}
 
-    def test_an_empty_directory_becomes_a_store(self, tmp_path: Path) -> None:
-        with closing(DiskStore.open(tmp_path)) as store:
-            assert store.count("acme") == 0
-
     @pytest.mark.parametrize("name", ["notes.txt", "cache.db", "semcache.db", ".hidden", "sub"])
     def test_a_directory_with_something_else_in_it_is_left_alone(
         self, tmp_path: Path, name: str
@@ -118,21 +114,6 @@ class TestOpening:
 
 
 class TestTrouble:
-    def test_a_locked_database_is_unavailable_and_nothing_is_lost(
-        self, stored: Path, database: Connect
-    ) -> None:
-        with (
-            closing(DiskStore(stored, busy_timeout_s=0.05)) as store,
-            database(stored) as connection,
-        ):
-            store.count("acme")
-            connection.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreUnavailable, match="locked"):
-                store.put(make_record("d"))
-            assert store.get("acme", "a") is not None
-            connection.execute("ROLLBACK")
-            assert store.put(make_record("d")).change == 4
-
     def test_a_database_locked_at_opening_is_read_and_not_written(
         self, stored: Path, database: Connect
     ) -> None:
@@ -166,10 +147,12 @@ class TestTrouble:
             assert store.put(make_record("d")).change == 4
             assert store.get("acme", "d") is not None
 
-    def test_a_full_disk_is_unavailable_and_leaves_no_half(self, stored: Path) -> None:
+    def test_a_full_disk_is_unavailable_and_leaves_no_half(
+        self, stored: Path, connections: list[sqlite3.Connection]
+    ) -> None:
         with closing(DiskStore.open(stored)) as store:
             body = '"' + "x" * 100_000 + '"'
-            connection = store._handle.db().connection()
+            connection = connections[-1]
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
             connection.execute(f"PRAGMA max_page_count = {pages}")
             with pytest.raises(StoreUnavailable, match="full"):

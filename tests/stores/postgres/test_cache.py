@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 import pytest
@@ -18,16 +18,16 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.commands.cli import main
 from semcache.errors import InvalidSettings, StoreUnavailable
-from semcache.events import TierFailed
 from semcache.settings import Settings
-from semcache.testing import FakeClock, HashEmbedder, RecordingObserver
+from semcache.stores.postgres.store import PostgresStore
+from semcache.testing import FakeClock, HashEmbedder
 from semcache.upkeep.checks import sound
 from semcache.upkeep.doctor import examine_database
 from semcache.wiring import SystemClock
+from tests.caching import cache_over
+from tests.calling import calling, given_input
+from tests.conftest import Postgres
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from tests.conftest import Postgres
 
 YEAR = Parameter("year", "2024", mention="2024")
 PROMPT = "sales in 2024 by category"
@@ -37,7 +37,7 @@ Open = Callable[..., PlanCache]
 
 
 @pytest.fixture
-def database(postgres: "Postgres", tmp_path: Path) -> str:
+def database(postgres: Postgres, tmp_path: Path) -> str:
     """A database of this test alone."""
     name = postgres.schema(tmp_path)
     postgres.run(f"CREATE DATABASE {name}")
@@ -56,11 +56,7 @@ def open_cache(database: str) -> Iterator[Open]:
         yield opened
 
 
-def plan_of(year: str) -> dict[str, Any]:
-    return {"start_node": {"route": "end"}, "end": {"completed": True, "vars": {"answer": year}}}
-
-
-PLAN = plan_of("2024")
+PLAN = calling("sum_sales", year="2024")
 
 
 def hits(cache: PlanCache, prompt: str = "sales in 2023 by category") -> bool:
@@ -81,8 +77,7 @@ class TestManyMachines:
         assert left.store(PROMPT, PLAN, params=[YEAR])
         until(lambda: hits(right))
         found = right.lookup("sales in 2023 by category")
-        assert isinstance(found, Hit)
-        assert found.plan.to_dict()["end"] == {"completed": True, "vars": {"answer": "2023"}}
+        assert given_input(found) == {"year": "2023"}
 
     @pytest.mark.parametrize("search", SEARCHES)
     def test_a_plan_is_found_by_meaning_on_the_other(self, open_cache: Open, search: str) -> None:
@@ -113,15 +108,6 @@ class TestManyMachines:
         assert not hits(left)  # at once, where it was done
         until(lambda: not hits(right))
         assert not any(hits(right) for _ in range(20))
-
-    def test_clearing_a_tenant_leaves_the_others(self, open_cache: Open) -> None:
-        cache = open_cache()
-        for tenant in ("acme", "other"):
-            cache.store(PROMPT, PLAN, params=[YEAR], tenant=tenant)
-        assert cache.clear(tenant="acme") == 1
-        assert cache.tenants() == ("other",)
-        assert isinstance(cache.lookup(PROMPT, tenant="acme"), Miss)
-        assert isinstance(cache.lookup(PROMPT, tenant="other"), Hit)
 
     @pytest.mark.parametrize("search", SEARCHES)
     def test_vectors_of_two_embedders_are_never_compared(
@@ -211,10 +197,9 @@ def ask(database: str, notes: Path, year: int, together: Any) -> str:
                 with notes.open("a", encoding="utf-8") as file:
                     file.write(f"{year}\n")
                 mention = Parameter("year", f"{year}", mention=f"{year}")
-                cache.store(f"sales in {year} by category", plan_of(f"{year}"), params=[mention])
-        found = cache.lookup(f"sales in {year} by category")
-        assert isinstance(found, Hit)
-        return str(found.plan.to_dict()["end"])
+                plan = calling("sum_sales", year=f"{year}")
+                cache.store(f"sales in {year} by category", plan, params=[mention])
+        return str(given_input(cache.lookup(f"sales in {year} by category")))
 
 
 # specs: D-8
@@ -228,7 +213,7 @@ def test_prompts_in_many_processes_are_planned_once_and_each_gets_its_own_values
         jobs = [(database, tmp_path / "notes", year, together) for year in range(2010, 2014)]
         said = pool.starmap(ask, jobs, chunksize=1)
     assert len((tmp_path / "notes").read_text(encoding="utf-8").splitlines()) == 1
-    assert said == [str(plan_of(f"{year}")["end"]) for year in range(2010, 2014)]
+    assert said == [str({"year": f"{year}"}) for year in range(2010, 2014)]
 
 
 def test_a_cache_moves_from_a_directory_to_a_database_and_back_by_command(
@@ -290,34 +275,8 @@ class TestDoctor:
 
 
 class TestTrouble:
-    @pytest.mark.parametrize("search", SEARCHES)
-    def test_a_server_that_is_gone_is_a_miss_and_one_warning_and_comes_back_by_itself(
-        self,
-        postgres: "Postgres",
-        open_cache: Open,
-        search: str,
-        caplog: pytest.LogCaptureFixture,
-    ) -> None:
-        observer = RecordingObserver()
-        cache = open_cache(observer=observer, database_search=search)
-        cache.store(PROMPT, PLAN, params=[YEAR])
-        assert hits(cache)
-        for _ in range(2):
-            postgres.stop()
-            caplog.clear()
-            until(lambda: not hits(cache))
-            found = [cache.lookup("sales in 2023 by category") for _ in range(200)]
-            assert {one.reason for one in found if isinstance(one, Miss)} == {"store_failed"}
-            assert not cache.store("refunds in 2024", PLAN, params=[YEAR])
-            warnings = [r for r in caplog.records if r.levelno >= logging.WARNING]
-            assert len(warnings) == 1, [r.getMessage() for r in warnings]
-            assert len(observer.of(TierFailed)) >= 200
-            postgres.start()
-            until(lambda: hits(cache))
-            assert cache.store(PROMPT, PLAN, params=[YEAR])
-
     def test_a_planner_answers_while_the_server_is_gone(
-        self, postgres: "Postgres", database: str
+        self, postgres: Postgres, database: str
     ) -> None:
         operation = Operation(
             "list_orders", "List the orders.", {"type": "object"}, effect="read", call=lambda _: [1]
@@ -354,7 +313,7 @@ class TestTrouble:
 
     @pytest.mark.parametrize("given", [{"dbname": "absent"}, {"user": "nobody"}])
     def test_a_server_that_lets_nobody_in_is_told_at_once_with_what_it_says(
-        self, postgres: "Postgres", given: dict[str, str]
+        self, postgres: Postgres, given: dict[str, str]
     ) -> None:
         dsn = psycopg.conninfo.make_conninfo(postgres.dsn, **given)
         with pytest.raises(StoreUnavailable, match=f"{next(iter(given.values()))}.*not exist"):
@@ -363,7 +322,7 @@ class TestTrouble:
     @pytest.mark.parametrize("search", SEARCHES)
     @pytest.mark.parametrize("how", ["stop", "hang"])
     def test_a_cache_opened_while_the_server_is_away_serves_when_it_is_back(
-        self, postgres: "Postgres", open_cache: Open, how: str, search: str
+        self, postgres: Postgres, open_cache: Open, how: str, search: str
     ) -> None:
         assert open_cache(database_search=search).store(PROMPT, PLAN, params=[YEAR])
         getattr(postgres, how)()
@@ -377,7 +336,7 @@ class TestTrouble:
         assert both(late)
 
     def test_a_key_is_checked_when_the_server_is_back_before_anything_is_written(
-        self, postgres: "Postgres", open_cache: Open
+        self, postgres: Postgres, open_cache: Open
     ) -> None:
         keys = [b64encode(bytes([n]) * 32).decode() for n in (1, 2)]
         assert open_cache(encryption_key=keys[0]).store(PROMPT, PLAN, params=[YEAR])
@@ -391,12 +350,8 @@ class TestTrouble:
     def test_a_statement_that_takes_too_long_is_given_up(
         self, database: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        settings = Settings(database=database, database_timeout_s=0.2, database_lag_s=0)
-        with (
-            open_semcache_of(settings) as whole,
-            psycopg.connect(database) as other,
-        ):
-            cache = whole.cache
+        store = PostgresStore.open(database, statement_timeout_s=0.2)
+        with cache_over(store) as cache, psycopg.connect(database) as other:
             cache.store(PROMPT, PLAN, params=[YEAR])
             other.execute("SELECT * FROM semcache.state FOR UPDATE")
             stored = cache.store("refunds in 2024", PLAN, params=[YEAR])
@@ -406,9 +361,8 @@ class TestTrouble:
             assert cache.store("refunds in 2024", PLAN, params=[YEAR])
 
     def test_when_all_connections_are_in_use_it_is_a_miss_that_says_so(self, database: str) -> None:
-        settings = Settings(database=database, database_pool=1, database_lag_s=0)
-        with open_semcache_of(settings) as whole:
-            cache = whole.cache
+        store = PostgresStore.open(database, pool_size=1)
+        with cache_over(store) as cache:
             cache.store(PROMPT, PLAN, params=[YEAR])
             taken, done = threading.Event(), threading.Event()
 
@@ -416,8 +370,6 @@ class TestTrouble:
                 taken.set()
                 done.wait(30)
 
-            store: Any = cache._context.store
-            store.connections._wait_s = 0.1
             thread = threading.Thread(target=store.connections.read, args=(hold,))
             thread.start()
             taken.wait(30)
@@ -429,13 +381,9 @@ class TestTrouble:
             assert hits(cache)
 
 
-def open_semcache_of(settings: Settings) -> SemCache:
-    return SemCache.open(catalog=Catalog([]), settings=settings, embedder=HashEmbedder())
-
-
 class TestSettings:
     def test_what_is_encrypted_is_found_but_not_by_the_server(
-        self, open_cache: Open, postgres: "Postgres", database: str
+        self, open_cache: Open, postgres: Postgres, database: str
     ) -> None:
         key = b64encode(bytes(32)).decode()
         with pytest.raises(InvalidSettings, match="choose 'replica'"):

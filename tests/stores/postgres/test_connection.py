@@ -1,11 +1,11 @@
-"""A server that hangs: it holds its connections open and says nothing."""
+"""A server that is gone, or hangs: it holds its connections open and says nothing."""
 
 import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import pytest
 
@@ -19,10 +19,9 @@ from semcache.settings import Settings
 from semcache.stores.postgres.connection import PatientConnection
 from semcache.stores.postgres.store import PostgresStore
 from semcache.testing import HashEmbedder, RecordingObserver, make_record
+from semcache.testing.records import together
+from tests.conftest import Postgres
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from tests.conftest import Postgres
 
 T = TypeVar("T")
 
@@ -50,7 +49,7 @@ def failure(work: Callable[[], object]) -> str:
 
 
 @pytest.fixture
-def store(postgres: "Postgres", tmp_path: Path) -> Iterator[PostgresStore]:
+def store(postgres: Postgres, tmp_path: Path) -> Iterator[PostgresStore]:
     schema = postgres.schema(tmp_path)
     PostgresStore.open(postgres.dsn, schema=schema).close()
     store = PostgresStore(
@@ -62,14 +61,17 @@ def store(postgres: "Postgres", tmp_path: Path) -> Iterator[PostgresStore]:
 
 
 @pytest.mark.parametrize("search", ["replica", "server"])
-@pytest.mark.parametrize("lag_s", [0.0, 0.2])
-def test_a_server_that_hangs_is_a_miss_and_one_warning_and_comes_back_by_itself(
-    postgres: "Postgres",
+@pytest.mark.parametrize(("how", "lag_s"), [("stop", 0.2), ("hang", 0.0), ("hang", 0.2)])
+def test_a_server_that_is_gone_or_hangs_is_a_miss_and_one_warning_and_comes_back_by_itself(
+    postgres: Postgres,
     tmp_path: Path,
+    *,
     search: Literal["replica", "server"],
+    how: str,
     lag_s: float,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    fail, mend = getattr(postgres, how), {"stop": postgres.start, "hang": postgres.go_on}[how]
     name = postgres.schema(tmp_path)
     postgres.run(f"CREATE DATABASE {name}")
     observer = RecordingObserver()
@@ -91,36 +93,28 @@ def test_a_server_that_hangs_is_a_miss_and_one_warning_and_comes_back_by_itself(
         assert hits()
         for _ in range(2):
             caplog.clear()  # before it hangs: the warning may come at once
-            postgres.hang()
+            fail()
             in_time(lambda: until(lambda: not hits()))
             found = in_time(lambda: [cache.lookup(PROMPT) for _ in range(200)])
             assert {one.reason for one in found if isinstance(one, Miss)} == {"store_failed"}
             assert not in_time(lambda: cache.store("refunds in 2024", PLAN))
             warned = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
             assert len(warned) == 1, warned
-            assert "does not answer" in warned[0]
+            assert ("does not answer" in warned[0]) == (how == "hang")
             assert len(observer.of(TierFailed)) >= 200
-            postgres.go_on()
+            mend()
             until(hits)
             until(lambda: bool(cache.store("refunds in 2024", PLAN)))
 
 
 def connected(store: PostgresStore, count: int) -> None:
     """Let `store` have `count` connections, none of them in use."""
-    together = threading.Barrier(count)
-
-    def hold(_: object) -> None:
-        together.wait(60)
-
-    holding = [threading.Thread(target=store.connections.read, args=(hold,)) for _ in range(count)]
-    for thread in holding:
-        thread.start()
-    for thread in holding:
-        thread.join()
+    all_of_them = threading.Barrier(count)
+    together(count, lambda _: store.connections.read(lambda _: all_of_them.wait(60)))
 
 
 def test_when_one_has_found_out_nobody_else_waits_whatever_connections_there_are(
-    postgres: "Postgres", store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    postgres: Postgres, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connected(store, 8)
     postgres.hang()
@@ -136,23 +130,15 @@ def test_when_one_has_found_out_nobody_else_waits_whatever_connections_there_are
     assert store.count("acme") == 1
 
 
-def test_those_who_wait_at_once_are_all_let_go(postgres: "Postgres", store: PostgresStore) -> None:
+def test_those_who_wait_at_once_are_all_let_go(postgres: Postgres, store: PostgresStore) -> None:
     connected(store, 8)
     postgres.hang()
-    said: list[str] = []
-    waiting = [
-        threading.Thread(target=lambda: said.append(failure(lambda: store.get("acme", "a"))))
-        for _ in range(20)
-    ]
-    for thread in waiting:
-        thread.start()
-    for thread in waiting:
-        thread.join(60)
-    assert (len(said), {"cannot be reached" in one for one in said}) == (20, {True})
+    said = together(20, lambda _: failure(lambda: store.get("acme", "a")))
+    assert {"cannot be reached" in one for one in said} == {True}
 
 
 def test_a_write_that_nobody_confirmed_is_not_said_to_be_done_and_nothing_is_lost(
-    postgres: "Postgres", store: PostgresStore
+    postgres: Postgres, store: PostgresStore
 ) -> None:
     postgres.hang()
     assert "cannot be reached" in in_time(lambda: failure(lambda: store.put(make_record("b"))))
@@ -165,7 +151,7 @@ def test_a_write_that_nobody_confirmed_is_not_said_to_be_done_and_nothing_is_los
 
 
 def test_a_statement_that_is_answered_late_is_waited_for_as_long_as_the_server_may_take(
-    postgres: "Postgres", store: PostgresStore
+    postgres: Postgres, store: PostgresStore
 ) -> None:
     said = failure(lambda: store.connections.read(lambda c: c.execute("SELECT pg_sleep(20)")))
     assert "took too long" in said  # the server itself said so: nothing hangs
@@ -173,7 +159,7 @@ def test_a_statement_that_is_answered_late_is_waited_for_as_long_as_the_server_m
 
 
 def test_a_server_that_hangs_while_a_store_is_closed_holds_nobody_up(
-    postgres: "Postgres", store: PostgresStore
+    postgres: Postgres, store: PostgresStore
 ) -> None:
     postgres.hang()
     in_time(lambda: failure(lambda: store.get("acme", "a")))

@@ -4,46 +4,39 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from semcache.stores.postgres.store import PostgresStore
 from semcache.testing import make_record
+from tests.conftest import Postgres
+from tests.stores.postgres.conftest import ListeningStore
 from tests.waiting import until
 
-if TYPE_CHECKING:
-    from tests.conftest import Postgres
-
-Open = Callable[[float], PostgresStore]
+Open = Callable[[float], ListeningStore]
 
 
 @pytest.fixture
-def opened(postgres: "Postgres", tmp_path: Path) -> Iterator[Open]:
+def opened(postgres: Postgres, schema: str) -> Iterator[Open]:
     """Open stores of one schema with a lag of so many seconds; all are closed at the end."""
-    schema = postgres.schema(tmp_path)
     with ExitStack() as stack:
 
-        def one(lag_s: float) -> PostgresStore:
-            store = PostgresStore.open(postgres.dsn, schema=schema, lag_s=lag_s, retry_s=0.01)
-            stack.callback(store.close)
-            return store
+        def one(lag_s: float) -> ListeningStore:
+            ListeningStore.open(postgres.dsn, schema=schema).close()
+            made = ListeningStore(postgres.dsn, schema=schema, lag_s=lag_s, retry_s=0.01)
+            return stack.enter_context(closing(made))
 
         yield one
 
 
-def reached(store: PostgresStore, number: int) -> bool:
+def reached(store: ListeningStore, number: int) -> bool:
     return store.last_change() == number
 
 
-def listening(store: PostgresStore) -> None:
+def listening(store: ListeningStore) -> None:
     """Return when `store` answers without asking the server."""
-    listener = store._listener
-    assert listener is not None
-    until(lambda: listener.known() is not None)
+    until(lambda: store.hears)
 
 
 def test_who_listens_hears_of_a_change_long_before_it_would_ask(opened: Open) -> None:
@@ -55,7 +48,7 @@ def test_who_listens_hears_of_a_change_long_before_it_would_ask(opened: Open) ->
 
 
 def test_a_change_that_nobody_was_told_of_is_seen_within_the_lag(
-    postgres: "Postgres", opened: Open
+    postgres: Postgres, opened: Open
 ) -> None:
     store = opened(0.5)
     listening(store)
@@ -73,7 +66,7 @@ def test_a_change_of_its_own_is_seen_at_once(opened: Open) -> None:
 
 
 def test_who_has_lost_the_connection_it_listens_on_asks_and_listens_again(
-    postgres: "Postgres", opened: Open
+    postgres: Postgres, opened: Open
 ) -> None:
     store, other = opened(3600.0), opened(0.0)
     listening(store)
@@ -88,22 +81,20 @@ def test_who_has_lost_the_connection_it_listens_on_asks_and_listens_again(
 
 
 def test_while_the_server_is_gone_nothing_is_known_and_afterwards_it_is(
-    postgres: "Postgres", opened: Open
+    postgres: Postgres, opened: Open
 ) -> None:
     store = opened(3600.0)
     store.put(make_record("a"))
     listening(store)
-    listener = store._listener
-    assert listener is not None
     postgres.stop()
-    until(lambda: listener.known() is None)
+    until(lambda: not store.hears)
     postgres.start()
     listening(store)
     assert store.last_change() == 1
 
 
 def test_who_asks_for_a_lease_learns_what_its_last_holder_wrote(
-    postgres: "Postgres", opened: Open
+    postgres: Postgres, opened: Open
 ) -> None:
     store = opened(3600.0)
     listening(store)
@@ -113,7 +104,7 @@ def test_who_asks_for_a_lease_learns_what_its_last_holder_wrote(
     assert store.last_change() == 7
 
 
-_shared: list[PostgresStore] = []
+_shared: list[ListeningStore] = []
 """What a forked process finds."""
 
 

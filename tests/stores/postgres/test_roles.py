@@ -2,26 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
 from semcache.errors import StoreUnavailable
 from semcache.stores.postgres.store import PostgresStore
 from semcache.testing import make_record, same_records
-
-if TYPE_CHECKING:
-    from tests.conftest import Postgres
+from tests.conftest import Postgres
 
 
 @pytest.fixture
-def store(postgres: "Postgres", schema: str) -> Iterator[PostgresStore]:
-    with closing(PostgresStore.open(postgres.dsn, schema=schema)) as store:
-        yield store
-
-
-@pytest.fixture
-def role(postgres: "Postgres", schema: str) -> Iterator[str]:
+def role(postgres: Postgres, schema: str) -> Iterator[str]:
     name = f"r{schema}"
     postgres.run(f"CREATE ROLE {name} LOGIN")
     yield name
@@ -29,7 +20,7 @@ def role(postgres: "Postgres", schema: str) -> Iterator[str]:
 
 
 def test_a_role_sees_and_changes_the_tenants_it_was_granted_alone(
-    postgres: "Postgres", store: PostgresStore, schema: str, role: str
+    postgres: Postgres, store: PostgresStore, schema: str, role: str
 ) -> None:
     for tenant in ("acme", "other"):
         store.put(make_record("a", tenant=tenant))
@@ -48,7 +39,7 @@ def test_a_role_sees_and_changes_the_tenants_it_was_granted_alone(
 
 
 def test_what_a_client_asks_for_does_not_matter(
-    postgres: "Postgres", store: PostgresStore, schema: str, role: str
+    postgres: Postgres, store: PostgresStore, schema: str, role: str
 ) -> None:
     for tenant in ("acme", "other"):
         store.put(make_record("a", tenant=tenant, body=f'"{tenant}"'))
@@ -59,7 +50,7 @@ def test_what_a_client_asks_for_does_not_matter(
 
 
 def test_a_role_has_no_leave_before_its_grant_and_loses_it_with_the_next(
-    postgres: "Postgres", store: PostgresStore, schema: str, role: str
+    postgres: Postgres, store: PostgresStore, schema: str, role: str
 ) -> None:
     with pytest.raises(StoreUnavailable, match="denies access"):
         PostgresStore.open(postgres.dsn, schema=schema, role=role)

@@ -1,11 +1,9 @@
 # ruff: noqa: S608 - statements of tests about tables of tests
 
 import multiprocessing
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,24 +19,16 @@ from semcache.ports import Bounds, PlanStore
 from semcache.stores.postgres.schema import migrations
 from semcache.stores.postgres.store import PostgresStore
 from semcache.testing import SharedStoreContract, make_record
-
-if TYPE_CHECKING:
-    from tests.conftest import Postgres
+from tests.conftest import Postgres
 
 
 class TestPostgresStore(SharedStoreContract):
     @pytest.fixture(autouse=True)
-    def _server(self, postgres: "Postgres") -> None:
+    def _server(self, postgres: Postgres) -> None:
         self.server = postgres
 
     def make(self, tmp_path: Path) -> PlanStore:
         return PostgresStore.open(self.server.dsn, schema=self.server.schema(tmp_path))
-
-
-@pytest.fixture
-def store(postgres: "Postgres", schema: str) -> Iterator[PostgresStore]:
-    with closing(PostgresStore.open(postgres.dsn, schema=schema)) as store:
-        yield store
 
 
 def opened(dsn: str, schema: str) -> int:
@@ -59,7 +49,7 @@ class TestOpening:
         PostgresStore("postgresql://nobody@/nothing?host=/nowhere").close()
 
     def test_tables_are_made_once_however_many_open_at_once(
-        self, postgres: "Postgres", schema: str
+        self, postgres: Postgres, schema: str
     ) -> None:
         with multiprocessing.get_context("spawn").Pool(3) as pool:
             numbers = pool.starmap(opened, [(postgres.dsn, schema)] * 3)
@@ -68,14 +58,14 @@ class TestOpening:
         assert postgres.run(f"SELECT version FROM {schema}.manifest") == [(latest,)]
 
     def test_a_newer_format_is_refused_with_the_way_out(
-        self, postgres: "Postgres", store: PostgresStore, schema: str
+        self, postgres: Postgres, store: PostgresStore, schema: str
     ) -> None:
         postgres.run(f"UPDATE {schema}.manifest SET version = 99")
         with pytest.raises(NewerFormat, match=r"has format 99.*upgrade semcache"):
             PostgresStore.open(postgres.dsn, schema=schema)
 
     def test_an_older_format_is_brought_up_to_date_and_nothing_is_lost(
-        self, postgres: "Postgres", schema: str
+        self, postgres: Postgres, schema: str
     ) -> None:
         # A database as the first version left it: its files of SQL are never edited afterwards.
         first = migrations()[0].script
@@ -92,7 +82,7 @@ class TestOpening:
 
     @pytest.mark.parametrize("table", ["things", "manifest"])
     def test_a_schema_with_something_else_in_it_is_left_alone(
-        self, postgres: "Postgres", schema: str, table: str
+        self, postgres: Postgres, schema: str, table: str
     ) -> None:
         postgres.run(f"CREATE SCHEMA {schema}", f"CREATE TABLE {schema}.{table} (version text)")
         with pytest.raises(ForeignDatabase, match=f"{table}.*name another schema"):
@@ -115,7 +105,7 @@ class TestOpening:
         with pytest.raises(InvalidSettings, match="schema"):
             PostgresStore.open("postgresql:///x", schema=schema)
 
-    def test_a_name_that_would_be_sql_is_a_name(self, postgres: "Postgres") -> None:
+    def test_a_name_that_would_be_sql_is_a_name(self, postgres: Postgres) -> None:
         name = 'x"; DROP SCHEMA public; --'
         with closing(PostgresStore.open(postgres.dsn, schema=name)) as store:
             assert store.put(make_record("a")).change == 1
@@ -124,7 +114,7 @@ class TestOpening:
 
 class TestSecrets:
     def test_a_password_is_shown_nowhere(
-        self, postgres: "Postgres", caplog: pytest.LogCaptureFixture
+        self, postgres: Postgres, caplog: pytest.LogCaptureFixture
     ) -> None:
         dsn = postgres.dsn.replace("postgres:@", "postgres:s3cret@").replace("?host=", "?host=/no")
         with pytest.raises(StoreUnavailable, match="cannot be reached") as raised:
@@ -151,7 +141,7 @@ class TestTrouble:
         "damage", ["body = '[]'", "tenant = 'other'", "created_s = 1", "keys = '{schema:s}'"]
     )
     def test_a_record_that_is_not_what_was_written_is_set_aside(
-        self, postgres: "Postgres", store: PostgresStore, schema: str, damage: str
+        self, postgres: Postgres, store: PostgresStore, schema: str, damage: str
     ) -> None:
         for name in "ab":
             store.put(make_record(name, keys=("schema:s", f"template:{name}")))
@@ -170,7 +160,7 @@ class TestTrouble:
 
     def test_a_scan_passes_over_what_is_damaged_and_says_so(
         self,
-        postgres: "Postgres",
+        postgres: Postgres,
         store: PostgresStore,
         schema: str,
         caplog: pytest.LogCaptureFixture,
@@ -184,7 +174,7 @@ class TestTrouble:
         assert store.count("acme") == 2
 
     def test_a_note_that_is_not_what_was_written_is_set_aside_and_begun_anew(
-        self, postgres: "Postgres", store: PostgresStore, schema: str
+        self, postgres: Postgres, store: PostgresStore, schema: str
     ) -> None:
         store.put_note("acme", "n", "1")
         postgres.run(f"UPDATE {schema}.notes SET sealed = sealed || '2'")
@@ -193,15 +183,13 @@ class TestTrouble:
         store.update_note("acme", "n", lambda old: f"{old}")
         assert (store.get_note("acme", "n"), store.set_aside_count("acme")) == ("None", 1)
 
-    def test_tables_that_are_gone_are_told(self, postgres: "Postgres", schema: str) -> None:
+    def test_tables_that_are_gone_are_told(self, postgres: Postgres, schema: str) -> None:
         with closing(PostgresStore.open(postgres.dsn, schema=schema)) as store:
             postgres.run(f"DROP SCHEMA {schema} CASCADE")
             with pytest.raises(StoreCorrupt, match="name another schema"):
                 store.get("acme", "a")
 
-    def test_changes_that_are_forgotten_are_unknown(
-        self, postgres: "Postgres", schema: str
-    ) -> None:
+    def test_changes_that_are_forgotten_are_unknown(self, postgres: Postgres, schema: str) -> None:
         PostgresStore.open(postgres.dsn, schema=schema).close()
         with closing(PostgresStore(postgres.dsn, schema=schema, kept_changes=3)) as store:
             for name in "abcde":
@@ -212,7 +200,7 @@ class TestTrouble:
 
 class TestManyProcesses:
     def test_no_update_is_lost_and_no_ghost_stays(
-        self, postgres: "Postgres", store: PostgresStore, schema: str
+        self, postgres: Postgres, store: PostgresStore, schema: str
     ) -> None:
         with multiprocessing.get_context("spawn").Pool(3) as pool:
             pool.starmap(count_up, [(postgres.dsn, schema, 20)] * 3)
@@ -246,7 +234,7 @@ def _change_of(known: str) -> int:
 
 
 def test_a_replaced_record_is_found_by_its_new_vector_alone(
-    postgres: "Postgres", store: PostgresStore, schema: str
+    postgres: Postgres, store: PostgresStore, schema: str
 ) -> None:
     record = make_record("a")
     store.put(record)

@@ -1,9 +1,6 @@
 # ruff: noqa: S608 - statements of tests about tables of tests
 
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,9 +10,7 @@ from semcache.stores.postgres.store import PostgresStore
 from semcache.stores.postgres.vectors import PostgresIndex
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import VectorIndexContract, make_record, unit
-
-if TYPE_CHECKING:
-    from tests.conftest import Postgres
+from tests.conftest import Postgres
 
 
 class Written(PostgresIndex):
@@ -33,13 +28,6 @@ class Written(PostgresIndex):
     def remove(self, id: str) -> bool:  # noqa: A002 - the word of the record
         self.store.remove("acme", [id])
         return super().remove(id)
-
-
-@pytest.fixture
-def store(postgres: "Postgres", tmp_path: Path) -> Iterator[PostgresStore]:
-    schema = postgres.schema(tmp_path)
-    with closing(PostgresStore.open(postgres.dsn, schema=schema)) as store:
-        yield store
 
 
 class TestPostgresIndex(VectorIndexContract):
@@ -62,7 +50,7 @@ def filled(store: PostgresStore, count: int, *, exact_below: int) -> tuple[Writt
 
 class TestLarge:
     def test_an_hnsw_index_finds_what_comparing_with_all_finds(
-        self, postgres: "Postgres", store: PostgresStore
+        self, postgres: Postgres, store: PostgresStore
     ) -> None:
         index, vectors = filled(store, 300, exact_below=10_000)
         exact = [index.search(vector, 5) for vector in vectors[:20]]
@@ -116,7 +104,7 @@ class TestLarge:
         assert [n.id for n in index.search(vectors[7], 1)] == ["007"]
 
     def test_an_index_that_was_never_finished_is_made_again(
-        self, postgres: "Postgres", store: PostgresStore
+        self, postgres: Postgres, store: PostgresStore
     ) -> None:
         index, _ = filled(store, 10, exact_below=10_000)
         assert index.build()

@@ -2,27 +2,32 @@ import contextlib
 import threading
 
 from semcache.stores.vectors.shared_lock import SharedLock
+from semcache.testing.records import together
+from tests.waiting import until
 
 
 def test_readers_are_inside_together() -> None:
     lock, both = SharedLock(), threading.Barrier(2)
 
-    def read() -> None:
+    def read(_: int) -> None:
         with lock.reading():
             both.wait(timeout=10)
 
-    reader = threading.Thread(target=read)
-    reader.start()
-    read()
-    reader.join(timeout=10)
+    together(2, read)
     assert not both.broken
 
 
 def test_a_writer_waits_for_readers_and_holds_back_new_ones() -> None:
-    lock, steps, writing = SharedLock(), list[str](), threading.Event()
+    class Watched(SharedLock):
+        """Tells whether a writer stands in line."""
+
+        @property
+        def awaited(self) -> bool:
+            return bool(self._writers)
+
+    lock, steps = Watched(), list[str]()
 
     def write() -> None:
-        writing.set()
         with lock.writing():
             steps.append("written")
 
@@ -33,9 +38,7 @@ def test_a_writer_waits_for_readers_and_holds_back_new_ones() -> None:
     threads = [threading.Thread(target=write), threading.Thread(target=read)]
     with lock.reading():
         threads[0].start()
-        assert writing.wait(timeout=10)
-        while threads[0].is_alive() and not lock._writers:  # until the writer stands in line
-            pass
+        until(lambda: lock.awaited)
         threads[1].start()
         steps.append("first")
     for thread in threads:
@@ -46,18 +49,14 @@ def test_a_writer_waits_for_readers_and_holds_back_new_ones() -> None:
 def test_writers_are_inside_alone() -> None:
     lock, total = SharedLock(), [0]
 
-    def write() -> None:
+    def write(_: int) -> None:
         for _ in range(200):
             with lock.writing():
                 before = total[0]
                 with_others = threading.get_ident()  # anything that may switch threads
                 total[0] = before + bool(with_others)
 
-    threads = [threading.Thread(target=write) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=10)
+    together(4, write)
     assert total == [800]
 
 
