@@ -1,14 +1,12 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from semcache import Parameter
-
-if TYPE_CHECKING:
-    from semcache.ports import Embedder
+from semcache.ports import Embedder
 
 SMALL = Path(__file__).parents[1] / "data" / "small.jsonl"
 
@@ -72,7 +70,7 @@ def test_a_bad_stream_is_refused_with_file_and_line(replay: Any, tmp_path: Path,
 
 
 def test_a_small_stream_is_replayed_beside_the_relatives_with_no_wrong_hit_of_ours(
-    replay: Any, tmp_path: Path, minilm: "Embedder", monkeypatch: pytest.MonkeyPatch
+    replay: Any, tmp_path: Path, minilm: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replay, "MiniLMEmbedder", lambda _: minilm)
     out = tmp_path / "out.json"
@@ -85,7 +83,7 @@ def test_a_small_stream_is_replayed_beside_the_relatives_with_no_wrong_hit_of_ou
     assert all(s["wrong"] > 0 for s in others)
 
 
-def test_a_simulated_selector_serves_what_words_alone_miss(replay: Any, minilm: "Embedder") -> None:
+def test_a_simulated_selector_serves_what_words_alone_miss(replay: Any, minilm: Embedder) -> None:
     stored = row(replay, "total sales in 2024", "2024")
     asked = row(replay, "what did all sales of 2023 come to", "2023")
     scores = {}
@@ -98,7 +96,7 @@ def test_a_simulated_selector_serves_what_words_alone_miss(replay: Any, minilm: 
 
 
 def test_a_stubborn_selector_chooses_the_nearest_wrong_plan_each_time(
-    replay: Any, minilm: "Embedder"
+    replay: Any, minilm: Embedder
 ) -> None:
     cache = replay.Semcache(replay.Timed(minilm), accuracy=0.0, stubborn=True)
     stored = row(replay, "total sales in 2024", "2024")

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.calling import calling
+
 Run = Callable[..., int]
 
 
@@ -59,15 +61,7 @@ def test_public_calls_are_planned_and_scored_without_a_model(run: Run, tmp_path:
             "scope": scope,
             "text": text,
             "params": [{"name": name, "value": value, "text": value}],
-            "plan": {
-                "start_node": {"route": "call"},
-                "call": {
-                    "operation": "x.call",
-                    "input": {"template": template, "args": {name: value}},
-                    "route": "end",
-                },
-                "end": {"completed": True, "vars": {"answer": "$.call"}},
-            },
+            "plan": calling("x.call", template=template, args={name: value}),
         }
         for i, (scope, text, template, name, value) in enumerate(
             (

@@ -3,15 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from semcache import PlanCache
 from semcache.testing import HashEmbedder
-
-if TYPE_CHECKING:
-    from tests.conftest import OpenAIServer, Reply, Request
+from tests.conftest import OpenAIServer, Reply, Request
 
 
 @pytest.fixture
@@ -23,7 +21,7 @@ def cache() -> Iterator[PlanCache]:
 class Model:
     """What the scripted model was asked, and the way there."""
 
-    def __init__(self, server: "OpenAIServer") -> None:
+    def __init__(self, server: OpenAIServer) -> None:
         self._server = server
         self.base_url = server.base_url
 
@@ -37,17 +35,17 @@ class Model:
         ]
 
 
-def messages_of(request: "Request") -> list[dict[str, Any]]:
+def messages_of(request: Request) -> list[dict[str, Any]]:
     listed: Any = request.body["messages"]
     return list(listed)
 
 
 @pytest.fixture
-def model(openai_server: "OpenAIServer", reply: "type[Reply]") -> Model:
+def model(openai_server: OpenAIServer) -> Model:
     """A model that tracks or cancels the order of a prompt, then says what the tools returned."""
 
-    def answer(request: "Request") -> "Reply":
-        return _spoken(request, reply, _calls(messages_of(request)))
+    def answer(request: Request) -> Reply:
+        return _spoken(request, _calls(messages_of(request)))
 
     openai_server.answers(answer)
     return Model(openai_server)
@@ -65,7 +63,7 @@ def _calls(messages: list[dict[str, Any]]) -> list[dict[str, Any]] | str:
     return [{"id": f"call_{len(said)}", "type": "function", "function": function}]
 
 
-def _spoken(request: "Request", reply: "type[Reply]", said: list[dict[str, Any]] | str) -> "Reply":
+def _spoken(request: Request, said: list[dict[str, Any]] | str) -> Reply:
     text, calls = (said, None) if isinstance(said, str) else (None, said)
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
@@ -76,7 +74,7 @@ def _spoken(request: "Request", reply: "type[Reply]", said: list[dict[str, Any]]
     if not request.body.get("stream"):
         choice = {"index": 0, "finish_reason": finish, "message": message}
         whole = {"object": "chat.completion", "choices": [choice], "usage": usage}
-        return reply(base | whole)
+        return Reply(base | whole)
     if calls:
         message["tool_calls"] = [call | {"index": i} for i, call in enumerate(calls)]
     chunks: list[dict[str, Any]] = [
@@ -87,4 +85,4 @@ def _spoken(request: "Request", reply: "type[Reply]", said: list[dict[str, Any]]
     base["object"] = "chat.completion.chunk"
     events = [json.dumps({**base, **chunk}) for chunk in chunks]
     body = "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"])
-    return reply(body.encode(), headers={"Content-Type": "text/event-stream"})
+    return Reply(body.encode(), headers={"Content-Type": "text/event-stream"})

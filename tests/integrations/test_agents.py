@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import agents
 import pydantic_ai
@@ -22,9 +22,7 @@ from semcache import PlanCache
 from semcache.integrations.langchain import PlanMiddleware
 from semcache.integrations.openai_agents import AgentsPlanModel
 from semcache.integrations.pydantic_ai import PlanModel
-
-if TYPE_CHECKING:
-    from tests.integrations.conftest import Model
+from tests.integrations.conftest import Model
 
 agents.set_tracing_disabled(disabled=True)
 
@@ -50,7 +48,7 @@ class Caller:
 class LangChain:
     """An agent of LangChain."""
 
-    def __init__(self, model: "Model", cache: PlanCache, *tools: Any) -> None:
+    def __init__(self, model: Model, cache: PlanCache, *tools: Any) -> None:
         chat = ChatOpenAI(model="scripted-1", base_url=model.base_url, api_key="none")
         plans = PlanMiddleware(
             cache, allow=["track"], tenant=lambda asked: asked.runtime.context.tenant
@@ -83,7 +81,7 @@ class AwaitedLangChain(LangChain):
 class PydanticAi:
     """An agent of Pydantic AI."""
 
-    def __init__(self, model: "Model", cache: PlanCache) -> None:
+    def __init__(self, model: Model, cache: PlanCache) -> None:
         provider = OpenAIProvider(base_url=model.base_url, api_key="none")
         chat = OpenAIChatModel("scripted-1", provider=provider)
         plans = PlanModel(chat, cache, allow=["track"], tenant=TENANT.get)
@@ -102,7 +100,7 @@ class PydanticAi:
 class OpenAiAgents:
     """An agent of the OpenAI Agents SDK, with somebody to hand over to."""
 
-    def __init__(self, model: "Model", cache: PlanCache) -> None:
+    def __init__(self, model: Model, cache: PlanCache) -> None:
         self.address, self.cache = model.base_url, cache
 
     async def run(
@@ -144,13 +142,13 @@ def awaited() -> Iterator[Awaited]:
 
 
 @pytest.fixture(params=[LangChain, AwaitedLangChain, PydanticAi, OpenAiAgents])
-def agent(request: pytest.FixtureRequest, model: "Model", cache: PlanCache) -> Any:
+def agent(request: pytest.FixtureRequest, model: Model, cache: PlanCache) -> Any:
     return request.param(model, cache)
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_the_first_tool_calls_come_from_the_cache_with_the_values_of_the_prompt(
-    agent: Any, awaited: Awaited, model: "Model", stream: bool
+    agent: Any, awaited: Awaited, model: Model, stream: bool
 ) -> None:
     said = [awaited(agent.run(WHERE.format(n), stream=stream))[0] for n in (17, 99)]
     assert said == [ON_ITS_WAY.format(17), ON_ITS_WAY.format(99)]
@@ -158,7 +156,7 @@ def test_the_first_tool_calls_come_from_the_cache_with_the_values_of_the_prompt(
 
 
 def test_a_call_that_writes_is_asked_for_each_time(
-    agent: Any, awaited: Awaited, model: "Model", cache: PlanCache
+    agent: Any, awaited: Awaited, model: Model, cache: PlanCache
 ) -> None:
     for order in ("ORD-17", "ORD-99"):
         awaited(agent.run(f"Please cancel order {order}"))
@@ -167,7 +165,7 @@ def test_a_call_that_writes_is_asked_for_each_time(
 
 
 def test_each_request_tells_its_tenant(
-    agent: Any, awaited: Awaited, model: "Model", cache: PlanCache
+    agent: Any, awaited: Awaited, model: Model, cache: PlanCache
 ) -> None:
     for name in ("acme", "initech", "acme"):
         token = TENANT.set(name)
@@ -178,7 +176,7 @@ def test_each_request_tells_its_tenant(
 
 
 def test_a_later_prompt_of_a_conversation_goes_to_the_model(
-    agent: Any, awaited: Awaited, model: "Model"
+    agent: Any, awaited: Awaited, model: Model
 ) -> None:
     before = awaited(agent.run(WHERE.format(17)))[1]
     awaited(agent.run(WHERE.format(17), *before))
@@ -186,7 +184,7 @@ def test_a_later_prompt_of_a_conversation_goes_to_the_model(
 
 
 def test_each_served_call_has_an_id_of_its_own_and_other_tools_have_plans_of_their_own(
-    awaited: Awaited, model: "Model", cache: PlanCache
+    awaited: Awaited, model: Model, cache: PlanCache
 ) -> None:
     runs = LangChain(model, cache)
     _, *served = (awaited(runs.run(WHERE.format(n)))[1] for n in (17, 98, 99))
@@ -196,7 +194,7 @@ def test_each_served_call_has_an_id_of_its_own_and_other_tools_have_plans_of_the
 
 
 def test_a_picture_or_a_forced_choice_goes_to_the_model(
-    awaited: Awaited, model: "Model", cache: PlanCache
+    awaited: Awaited, model: Model, cache: PlanCache
 ) -> None:
     picture = pydantic_ai.BinaryContent(b"x", media_type="image/png")
     awaited(PydanticAi(model, cache).run([WHERE.format(17), picture]))

@@ -1,7 +1,7 @@
 """Models of LangChain and nodes of LangGraph in front of an exact cache."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -13,9 +13,7 @@ from langgraph.types import CachePolicy
 from semcache.integrations.langchain import NodeCache, ResponseCache
 from semcache.responses.cache import Responses
 from semcache.testing import FakeClock
-
-if TYPE_CHECKING:
-    from tests.integrations.conftest import Model
+from tests.integrations.conftest import Model
 
 
 def track(order_id: str) -> str:
@@ -23,11 +21,11 @@ def track(order_id: str) -> str:
     return f"{order_id} is on its way"
 
 
-def chat(model: "Model", **more: Any) -> ChatOpenAI:
+def chat(model: Model, **more: Any) -> ChatOpenAI:
     return ChatOpenAI(model="scripted-1", base_url=model.base_url, api_key="none", **more)
 
 
-def test_equal_messages_to_a_model_are_answered_once(model: "Model") -> None:
+def test_equal_messages_to_a_model_are_answered_once(model: Model) -> None:
     with Responses.open() as responses:
         kept = ResponseCache(responses)
         asked = [chat(model, cache=kept), chat(model, cache=kept), chat(model, cache=kept, seed=1)]

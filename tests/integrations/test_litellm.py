@@ -4,7 +4,7 @@ import asyncio
 import gc
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import litellm
 import pytest
@@ -12,9 +12,7 @@ from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 
 from semcache import PlanCache
 from semcache.integrations.litellm import LiteLLMPlanCache
-
-if TYPE_CHECKING:
-    from tests.integrations.conftest import Model
+from tests.integrations.conftest import Model
 
 # LiteLLM leaves event loops of threads of its own open.
 pytestmark = [
@@ -46,14 +44,14 @@ def _installed(cache: PlanCache) -> Iterator[None]:
     gc.collect()  # what it left open is told here, and in no other test
 
 
-def arguments(model: "Model", prompt: str, more: dict[str, Any]) -> dict[str, Any]:
+def arguments(model: Model, prompt: str, more: dict[str, Any]) -> dict[str, Any]:
     messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": prompt}]
     where = {"api_base": model.base_url, "api_key": "none", "model": "openai/scripted-1"}
     return {"messages": messages, "tools": TOOLS, "caching": True} | where | more
 
 
 @pytest.fixture(params=["plain", "awaited"])
-def ask(request: pytest.FixtureRequest, model: "Model") -> Ask:
+def ask(request: pytest.FixtureRequest, model: Model) -> Ask:
     def plain(prompt: str, **more: Any) -> Any:
         return litellm.completion(**arguments(model, prompt, more))
 
@@ -79,7 +77,7 @@ def called(answer: Any) -> list[tuple[str, Any]]:
 
 
 def test_tool_calls_come_from_the_cache_with_the_values_of_the_prompt(
-    ask: Ask, model: "Model"
+    ask: Ask, model: Model
 ) -> None:
     answers = [ask(f"Where is order ORD-{n}?") for n in (17, 99)]
     assert called(answers[1]) == [("track", {"order_id": "ORD-99"})]
@@ -88,7 +86,7 @@ def test_tool_calls_come_from_the_cache_with_the_values_of_the_prompt(
 
 
 def test_a_call_that_writes_is_asked_for_each_time(
-    ask: Ask, model: "Model", cache: PlanCache
+    ask: Ask, model: Model, cache: PlanCache
 ) -> None:
     for order in ("ORD-17", "ORD-99"):
         ask(f"Please cancel order {order}")
@@ -96,7 +94,7 @@ def test_a_call_that_writes_is_asked_for_each_time(
     assert cache.entries() == ()
 
 
-def test_a_stream_is_kept_and_a_hit_comes_as_a_stream(ask: Ask, model: "Model") -> None:
+def test_a_stream_is_kept_and_a_hit_comes_as_a_stream(ask: Ask, model: Model) -> None:
     ask("Where is order ORD-17?")
     chunks = [*litellm.completion(**arguments(model, "Where is order ORD-99?", {"stream": True}))]
     whole = litellm.stream_chunk_builder(chunks)
@@ -109,7 +107,7 @@ def test_a_stream_is_kept_and_a_hit_comes_as_a_stream(ask: Ask, model: "Model") 
     assert model.asked == ["Where is order ORD-17?", "Where is order ORD-5?"]
 
 
-def test_the_tenant_comes_from_the_call(ask: Ask, model: "Model", cache: PlanCache) -> None:
+def test_the_tenant_comes_from_the_call(ask: Ask, model: Model, cache: PlanCache) -> None:
     for name in ("acme", "initech", "acme"):
         ask("Where is order ORD-17?", user=name)
     assert len(model.asked) == 2
@@ -128,7 +126,7 @@ def test_the_tenant_comes_from_the_call(ask: Ask, model: "Model", cache: PlanCac
     ],
 )
 def test_what_depends_on_more_than_the_prompt_goes_to_the_model(
-    ask: Ask, model: "Model", cache: PlanCache, more: dict[str, Any]
+    ask: Ask, model: Model, cache: PlanCache, more: dict[str, Any]
 ) -> None:
     for _ in range(2):
         ask("Where is order ORD-17?", **more)

@@ -1,10 +1,13 @@
 """The script that writes weights of 8 bits, and the packaged weights as it writes them."""
 
 import importlib.util
+import shutil
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from semcache.models.weights import packaged_weights
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +30,12 @@ def eight_bits(tmp_path_factory: pytest.TempPathFactory, script: ModuleType) -> 
     folder = tmp_path_factory.mktemp("weights") / "minilm"
     assert script.main(["--weights", str(folder)]) == 0
     return folder
+
+
+@pytest.fixture
+def edited_weights(tmp_path: Path) -> Path:
+    """A copy of the packaged files whose weights are not the weights."""
+    copy = tmp_path / "model"
+    shutil.copytree(packaged_weights(), copy, ignore=lambda *_: ["model.safetensors"])
+    (copy / "model.safetensors").write_bytes(b"not the weights")
+    return copy

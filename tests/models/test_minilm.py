@@ -2,12 +2,9 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,15 +13,13 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from semcache import Hit, PlanCache, Settings
-from semcache.errors import InvalidSettings, MissingExtra, WeightsUnavailable
+from semcache.errors import WeightsUnavailable
 from semcache.models import weights
 from semcache.models.minilm import GRAPH, MiniLMEmbedder
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
+from semcache.ports import Vectors
 from semcache.wiring import open_embedder
 from tests.models.test_wordpiece import SETTLED
-
-if TYPE_CHECKING:
-    from semcache.ports import Vectors
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +55,6 @@ def test_a_long_text_is_cut_where_sentence_transformers_cuts_it(
 ) -> None:
     texts = ["sales " * count for count in (126, 127, 200, 254, 255, 600)]
     assert np.allclose(plain.embed(texts), reference.embed(texts), atol=1e-5)
-
-
-def test_rows_are_in_the_order_of_the_texts(plain: MiniLMEmbedder) -> None:
-    rows = plain.embed(["total sales by state and by year", "rain", "total sales"])
-    assert np.array_equal(rows[1], plain.embed(["rain"])[0])
-    assert rows[0] @ rows[2] > 0.6 > rows[0] @ rows[1]
 
 
 def test_a_cache_filled_with_either_embedder_is_read_with_the_other(tmp_path: Path) -> None:
@@ -104,20 +93,6 @@ def test_embedding_loads_no_torch() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_threads_get_the_same_vectors() -> None:
-    shared, rows = MiniLMEmbedder(memo=0), list["Vectors"]()
-    threads = [
-        threading.Thread(target=lambda: rows.append(shared.embed(["asked by all"])))
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(rows) == 8
-    assert all(np.array_equal(row, rows[0]) for row in rows)
-
-
 def test_the_graph_is_the_one_that_its_script_writes(tmp_path: Path, script: ModuleType) -> None:
     root = Path(__file__).parents[2]
     assert script.main([str(tmp_path / "graph")]) == 0
@@ -144,7 +119,7 @@ def test_words_of_8_bits_stay_narrow_and_give_the_vectors_of_wide_ones(
     said = {"name": "wide", "files": {wide.name: weights.file_digest(wide)}}
     (tmp_path / weights.Manifest.FILE).write_text(json.dumps(said), encoding="utf-8")
 
-    def embedded(folder: Path) -> tuple["Vectors", int]:
+    def embedded(folder: Path) -> tuple[Vectors, int]:
         tracemalloc.start()
         embedder = MiniLMEmbedder(folder)
         rows = embedder.embed(["total sales by state", "é🙂-5", ""])
@@ -223,56 +198,3 @@ def test_weights_that_are_part_of_the_package_are_the_default(
     assert open_embedder(Settings()).fingerprint == MiniLMEmbedder(eight_bits).fingerprint
     monkeypatch.setattr("semcache.wiring.models.shipped_weights", lambda: None)
     assert open_embedder(Settings()).fingerprint == MiniLMEmbedder().fingerprint
-
-
-@pytest.fixture
-def edited_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the packaged files whose weights are not the weights."""
-    copy = tmp_path / "model"
-    shutil.copytree(weights.packaged_weights(), copy, ignore=lambda *_: ["model.safetensors"])
-    (copy / "model.safetensors").write_bytes(b"not the weights")
-    monkeypatch.setattr(weights, "packaged_weights", lambda: copy)
-    return copy
-
-
-def test_packaged_weights_that_were_changed_are_refused(edited_weights: Path) -> None:
-    with pytest.raises(WeightsUnavailable, match=r"model\.safetensors' has SHA-256 .* expected 53"):
-        MiniLMEmbedder().embed(["a"])
-    (edited_weights / "model.safetensors").unlink()
-    with pytest.raises(WeightsUnavailable, match="cannot be read"):
-        MiniLMEmbedder().embed(["a"])
-
-
-def test_weights_that_are_no_tensors_are_refused(
-    edited_weights: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(weights, "verify_packaged", lambda _: None)
-    with pytest.raises(WeightsUnavailable, match=f"{edited_weights.name}/model.safetensors"):
-        MiniLMEmbedder().embed(["a"])
-
-
-def test_missing_weights_name_the_package_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "MINILM_PACKAGE", "no_such_package")
-    with pytest.raises(WeightsUnavailable, match=r"semcache-plans\[minilm\]"):
-        MiniLMEmbedder().embed(["a"])
-
-
-def test_other_weights_without_their_library_name_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingExtra, match=r"semcache-plans\[sentence-transformers\]"):
-        SentenceTransformersEmbedder(tmp_path).embed(["a"])
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: MiniLMEmbedder(threads=0),
-        lambda: MiniLMEmbedder(memo=-1),
-        lambda: MiniLMEmbedder(batch_size=0),
-    ],
-)
-def test_settings_out_of_range_are_named(make: Callable[[], object]) -> None:
-    with pytest.raises(InvalidSettings, match="expected"):
-        make()

@@ -1,13 +1,13 @@
 import math
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pytest
 
 from semcache import Settings
+from semcache.canonical import Json, JsonObject
 from semcache.errors import (
     EmbeddingError,
     InvalidSettings,
@@ -17,10 +17,9 @@ from semcache.errors import (
 )
 from semcache.models.openai import OpenAIEmbedder, OpenAIModel
 from semcache.ports import Completion, Message
+from semcache.testing.records import together
 from semcache.wiring.models import open_model
-
-if TYPE_CHECKING:
-    from tests.conftest import OpenAIServer, Reply
+from tests.conftest import OpenAIServer, Reply
 
 KEY = "sk-secret-1234"
 ASK = [Message("system", "You plan."), Message("user", "sales in 2024")]
@@ -28,14 +27,14 @@ AT_ONCE = {"Retry-After-Ms": "1"}
 
 
 @pytest.fixture
-def model(openai_server: "OpenAIServer") -> Iterator[OpenAIModel]:
+def model(openai_server: OpenAIServer) -> Iterator[OpenAIModel]:
     model = OpenAIModel("gpt-x", api_key=KEY, base_url=openai_server.base_url, max_retries=2)
     yield model
     model.close()
 
 
 @pytest.fixture
-def embedder(openai_server: "OpenAIServer") -> Iterator[OpenAIEmbedder]:
+def embedder(openai_server: OpenAIServer) -> Iterator[OpenAIEmbedder]:
     embedder = OpenAIEmbedder(
         api_key=KEY, base_url=openai_server.base_url, max_retries=0, batch_size=2
     )
@@ -44,7 +43,7 @@ def embedder(openai_server: "OpenAIServer") -> Iterator[OpenAIEmbedder]:
 
 
 def test_a_model_answers_with_its_text_its_name_and_its_tokens(
-    openai_server: "OpenAIServer", model: OpenAIModel
+    openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:
     openai_server.says("a plan")
     assert model.complete(ASK) == Completion("a plan", "scripted-1", 11, 7)
@@ -57,7 +56,7 @@ def test_a_model_answers_with_its_text_its_name_and_its_tokens(
 
 
 def test_temperature_and_arguments_are_sent_where_they_are_set(
-    openai_server: "OpenAIServer",
+    openai_server: OpenAIServer,
 ) -> None:
     settings = Settings.load(
         model="o",
@@ -77,18 +76,17 @@ def test_temperature_and_arguments_are_sent_where_they_are_set(
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
 def test_an_overloaded_server_is_asked_again(
-    status: int, openai_server: "OpenAIServer", model: OpenAIModel, reply: "type[Reply]"
+    status: int, openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:
-    openai_server.replies(reply({"error": {"message": "later"}}, status=status, headers=AT_ONCE))
+    openai_server.replies(Reply({"error": {"message": "later"}}, status=status, headers=AT_ONCE))
     openai_server.says("a plan")
     assert model.complete(ASK).text == "a plan"
     assert len(openai_server.requests) == 2
 
 
 def test_the_delay_that_a_server_asks_for_is_kept(
-    openai_server: "OpenAIServer",
+    openai_server: OpenAIServer,
     model: OpenAIModel,
-    reply: "type[Reply]",
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     slept: list[float] = []
@@ -97,61 +95,51 @@ def test_the_delay_that_a_server_asks_for_is_kept(
         slept.append(delay)
 
     monkeypatch.setattr("anyio.sleep", sleep)
-    openai_server.replies(reply({}, status=429, headers={"Retry-After": "7"}))
+    openai_server.replies(Reply({}, status=429, headers={"Retry-After": "7"}))
     openai_server.says("a plan")
     model.complete(ASK)
     assert slept == [7]
 
 
 def test_a_server_that_stays_overloaded_is_unavailable(
-    openai_server: "OpenAIServer", model: OpenAIModel, reply: "type[Reply]"
+    openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:
-    openai_server.replies(*[reply({}, status=503, headers=AT_ONCE)] * 3)
+    openai_server.replies(*[Reply({}, status=503, headers=AT_ONCE)] * 3)
     with pytest.raises(ModelUnavailable, match=r"127\.0\.0\.1.*503"):
         model.complete(ASK)
     assert openai_server.unused == 0
 
 
 def test_a_dropped_connection_is_tried_again(
-    openai_server: "OpenAIServer",
+    openai_server: OpenAIServer,
     model: OpenAIModel,
-    reply: "type[Reply]",
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
-    openai_server.replies(reply(instead="drop"))
+    openai_server.replies(Reply(instead="drop"))
     openai_server.says("a plan")
     assert model.complete(ASK).text == "a plan"
 
 
-def test_a_server_that_hangs_is_unavailable(
-    openai_server: "OpenAIServer", reply: "type[Reply]"
-) -> None:
+def test_a_server_that_hangs_is_unavailable(openai_server: OpenAIServer) -> None:
     model = OpenAIModel("m", base_url=openai_server.base_url, timeout_s=0.05, max_retries=0)
-    openai_server.replies(reply(instead="hang"))
+    openai_server.replies(Reply(instead="hang"))
     with pytest.raises(ModelUnavailable, match="timed out"):
         model.complete(ASK)
     model.close()
 
 
-def test_an_answer_that_drips_ends_at_the_deadline_of_the_call(
-    openai_server: "OpenAIServer", reply: "type[Reply]"
+@pytest.mark.parametrize(
+    "answer", [{"instead": "drip"}, {"status": 503, "headers": {"Retry-After": "60"}}]
+)
+def test_an_answer_that_drips_and_later_tries_end_at_the_deadline_of_the_call(
+    answer: dict[str, Any], openai_server: OpenAIServer
 ) -> None:
     model = OpenAIModel("m", base_url=openai_server.base_url, timeout_s=0.3)
-    openai_server.replies(reply({}, instead="drip"))
+    openai_server.replies(*[Reply({}, **answer)] * 4)
     with pytest.raises(ModelUnavailable, match="timed out: no whole answer") as caught:
         model.complete(ASK)
     assert caught.value.code == "timeout"
-    model.close()
-
-
-def test_tries_share_the_time_of_the_call(
-    openai_server: "OpenAIServer", reply: "type[Reply]"
-) -> None:
-    model = OpenAIModel("m", base_url=openai_server.base_url, timeout_s=0.3)
-    openai_server.replies(*[reply({}, status=503, headers={"Retry-After": "60"})] * 4)
-    with pytest.raises(ModelUnavailable, match="timed out: no whole answer"):
-        model.complete(ASK)
     model.close()
 
 
@@ -174,11 +162,10 @@ def test_a_server_that_is_not_there_is_unavailable() -> None:
 def test_what_no_other_try_can_mend_is_rejected(
     status: int,
     error: dict[str, str],
-    openai_server: "OpenAIServer",
+    openai_server: OpenAIServer,
     model: OpenAIModel,
-    reply: "type[Reply]",
 ) -> None:
-    openai_server.replies(*[reply({"error": dict(error)}, status=status, headers=AT_ONCE)] * 3)
+    openai_server.replies(*[Reply({"error": dict(error)}, status=status, headers=AT_ONCE)] * 3)
     with pytest.raises(ModelRejected, match=error["message"]):
         model.complete(ASK)
 
@@ -196,17 +183,17 @@ def test_what_no_other_try_can_mend_is_rejected(
     ],
 )
 def test_an_answer_that_is_not_the_protocol_is_unavailable(
-    body: bytes, openai_server: "OpenAIServer", model: OpenAIModel, reply: "type[Reply]"
+    body: bytes, openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:
-    openai_server.replies(reply(body))
+    openai_server.replies(Reply(body))
     with pytest.raises(ModelUnavailable, match="gpt-x"):
         model.complete(ASK)
 
 
 def test_an_answer_without_usage_or_name_is_enough(
-    openai_server: "OpenAIServer", model: OpenAIModel, reply: "type[Reply]"
+    openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:
-    openai_server.replies(reply({"choices": [{"message": {"content": "a plan"}}]}))
+    openai_server.replies(Reply({"choices": [{"message": {"content": "a plan"}}]}))
     assert model.complete(ASK) == Completion("a plan")
 
 
@@ -219,24 +206,23 @@ def test_an_answer_without_usage_or_name_is_enough(
     ],
 )
 def test_a_refusal_or_half_an_answer_is_not_passed_on(
-    choice: dict[str, object],
-    openai_server: "OpenAIServer",
+    choice: JsonObject,
+    openai_server: OpenAIServer,
     model: OpenAIModel,
-    reply: "Callable[[object], Reply]",
 ) -> None:
-    openai_server.replies(reply({"choices": [choice]}))
+    openai_server.replies(Reply({"choices": [choice]}))
     with pytest.raises(ModelRejected, match=r"refuses|cut off"):
         model.complete(ASK)
 
 
 def test_the_key_is_neither_shown_nor_repeated_by_errors(
-    openai_server: "OpenAIServer", model: OpenAIModel, reply: "type[Reply]"
+    openai_server: OpenAIServer, model: OpenAIModel
 ) -> None:
     address = openai_server.base_url.replace("http://", "http://me:pass@")
     with_password = OpenAIModel("m", api_key=KEY, base_url=address + "?token=t")
     for shown in (repr(model), model.fingerprint, repr(with_password), with_password.fingerprint):
         assert not any(secret in shown for secret in (KEY, "pass", "token"))
-    openai_server.replies(reply({"error": {"message": f"bad key {KEY}"}}, status=401))
+    openai_server.replies(Reply({"error": {"message": f"bad key {KEY}"}}, status=401))
     with pytest.raises(ModelRejected, match="bad key <redacted>") as caught:
         model.complete(ASK)
     assert KEY not in repr(caught.value)
@@ -250,7 +236,7 @@ def test_openai_itself_is_not_asked_without_a_key(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_environment_does_not_redirect_a_model(
-    openai_server: "OpenAIServer", model: OpenAIModel, monkeypatch: pytest.MonkeyPatch
+    openai_server: OpenAIServer, model: OpenAIModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ambient")
@@ -291,23 +277,14 @@ def test_models_that_may_answer_differently_have_different_fingerprints() -> Non
     assert len(names) == 7
 
 
-def test_eight_threads_share_a_model(openai_server: "OpenAIServer", model: OpenAIModel) -> None:
+def test_eight_threads_share_a_model(openai_server: OpenAIServer, model: OpenAIModel) -> None:
     openai_server.answers(lambda request: request.messages[-1].upper())
-    said: list[str] = []
-
-    def ask(text: str) -> None:
-        said.append(model.complete([Message("user", text)]).text)
-
-    threads = [threading.Thread(target=ask, args=(f"prompt {i}",)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(said) == [f"PROMPT {i}" for i in range(8)]
+    said = together(8, lambda i: model.complete([Message("user", f"prompt {i}")]).text)
+    assert said == [f"PROMPT {i}" for i in range(8)]
 
 
 def test_embeddings_are_unit_rows_in_the_order_of_the_texts(
-    openai_server: "OpenAIServer", embedder: OpenAIEmbedder
+    openai_server: OpenAIServer, embedder: OpenAIEmbedder
 ) -> None:
     together = embedder.embed(["a", "b", "c", "a"])
     assert together.shape == (4, 8)
@@ -320,18 +297,18 @@ def test_embeddings_are_unit_rows_in_the_order_of_the_texts(
     alone.close()
 
 
-def test_a_text_is_embedded_once(openai_server: "OpenAIServer", embedder: OpenAIEmbedder) -> None:
+def test_a_text_is_embedded_once(openai_server: OpenAIServer, embedder: OpenAIEmbedder) -> None:
     first = embedder.embed(["a"])
     assert np.array_equal(embedder.embed(["a"]), first)
     assert len(openai_server.requests) == 1
 
 
-def test_no_texts_ask_nobody(openai_server: "OpenAIServer", embedder: OpenAIEmbedder) -> None:
+def test_no_texts_ask_nobody(openai_server: OpenAIServer, embedder: OpenAIEmbedder) -> None:
     assert len(embedder.embed([])) == 0
     assert openai_server.requests == []
 
 
-def test_the_length_of_vectors_is_passed_on(openai_server: "OpenAIServer") -> None:
+def test_the_length_of_vectors_is_passed_on(openai_server: OpenAIServer) -> None:
     embedder = OpenAIEmbedder(base_url=openai_server.base_url, dimensions=8)
     embedder.embed(["a"])
     assert openai_server.requests[0].body["dimensions"] == 8
@@ -351,31 +328,30 @@ def test_the_length_of_vectors_is_passed_on(openai_server: "OpenAIServer") -> No
     ],
 )
 def test_embeddings_that_cannot_be_used_are_an_error(
-    data: object,
-    openai_server: "OpenAIServer",
+    data: Json,
+    openai_server: OpenAIServer,
     embedder: OpenAIEmbedder,
-    reply: "Callable[[object], Reply]",
 ) -> None:
-    openai_server.replies(reply({"data": data}))
+    openai_server.replies(Reply({"data": data}))
     with pytest.raises(EmbeddingError, match="text-embedding-3-small"):
         embedder.embed(["a"])
 
 
 def test_vectors_of_several_lengths_are_an_error(
-    openai_server: "OpenAIServer", embedder: OpenAIEmbedder, reply: "type[Reply]"
+    openai_server: OpenAIServer, embedder: OpenAIEmbedder
 ) -> None:
     openai_server.replies(
-        reply({"data": [{"index": i, "embedding": [1.0]} for i in range(2)]}),
-        reply({"data": [{"index": 0, "embedding": [1.0, 2.0]}]}),
+        Reply({"data": [{"index": i, "embedding": [1.0]} for i in range(2)]}),
+        Reply({"data": [{"index": 0, "embedding": [1.0, 2.0]}]}),
     )
     with pytest.raises(EmbeddingError, match="several lengths"):
         embedder.embed(["a", "b", "c"])
 
 
 def test_a_server_that_fails_is_an_embedding_error(
-    openai_server: "OpenAIServer", embedder: OpenAIEmbedder, reply: "type[Reply]"
+    openai_server: OpenAIServer, embedder: OpenAIEmbedder
 ) -> None:
-    openai_server.replies(reply({}, status=500))
+    openai_server.replies(Reply({}, status=500))
     with pytest.raises(EmbeddingError, match="cannot embed") as caught:
         embedder.embed(["a"])
     assert isinstance(caught.value.__cause__, ModelUnavailable)

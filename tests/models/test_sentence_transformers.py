@@ -1,19 +1,14 @@
-import shutil
 import sys
-import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
-from semcache.errors import InvalidSettings, WeightsUnavailable
-from semcache.models import sentence_transformers, weights
+from semcache.errors import MissingExtra, WeightsUnavailable
+from semcache.models import weights
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
-
-if TYPE_CHECKING:
-    from semcache.ports import Vectors
+from semcache.testing.records import together
 
 WEIGHTS = weights.packaged_weights()
 
@@ -22,14 +17,6 @@ WEIGHTS = weights.packaged_weights()
 def minilm() -> SentenceTransformersEmbedder:
     """The packaged weights, loaded by sentence-transformers."""
     return SentenceTransformersEmbedder()
-
-
-@pytest.fixture
-def small_files(tmp_path: Path) -> Path:
-    """A directory that looks like the packaged weights, without the weights."""
-    shutil.copytree(WEIGHTS, tmp_path / "model", ignore=lambda *_: ["model.safetensors"])
-    (tmp_path / "model" / "model.safetensors").write_bytes(b"not the weights")
-    return tmp_path / "model"
 
 
 def test_rows_are_unit_vectors_in_the_order_of_the_texts(
@@ -86,30 +73,10 @@ def test_torch_keeps_the_threads_that_the_process_gave_it(
     minilm.embed(["load first"])
     before = torch.get_num_threads()
     torch.set_num_threads(2)
-    seen: list[int] = []
-    threads = [threading.Thread(target=lambda i=i: minilm.embed([f"thread {i}"])) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    fresh = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
-    fresh.start()
-    fresh.join()
-    assert (torch.get_num_threads(), seen) == (2, [2])
+    together(4, lambda number: minilm.embed([f"thread {number}"]))
+    fresh = together(1, lambda _: torch.get_num_threads())
+    assert (torch.get_num_threads(), fresh) == (2, [2])
     torch.set_num_threads(before)
-
-
-def test_threads_get_the_same_vectors(minilm: SentenceTransformersEmbedder) -> None:
-    rows: list[Vectors] = []
-    threads = [
-        threading.Thread(target=lambda: rows.append(minilm.embed(["asked by all"])))
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all(np.array_equal(row, rows[0]) for row in rows)
 
 
 def test_the_fingerprint_names_the_weights_and_loads_nothing(
@@ -120,30 +87,13 @@ def test_the_fingerprint_names_the_weights_and_loads_nothing(
     assert "all-MiniLM-L6-v2@53aa51172d142c89" in embedder.fingerprint
 
 
-def test_other_weights_in_a_directory_have_another_fingerprint(small_files: Path) -> None:
-    before = SentenceTransformersEmbedder(small_files).fingerprint
-    (small_files / "model.safetensors").write_bytes(b"not the weights?")
-    assert SentenceTransformersEmbedder(small_files).fingerprint != before
+def test_other_weights_in_a_directory_have_another_fingerprint(edited_weights: Path) -> None:
+    before = SentenceTransformersEmbedder(edited_weights).fingerprint
+    (edited_weights / "model.safetensors").write_bytes(b"not the weights?")
+    assert SentenceTransformersEmbedder(edited_weights).fingerprint != before
     assert SentenceTransformersEmbedder("some/name").fingerprint.split("/", 1)[1] == (
         "some/name/fp32/normalized"
     )
-
-
-def test_packaged_weights_that_were_changed_are_refused(
-    small_files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sentence_transformers, "packaged_weights", lambda: small_files)
-    with pytest.raises(WeightsUnavailable, match=r"model\.safetensors' has SHA-256 .* expected 53"):
-        SentenceTransformersEmbedder().embed(["a"])
-    (small_files / "model.safetensors").unlink()
-    with pytest.raises(WeightsUnavailable, match="cannot be read"):
-        SentenceTransformersEmbedder().embed(["a"])
-
-
-def test_missing_weights_name_the_package_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "MINILM_PACKAGE", "no_such_package")
-    with pytest.raises(WeightsUnavailable, match=r"semcache-plans\[minilm\]"):
-        SentenceTransformersEmbedder().embed(["a"])
 
 
 @pytest.mark.parametrize("name", ["no-such/model", "/no/such/directory"])
@@ -159,19 +109,6 @@ def test_weights_in_a_directory_are_loaded_from_there(
     assert np.allclose(here.embed(["total sales"]), minilm.embed(["total sales"]), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: SentenceTransformersEmbedder(threads=0),
-        lambda: SentenceTransformersEmbedder(memo=-1),
-        lambda: SentenceTransformersEmbedder(batch_size=0),
-    ],
-)
-def test_settings_out_of_range_are_named(make: Callable[[], object]) -> None:
-    with pytest.raises(InvalidSettings, match="expected"):
-        make()
-
-
 def test_making_an_embedder_imports_neither_torch_nor_the_library() -> None:
     import subprocess
 
@@ -185,3 +122,11 @@ def test_making_an_embedder_imports_neither_torch_nor_the_library() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_other_weights_without_their_library_name_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtra, match=r"semcache-plans\[sentence-transformers\]"):
+        SentenceTransformersEmbedder(tmp_path).embed(["a"])

@@ -14,6 +14,7 @@ from semcache.ports import Room
 from semcache.responses.cache import ABSENT, Metrics, Response, Responses
 from semcache.stores.memory_responses import MemoryResponses
 from semcache.testing import FakeClock, RecordingObserver
+from semcache.testing.records import together
 
 
 @pytest.fixture(params=["memory", "disk"])
@@ -177,7 +178,7 @@ def test_an_answer_may_be_refused_a_place(responses: Responses) -> None:
 
 
 def test_threads_that_ask_the_same_at_once_make_it_once(responses: Responses) -> None:
-    started, made, results = threading.Barrier(8), [], []
+    made: list[int] = []
     waiting = threading.Event()
 
     def make() -> Json:
@@ -185,15 +186,7 @@ def test_threads_that_ask_the_same_at_once_make_it_once(responses: Responses) ->
         waiting.wait(timeout=0.05)
         return "answer"
 
-    def ask() -> None:
-        started.wait(timeout=30)
-        results.append(responses.answer("a", make))
-
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=30)
+    results = together(8, lambda _: responses.answer("a", make))
     assert len(made) == 1
     assert sorted(r.cached for r in results) == [False] + [True] * 7
     assert {str(r.value) for r in results} == {"answer"}

@@ -2,22 +2,19 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import httpx
 import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
-from pydantic import BaseModel
 
 from semcache.errors import InvalidInput
 from semcache.responses.cache import Responses
 from semcache.responses.cached_client import cached_http, cached_openai
+from tests.conftest import OpenAIServer, Reply
 
 T = TypeVar("T")
-
-if TYPE_CHECKING:
-    from tests.conftest import OpenAIServer, Reply
 
 ASK: Any = {"model": "gpt-x", "messages": [{"role": "user", "content": "How many?"}]}
 TOOL: Any = {"type": "function", "function": {"name": "sum", "parameters": {"type": "object"}}}
@@ -30,7 +27,7 @@ def responses() -> Responses:
 
 
 @pytest.fixture
-def plain(openai_server: "OpenAIServer") -> Iterator[OpenAI]:
+def plain(openai_server: OpenAIServer) -> Iterator[OpenAI]:
     with OpenAI(api_key="k", base_url=openai_server.base_url, max_retries=0) as client:
         yield client
 
@@ -51,10 +48,10 @@ def chunk(text: str | None, finish: str | None = None) -> dict[str, Any]:
     }
 
 
-def stream(reply: "type[Reply]", *chunks: dict[str, Any], done: bool = True) -> "Reply":
+def stream(*chunks: dict[str, Any], done: bool = True) -> Reply:
     lines = [f"data: {json.dumps(each)}\n\n" for each in chunks]
     body = "".join([*lines, "data: [DONE]\n\n" if done else ""]).encode()
-    return reply(body, headers={"Content-Type": "text/event-stream"})
+    return Reply(body, headers={"Content-Type": "text/event-stream"})
 
 
 def said(chunks: Any) -> str:
@@ -62,25 +59,15 @@ def said(chunks: Any) -> str:
 
 
 # specs: B-7
-def test_the_same_completion_is_asked_for_once(
-    openai_server: "OpenAIServer", client: OpenAI
+def test_the_same_completion_is_asked_for_once_and_each_answer_is_the_callers_own(
+    openai_server: OpenAIServer, client: OpenAI
 ) -> None:
-    openai_server.says("three")
-    first = client.chat.completions.create(**ASK)
-    again = client.chat.completions.create(**ASK)
-    assert first == again
-    assert again.choices[0].message.content == "three"
-    assert again.usage is not None
-    assert again.usage.total_tokens == 18
-    assert len(openai_server.requests) == 1
-
-
-# specs: B-7
-def test_an_answer_is_the_callers_own(openai_server: "OpenAIServer", client: OpenAI) -> None:
     openai_server.says("three")
     for _ in range(3):
         answer = client.chat.completions.create(**ASK)
         assert answer.choices[0].message.content == "three"
+        assert answer.usage is not None
+        assert answer.usage.total_tokens == 18
         answer.choices[0].message.content = "changed"
 
 
@@ -103,7 +90,7 @@ def test_an_answer_is_the_callers_own(openai_server: "OpenAIServer", client: Ope
     ],
 )
 def test_what_the_answer_depends_on_is_asked_anew(
-    change: dict[str, Any], openai_server: "OpenAIServer", client: OpenAI
+    change: dict[str, Any], openai_server: OpenAIServer, client: OpenAI
 ) -> None:
     openai_server.says("one", "two")
     assert client.chat.completions.create(**ASK).choices[0].message.content == "one"
@@ -112,7 +99,7 @@ def test_what_the_answer_depends_on_is_asked_anew(
 
 # specs: B-2
 def test_how_it_is_sent_and_how_it_is_spelled_does_not_matter(
-    openai_server: "OpenAIServer", client: OpenAI
+    openai_server: OpenAIServer, client: OpenAI
 ) -> None:
     openai_server.says("one")
     for spelled in (
@@ -126,10 +113,10 @@ def test_how_it_is_sent_and_how_it_is_spelled_does_not_matter(
 
 # specs: B-7
 def test_an_error_is_not_kept_whatever_its_status(
-    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+    openai_server: OpenAIServer, client: OpenAI
 ) -> None:
     openai_server.replies(
-        reply({"error": {"message": "no"}}, status=400), reply({"error": {"message": "no"}})
+        Reply({"error": {"message": "no"}}, status=400), Reply({"error": {"message": "no"}})
     )
     openai_server.says("one")
     with pytest.raises(openai.BadRequestError):
@@ -140,10 +127,10 @@ def test_an_error_is_not_kept_whatever_its_status(
 
 # specs: B-7
 def test_a_stream_is_kept_whole_and_comes_back_as_its_chunks(
-    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+    openai_server: OpenAIServer, client: OpenAI
 ) -> None:
     usage = chunk(None) | {"choices": [], "usage": {"total_tokens": 3}}
-    openai_server.replies(stream(reply, chunk("th"), chunk("ree"), chunk(None, "stop"), usage))
+    openai_server.replies(stream(chunk("th"), chunk("ree"), chunk(None, "stop"), usage))
     first = list(client.chat.completions.create(**ASK, stream=True))
     with client.chat.completions.create(**ASK, stream=True) as again:
         assert list(again) == first
@@ -152,24 +139,24 @@ def test_a_stream_is_kept_whole_and_comes_back_as_its_chunks(
 
 
 def test_a_stream_and_a_whole_answer_are_two_requests(
-    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+    openai_server: OpenAIServer, client: OpenAI
 ) -> None:
     openai_server.says("whole")
-    openai_server.replies(stream(reply, chunk("streamed", "stop")))
+    openai_server.replies(stream(chunk("streamed", "stop")))
     client.chat.completions.create(**ASK)
     assert said(client.chat.completions.create(**ASK, stream=True)) == "streamed"
 
 
 @pytest.mark.parametrize("how", ["broken off", "an error inside", "not JSON"])
 def test_a_stream_that_did_not_end_well_is_not_kept(
-    how: str, openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+    how: str, openai_server: OpenAIServer, client: OpenAI
 ) -> None:
-    whole = stream(reply, chunk("th"), chunk("ree", "stop"))
+    whole = stream(chunk("th"), chunk("ree", "stop"))
     error = {"error": {"message": "overloaded"}}
     cut = {
-        "broken off": stream(reply, chunk("th"), done=False),
-        "an error inside": stream(reply, chunk("th"), error),
-        "not JSON": reply(b"data: {\n\n", headers={"Content-Type": "text/event-stream"}),
+        "broken off": stream(chunk("th"), done=False),
+        "an error inside": stream(chunk("th"), error),
+        "not JSON": Reply(b"data: {\n\n", headers={"Content-Type": "text/event-stream"}),
     }
     openai_server.replies(cut[how], whole)
     with suppress(openai.APIError, ValueError):
@@ -178,10 +165,8 @@ def test_a_stream_that_did_not_end_well_is_not_kept(
     assert len(openai_server.requests) == 2
 
 
-def test_a_kept_stream_can_be_closed_early(
-    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
-) -> None:
-    openai_server.replies(stream(reply, chunk("th"), chunk("ree", "stop")))
+def test_a_kept_stream_can_be_closed_early(openai_server: OpenAIServer, client: OpenAI) -> None:
+    openai_server.replies(stream(chunk("th"), chunk("ree", "stop")))
     live = client.chat.completions.create(**ASK, stream=True)
     assert live.response.status_code == 200
     list(live)
@@ -193,7 +178,7 @@ def test_a_kept_stream_can_be_closed_early(
 
 # specs: B-7
 def test_no_cache_asks_anew_and_keeps_that_and_no_store_keeps_nothing(
-    openai_server: "OpenAIServer", client: OpenAI
+    openai_server: OpenAIServer, client: OpenAI
 ) -> None:
     openai_server.says("1", "2", "3")
     headers: list[Any] = [None, NO_CACHE, {"cache-control": "max-age=0, No-Store"}, None]
@@ -201,10 +186,8 @@ def test_no_cache_asks_anew_and_keeps_that_and_no_store_keeps_nothing(
     assert [a.choices[0].message.content for a in answers] == ["1", "2", "3", "2"]
 
 
-def test_no_cache_holds_for_streams_too(
-    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
-) -> None:
-    openai_server.replies(*(stream(reply, chunk(text, "stop")) for text in "12"))
+def test_no_cache_holds_for_streams_too(openai_server: OpenAIServer, client: OpenAI) -> None:
+    openai_server.replies(*(stream(chunk(text, "stop")) for text in "12"))
     create = client.chat.completions.create
     assert said(create(**ASK, stream=True)) == "1"
     assert said(create(**ASK, stream=True, extra_headers=NO_CACHE)) == "2"
@@ -212,7 +195,7 @@ def test_no_cache_holds_for_streams_too(
 
 
 def test_it_is_all_the_same_how_an_answer_is_asked_for(
-    openai_server: "OpenAIServer", client: OpenAI, plain: OpenAI
+    openai_server: OpenAIServer, client: OpenAI, plain: OpenAI
 ) -> None:
     openai_server.says('{"count": 3}')
     assert client.base_url == plain.base_url
@@ -225,18 +208,7 @@ def test_it_is_all_the_same_how_an_answer_is_asked_for(
     assert len(openai_server.requests) == 1
 
 
-class Count(BaseModel):
-    count: int
-
-
-def test_a_parsed_answer_is_asked_for_once(openai_server: "OpenAIServer", client: OpenAI) -> None:
-    openai_server.says('{"count": 3}')
-    for _ in range(2):
-        answer = client.chat.completions.parse(**ASK, response_format=Count)
-        assert answer.choices[0].message.parsed == Count(count=3)
-
-
-def test_embeddings_are_asked_for_once(openai_server: "OpenAIServer", client: OpenAI) -> None:
+def test_embeddings_are_asked_for_once(openai_server: OpenAIServer, client: OpenAI) -> None:
     first, again = (client.embeddings.create(model="e", input=["a"]).data for _ in range(2))
     assert first == again
     client.embeddings.create(model="e", input=["b"])
@@ -265,19 +237,19 @@ def response(status: str) -> dict[str, Any]:
 
 
 def test_a_response_is_kept_once_it_is_complete(
-    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+    openai_server: OpenAIServer, client: OpenAI
 ) -> None:
-    openai_server.replies(reply(response("incomplete")), reply(response("completed")))
+    openai_server.replies(Reply(response("incomplete")), Reply(response("completed")))
     for _ in range(3):
         assert client.responses.create(model="gpt-x", input="How many?").output_text == "three"
     assert len(openai_server.requests) == 2
 
 
 def test_a_streamed_response_is_kept_with_its_last_event(
-    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+    openai_server: OpenAIServer, client: OpenAI
 ) -> None:
     whole = {"type": "response.completed", "sequence_number": 1, "response": response("completed")}
-    openai_server.replies(stream(reply, whole, done=False))
+    openai_server.replies(stream(whole, done=False))
     for _ in range(2):
         events = client.responses.create(model="gpt-x", input="How many?", stream=True)
         assert [event.type for event in events] == ["response.completed"]
@@ -285,9 +257,9 @@ def test_a_streamed_response_is_kept_with_its_last_event(
 
 
 def test_what_is_asked_in_the_background_goes_to_the_server(
-    openai_server: "OpenAIServer", client: OpenAI, reply: "type[Reply]"
+    openai_server: OpenAIServer, client: OpenAI
 ) -> None:
-    openai_server.replies(*[reply(response("completed"))] * 2)
+    openai_server.replies(*[Reply(response("completed"))] * 2)
     for _ in range(2):
         client.responses.create(model="gpt-x", input="How many?", background=True)
     assert openai_server.unused == 0
@@ -305,7 +277,7 @@ def test_what_is_asked_in_the_background_goes_to_the_server(
     ],
 )
 def test_no_client_gets_what_another_was_told_with_other_defaults(
-    options: dict[str, Any], openai_server: "OpenAIServer", client: OpenAI
+    options: dict[str, Any], openai_server: OpenAIServer, client: OpenAI
 ) -> None:
     openai_server.says("one", "two")
     assert client.chat.completions.create(**ASK).choices[0].message.content == "one"
@@ -315,7 +287,7 @@ def test_no_client_gets_what_another_was_told_with_other_defaults(
 
 
 def test_what_an_http_client_adds_to_requests_is_compared_and_sent(
-    openai_server: "OpenAIServer", responses: Responses
+    openai_server: OpenAIServer, responses: Responses
 ) -> None:
     openai_server.says("one", "two")
     for tenant in "aba":
@@ -330,7 +302,7 @@ def test_what_an_http_client_adds_to_requests_is_compared_and_sent(
 
 
 def awaited(
-    server: "OpenAIServer", responses: Responses, work: Callable[[AsyncOpenAI], Awaitable[T]]
+    server: OpenAIServer, responses: Responses, work: Callable[[AsyncOpenAI], Awaitable[T]]
 ) -> T:
     """Return what `work` does with a cached client that is awaited."""
 
@@ -343,7 +315,7 @@ def awaited(
 
 
 def test_coroutines_that_ask_the_same_at_once_make_one_call_and_share_it_with_threads(
-    openai_server: "OpenAIServer", client: OpenAI, responses: Responses
+    openai_server: OpenAIServer, client: OpenAI, responses: Responses
 ) -> None:
     openai_server.says("three")
 
@@ -357,9 +329,9 @@ def test_coroutines_that_ask_the_same_at_once_make_one_call_and_share_it_with_th
 
 
 def test_coroutines_that_wait_for_a_call_that_fails_hear_of_it_together(
-    openai_server: "OpenAIServer", responses: Responses, reply: "type[Reply]"
+    openai_server: OpenAIServer, responses: Responses
 ) -> None:
-    openai_server.replies(reply(instead="drop"))
+    openai_server.replies(Reply(instead="drop"))
 
     async def work(client: AsyncOpenAI) -> list[type]:
         asked = [client.chat.completions.create(**ASK) for _ in range(8)]
@@ -370,9 +342,9 @@ def test_coroutines_that_wait_for_a_call_that_fails_hear_of_it_together(
 
 
 def test_an_awaited_stream_is_kept_and_comes_back(
-    openai_server: "OpenAIServer", responses: Responses, reply: "type[Reply]"
+    openai_server: OpenAIServer, responses: Responses
 ) -> None:
-    openai_server.replies(stream(reply, chunk("th"), chunk("ree", "stop")))
+    openai_server.replies(stream(chunk("th"), chunk("ree", "stop")))
 
     async def work(client: AsyncOpenAI) -> list[str]:
         texts = []

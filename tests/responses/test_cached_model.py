@@ -1,7 +1,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,9 +11,8 @@ from semcache.ports import Completion, Message, Model, PlanRequest, RememberingM
 from semcache.responses.cache import Responses
 from semcache.responses.cached_model import CachedModel
 from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
-
-if TYPE_CHECKING:
-    from tests.conftest import OpenAIServer, Request
+from tests.calling import calling
+from tests.conftest import OpenAIServer, Request
 
 ASK = [Message("system", "Count."), Message("user", "How many?")]
 
@@ -80,15 +79,7 @@ def query_sales(year: int, unit: str) -> dict[str, int]:
 
 CATALOG = catalog_from(query_sales)
 
-PLAN = {
-    "start_node": {"route": "query"},
-    "query": {
-        "operation": "query_sales",
-        "input": {"year": "{{params.year}}", "unit": "k€"},
-        "route": "end",
-    },
-    "end": {"completed": True, "vars": {"answer": "$.query.total"}},
-}
+PLAN = calling("query_sales", year="{{params.year}}", unit="k€")
 SCHEMA = {
     "action": "search",
     "entities": ["sale"],
@@ -98,14 +89,14 @@ SCHEMA = {
 PROMPT = "What did we take in during 2024?"
 
 
-def scripted(request: "Request") -> str:
+def scripted(request: Request) -> str:
     """Answer as a model would: a schema where words are asked for, else a plan."""
     if "workflow_type" in "".join(request.messages):
         return json.dumps({"workflow_type": "sequential", "steps": [{"ps": SCHEMA}]})
     return json.dumps(PLAN)
 
 
-def opened(server: "OpenAIServer", *, responses: Responses | None = None, **more: Any) -> SemCache:
+def opened(server: OpenAIServer, *, responses: Responses | None = None, **more: Any) -> SemCache:
     return SemCache.open(
         catalog=CATALOG,
         embedder=HashEmbedder(),
@@ -116,7 +107,7 @@ def opened(server: "OpenAIServer", *, responses: Responses | None = None, **more
 
 # specs: B-7
 def test_a_second_run_on_a_fresh_plan_cache_makes_no_model_call(
-    openai_server: "OpenAIServer", responses: Responses
+    openai_server: OpenAIServer, responses: Responses
 ) -> None:
     openai_server.answers(scripted)
     answers = []
@@ -124,12 +115,12 @@ def test_a_second_run_on_a_fresh_plan_cache_makes_no_model_call(
         with opened(openai_server, responses=responses) as semcache:
             answers.append(semcache.run(PROMPT))
         assert len(openai_server.requests) == 2
-    assert [(a.value, a.planned) for a in answers] == [({"answer": 4048}, True)] * 2
+    assert [(a.value, a.planned) for a in answers] == [({"answer": {"total": 4048}}, True)] * 2
     assert responses.metrics().hits == 2
 
 
 def test_what_a_model_answered_is_kept_beside_the_plans(
-    openai_server: "OpenAIServer", tmp_path: Path
+    openai_server: OpenAIServer, tmp_path: Path
 ) -> None:
     openai_server.answers(scripted)
     for _ in range(2):
@@ -140,7 +131,7 @@ def test_what_a_model_answered_is_kept_beside_the_plans(
     assert (tmp_path / "cache" / "responses").is_dir()
 
 
-def test_the_response_cache_can_be_switched_off(openai_server: "OpenAIServer") -> None:
+def test_the_response_cache_can_be_switched_off(openai_server: OpenAIServer) -> None:
     openai_server.answers(scripted)
     with opened(openai_server, response_cache=False) as semcache:
         semcache.run(PROMPT)
