@@ -1,17 +1,11 @@
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from semcache import SemCache, catalog_from, operation
 from semcache.server.calls import Calls
 from semcache.testing import FakeClock, HashEmbedder
-
-PLAN: dict[str, Any] = {
-    "start_node": {"route": "count"},
-    "count": {"operation": "count_visits", "input": {"town": "Oslo"}, "route": "end"},
-    "end": {"completed": True, "vars": {"answer": "$.count"}},
-}
+from tests.calling import calling
 
 
 @operation(effect="read")
@@ -33,10 +27,8 @@ def semcache() -> Iterator[SemCache]:
         catalog=catalog_from(count_visits, order_trip), embedder=HashEmbedder(), clock=FakeClock()
     ) as made:
         for tenant in ("acme", "initech"):
-            stored = made.cache.store(
-                "yearly visits to Oslo", PLAN, params={"town": "Oslo"}, tenant=tenant
-            )
-            assert stored
+            plan, params = calling("count_visits", town="Oslo"), {"town": "Oslo"}
+            assert made.cache.store("yearly visits to Oslo", plan, params=params, tenant=tenant)
         yield made
 
 

@@ -26,23 +26,20 @@ def test_ask_answers_and_its_run_can_be_looked_at(calls: Calls) -> None:
     answer = call(calls, "ask", **GIVEN)
     assert (answer["value"]["answer"], answer["tier"]) == (6, "template")
     node = call(calls, "inspect_current_node", runId=answer["run"])
-    assert (node["name"], node["status"], node["depth"]) == (
-        "yearly visits to Bergen",
-        "completed",
-        0,
-    )
+    shown = [node[name] for name in ("name", "status", "depth")]
+    assert shown == ["yearly visits to Bergen", "completed", 0]
     latest = call(calls, "list_siblings_children", type="children")
     execute = latest["nodes"][-1]
     assert [n["name"] for n in latest["nodes"]] == ["lookup", "execute"]
     inner = call(calls, "list_siblings_children", type="children", standAt=execute["id"])
-    assert [n["name"] for n in inner["nodes"]] == ["start_node", "count", "end"]
+    assert [n["name"] for n in inner["nodes"]] == ["start_node", "call", "end"]
     (output,) = call(calls, "inspect_prior_outputs", nodeId=inner["nodes"][1]["id"])
     assert output["output"] == 6
 
 
 def test_lookup_runs_nothing_and_explain_says_why(calls: Calls, semcache: SemCache) -> None:
     found = call(calls, "lookup", **GIVEN)
-    assert found["plan"]["count"]["input"] == {"town": "Bergen"}
+    assert found["plan"]["call"]["input"] == {"town": "Bergen"}
     assert semcache.runs.latest(tenant="acme") is None
     looked_up = semcache.cache.stats(tenant="acme").lookups
     assert "template" in call(calls, "explain", **GIVEN)
@@ -50,13 +47,8 @@ def test_lookup_runs_nothing_and_explain_says_why(calls: Calls, semcache: SemCac
 
 
 def test_nothing_of_another_tenant_can_be_reached(calls: Calls, semcache: SemCache) -> None:
-    answer = call(
-        calls,
-        "ask",
-        "initech",
-        prompt="yearly visits to Trondheim",
-        params={"town": "Trondheim"},
-    )
+    given = {"prompt": "yearly visits to Trondheim", "params": {"town": "Trondheim"}}
+    answer = call(calls, "ask", "initech", **given)
     found = call(calls, "lookup", "initech", **GIVEN)
     with pytest.raises(InvalidInput, match="nothing that you were given"):
         call(calls, "feedback", found=found["id"], right=False)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache import Catalog, Operation, catalog_from, operation
+from semcache import Operation, catalog_from, operation
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidOperation, OperationRefused
 from semcache.sources.functions import load
@@ -315,10 +315,6 @@ def test_the_argument_for_the_idempotency_key_is_not_for_planners() -> None:
     assert (paying.idempotency_key, paying.compensation) == ("key", "refund")
     with pytest.raises(InvalidOperation, match="no argument 'token'"):
         operation(pay, idempotency_key="token")
-
-
-def test_an_empty_iterable_loads_as_an_empty_catalog() -> None:
-    assert Catalog() == catalog_from()
 
 
 @settings(max_examples=100)

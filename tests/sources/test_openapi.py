@@ -29,9 +29,8 @@ from semcache.errors import (
 from semcache.sources.openapi import OpenApiService
 from semcache.sources.openapi.exchange import Auth
 from semcache.testing import FakeClock, HashEmbedder
+from tests.sources.conftest import Describe, Echo
 
-Echo = Any  # of conftest.py, which no test can import
-Describe = Callable[..., JsonObject]
 KEY = "s3cret-key"
 Sent = tuple[Auth, tuple[str, str] | None, str]
 """Credentials, and where they must arrive: header, or query string."""
@@ -42,6 +41,18 @@ def call(catalog: Catalog, name: str, **values: Json) -> Any:
     found = catalog.get(name).call
     assert found is not None
     return found(values)
+
+
+def answered(document: JsonObject, values: JsonObject, name: str = "ask", **options: Any) -> Any:
+    """Return what the operation of a document answers to `values`."""
+    with OpenApiService.open(document, **options) as service:
+        return call(service.catalog, name, **values)
+
+
+def inputs(document: JsonObject, name: str = "ask", **options: Any) -> JsonObject:
+    """Return the schema of what the operation of a document takes."""
+    with OpenApiService.open(document, **options) as service:
+        return service.catalog.get(name).input_schema
 
 
 def parameter(name: str, where: str = "query", /, **more: Json) -> JsonObject:
@@ -137,8 +148,7 @@ def test_an_error_of_the_service_ends_the_run_with_the_cause_kept(shop_url: str)
 def test_a_query_parameter_is_spelled_in_its_style(
     echo: Echo, described: Describe, spelled: JsonObject, value: Json, query: str
 ) -> None:
-    with OpenApiService.open(described({"/": get(parameter("q", **spelled))})) as service:
-        call(service.catalog, "ask", q=value)
+    answered(described({"/": get(parameter("q", **spelled))}), {"q": value})
     assert echo.seen[0].query == query
 
 
@@ -164,11 +174,8 @@ def test_a_value_says_nothing_in_the_name_of_another_parameter(
 ) -> None:
     path = get(parameter("q", **spelled), parameter("tenant"))
     auth = Auth.parameter("token", KEY)
-    with (
-        OpenApiService.open(described({"/": path}), auth=auth) as service,
-        pytest.raises(OperationRefused, match="'q'"),
-    ):
-        call(service.catalog, "ask", q=value, tenant="a")
+    with pytest.raises(OperationRefused, match="'q'"):
+        answered(described({"/": path}), {"q": value, "tenant": "a"}, auth=auth)
     assert echo.seen == []
 
 
@@ -183,8 +190,7 @@ def test_parameters_travel_in_path_header_and_cookie(echo: Echo, described: Desc
         )
     }
     values: JsonObject = {"id": "a/b?c", "tags": ["x", "y"], "X-Trace": "t 1", "session": "s;1"}
-    with OpenApiService.open(described(paths)) as service:
-        call(service.catalog, "ask", filter={"a": 1}, **values)
+    answered(described(paths), {"filter": {"a": 1}, **values})
     (seen,) = echo.seen
     assert (seen.path, seen.query) == ("/a/a%2Fb%3Fc/x,y", "filter=%7B%22a%22%3A1%7D")
     assert (seen.headers["x-trace"], seen.headers["cookie"]) == ("t 1", "session=s%3B1")
@@ -195,21 +201,15 @@ def test_a_value_that_would_change_the_route_is_refused(
     echo: Echo, described: Describe, value: Json
 ) -> None:
     paths = {"/a/{id}/b": get(parameter("id", "path"))}
-    with (
-        OpenApiService.open(described(paths)) as service,
-        pytest.raises(OperationRefused, match=r"'id'.*one part of a path"),
-    ):
-        call(service.catalog, "ask", id=value)
+    with pytest.raises(OperationRefused, match=r"'id'.*one part of a path"):
+        answered(described(paths), {"id": value})
     assert echo.seen == []
 
 
 def test_a_line_break_cannot_be_smuggled_into_a_header(echo: Echo, described: Describe) -> None:
     paths = {"/": get(parameter("X-Trace", "header"))}
-    with (
-        OpenApiService.open(described(paths)) as service,
-        pytest.raises(OperationRefused, match="printable ASCII"),
-    ):
-        call(service.catalog, "ask", **{"X-Trace": "a\r\nX-Admin: 1"})
+    with pytest.raises(OperationRefused, match="printable ASCII"):
+        answered(described(paths), {"X-Trace": "a\r\nX-Admin: 1"})
     assert echo.seen == []
 
 
@@ -242,8 +242,7 @@ def test_members_of_a_body_that_are_parameters_too_keep_the_body_whole(
 ) -> None:
     schema: JsonObject = {"type": "object", "properties": {"id": {}, "name": {}}}
     path = post(schema, parameters=[parameter("id", "path")])
-    with OpenApiService.open(described({"/a/{id}": path})) as service:
-        call(service.catalog, "tell", id=1, body={"id": 2})
+    answered(described({"/a/{id}": path}), {"id": 1, "body": {"id": 2}}, "tell")
     assert (echo.seen[0].path, echo.seen[0].body) == ("/a/1", {"id": 2})
 
 
@@ -253,8 +252,7 @@ def test_what_a_service_sets_itself_is_no_input(described: Describe) -> None:
         "required": ["id", "name"],
         "properties": {"id": {"readOnly": True}, "name": {"type": "string"}},
     }
-    with OpenApiService.open(described({"/": post(schema)})) as service:
-        shown = service.catalog.get("tell").input_schema
+    shown = inputs(described({"/": post(schema)}), "tell")
     assert shown["properties"] == {"name": {"type": "string"}}
     assert shown["required"] == ["name"]
 
@@ -263,16 +261,14 @@ def test_parameters_of_one_name_in_two_places_are_told_apart(
     echo: Echo, described: Describe
 ) -> None:
     paths = {"/a/{id}": get(parameter("id", "path"), parameter("id", "query"))}
-    with OpenApiService.open(described(paths)) as service:
-        call(service.catalog, "ask", path_id=1, query_id=2)
+    answered(described(paths), {"path_id": 1, "query_id": 2})
     assert (echo.seen[0].path, echo.seen[0].query) == ("/a/1", "id=2")
 
 
 def test_a_parameter_of_the_operation_replaces_that_of_its_path(described: Describe) -> None:
     path = get(parameter("id", "path", schema={"type": "integer"}))
     path["parameters"] = [parameter("id", "path", schema={"type": "string"}), parameter("all")]
-    with OpenApiService.open(described({"/a/{id}": path})) as service:
-        shown = service.catalog.get("ask").input_schema
+    shown = inputs(described({"/a/{id}": path}))
     assert shown["properties"] == {"id": {"type": "integer"}, "all": {}}
 
 
@@ -349,8 +345,7 @@ def test_the_address_comes_from_servers_their_variables_or_the_caller(
     server: JsonObject = {"url": echo.url + "/{version}/", "variables": variables}
     document = described({"/x": get()}, servers=[server])
     for options in ({}, {"variables": {"version": "v2"}}, {"base_url": f"{echo.url}/other"}):
-        with OpenApiService.open(document, **options) as service:
-            call(service.catalog, "ask")
+        answered(document, {}, **options)
     assert [seen.path for seen in echo.seen] == ["/v1/x", "/v2/x", "/other/x"]
     with pytest.raises(InvalidSettings, match="'version'"):
         OpenApiService.open(document, variables={"version": "v3"})
@@ -416,8 +411,7 @@ def test_credentials_do_not_follow_an_operation_to_another_origin(
 ) -> None:
     elsewhere = echo.url.replace("127.0.0.1", "localhost")
     path = get(servers=[{"url": elsewhere}])
-    with OpenApiService.open(described({"/": path}), auth=Auth.bearer(KEY)) as service:
-        call(service.catalog, "ask")
+    answered(described({"/": path}), {}, auth=Auth.bearer(KEY))
     assert "authorization" not in echo.seen[0].headers
 
 
@@ -425,8 +419,8 @@ def test_a_parameter_that_carries_credentials_is_no_input(described: Describe) -
     schemes: JsonObject = {"key": {"type": "apiKey", "in": "query", "name": "token"}}
     path = get(parameter("token"), parameter("X-Key", "header"), parameter("q"))
     document = described({"/": path}, components={"securitySchemes": schemes})
-    with OpenApiService.open(document, auth=Auth.header("x-key", KEY)) as service:
-        assert service.catalog.get("ask").input_schema["properties"] == {"q": {}}
+    shown = inputs(document, auth=Auth.header("x-key", KEY))
+    assert shown["properties"] == {"q": {}}
 
 
 @pytest.mark.parametrize("spelled", [str, quote, lambda key: json.dumps(key)[1:-1]])
@@ -436,11 +430,8 @@ def test_an_error_that_echoes_a_credential_is_told_without_it(
 ) -> None:
     key = 'k?e+y&"x" of ours'
     echo.status, echo.body = 403, f"bad token {spelled(key)}".encode()
-    with (
-        OpenApiService.open(described({"/": get()}), auth=auth(key)) as service,
-        pytest.raises(SourceRejected) as caught,
-    ):
-        call(service.catalog, "ask")
+    with pytest.raises(SourceRejected) as caught:
+        answered(described({"/": get()}), {}, auth=auth(key))
     assert caught.value.excerpt == "bad token <redacted>"
 
 
@@ -493,8 +484,7 @@ def test_an_answer_is_json_text_or_nothing(
     echo: Echo, described: Describe, kind: str, body: bytes, value: Json
 ) -> None:
     echo.headers, echo.body = {"Content-Type": kind}, body
-    with OpenApiService.open(described({"/": get()})) as service:
-        assert call(service.catalog, "ask") == value
+    assert answered(described({"/": get()}), {}) == value
 
 
 @pytest.mark.parametrize("body", [b"{", b"NaN", b"\xff\xfe"])
@@ -502,11 +492,8 @@ def test_an_answer_that_is_not_what_it_says_is_an_error(
     echo: Echo, described: Describe, body: bytes
 ) -> None:
     echo.body = body
-    with (
-        OpenApiService.open(described({"/": get()})) as service,
-        pytest.raises(SourceUnavailable, match="cannot be read as application/json"),
-    ):
-        call(service.catalog, "ask")
+    with pytest.raises(SourceUnavailable, match="cannot be read as application/json"):
+        answered(described({"/": get()}), {})
 
 
 def test_an_answer_over_the_bound_is_refused_within_a_run(echo: Echo, described: Describe) -> None:
@@ -522,28 +509,19 @@ def test_an_answer_over_the_bound_is_refused_within_a_run(echo: Echo, described:
 
 def test_a_redirect_is_not_followed(echo: Echo, described: Describe) -> None:
     echo.status, echo.headers = 302, {"Location": "http://127.0.0.1:9/"}
-    with (
-        OpenApiService.open(described({"/": get()})) as service,
-        pytest.raises(SourceRejected, match=r"302.*redirects are not followed"),
-    ):
-        call(service.catalog, "ask")
+    with pytest.raises(SourceRejected, match=r"302.*redirects are not followed"):
+        answered(described({"/": get()}), {})
 
 
 def test_a_service_that_does_not_answer_is_given_up(echo: Echo, described: Describe) -> None:
     echo.hang = threading.Event()
-    with (
-        OpenApiService.open(described({"/": get()}), timeout_s=0.05) as service,
-        pytest.raises(SourceUnavailable, match=r"GET / of operation 'ask'.*ReadTimeout"),
-    ):
-        call(service.catalog, "ask")
+    with pytest.raises(SourceUnavailable, match=r"GET / of operation 'ask'.*ReadTimeout"):
+        answered(described({"/": get()}), {}, timeout_s=0.05)
 
 
 def test_a_service_that_is_not_there_is_told(described: Describe) -> None:
-    with (
-        OpenApiService.open(described({"/": get()}), base_url="http://127.0.0.1:1") as service,
-        pytest.raises(SourceUnavailable, match="ConnectError"),
-    ):
-        call(service.catalog, "ask")
+    with pytest.raises(SourceUnavailable, match="ConnectError"):
+        answered(described({"/": get()}), {}, base_url="http://127.0.0.1:1")
 
 
 def test_a_cookie_that_a_service_sets_is_not_sent_back(echo: Echo, described: Describe) -> None:
@@ -655,8 +633,7 @@ def test_a_long_chain_of_schemas_is_cut_where_it_is_far(described: Describe) -> 
         f"A{i}": {"type": "object", "properties": {"n": ref(f"A{i + 1}")}} for i in range(2_000)
     }
     document = described({"/": post(ref("A0"))}, **schemas(**chain, A2000={}))
-    with OpenApiService.open(document) as service:
-        definitions = service.catalog.get("tell").input_schema["$defs"]
+    definitions = inputs(document, "tell")["$defs"]
     assert isinstance(definitions, dict)
     assert len(definitions) <= 60
 
