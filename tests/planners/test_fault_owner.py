@@ -16,17 +16,13 @@ from semcache.errors import (
 )
 from semcache.plans.codec import adopt
 from semcache.semcache.recovery import blame
+from tests.calling import calling
 
-BODY: dict[str, Any] = {
-    "start_node": {"route": "count"},
-    "count": {"operation": "count_visits", "input": {"town": "Oslo"}, "route": "end"},
-    "end": {"completed": True, "vars": {"answer": "$.count"}},
-}
-PLAN = adopt(BODY, frozenset({("count", "input", "town")}))
+PLAN = adopt(calling("count_visits", town="Oslo"), frozenset({("call", "input", "town")}))
 
 
 def failed(cause: Exception) -> OperationFailed:
-    error = OperationFailed("failed", node="count")
+    error = OperationFailed("failed", node="call")
     error.__cause__ = cause
     return error
 
@@ -37,14 +33,14 @@ def failed(cause: Exception) -> OperationFailed:
         (failed(InvalidInput("no such town")), {"town": "Oslo"}, "values"),
         (failed(ValueError("no such town")), {"town": "Oslo"}, "values"),
         (failed(SourceRejected("no", status=404)), {"town": "Oslo"}, "values"),
-        (OperationRefused("breaks its schema", node="count"), {"town": "Oslo"}, "values"),
-        (OperationRefused("breaks its schema", node="count"), {"town": None}, "plan"),
+        (OperationRefused("breaks its schema", node="call"), {"town": "Oslo"}, "values"),
+        (OperationRefused("breaks its schema", node="call"), {"town": None}, "plan"),
         (failed(ValueError("no such town")), {"town": "Bergen"}, "plan"),
         (failed(KeyError("column")), {"town": "Oslo"}, "plan"),
-        (ExpressionError("cannot be read", node="count"), None, "plan"),
+        (ExpressionError("cannot be read", node="call"), None, "plan"),
         (failed(SourceUnavailable("gone")), {"town": "Oslo"}, "passing"),
         (failed(SourceRejected("oops", status=503)), {"town": "Oslo"}, "passing"),
-        (DeadlineExceeded("late", node="count"), {"town": "Oslo"}, "passing"),
+        (DeadlineExceeded("late", node="call"), {"town": "Oslo"}, "passing"),
         (failed(SourceRejected("no", status=401)), {"town": "Oslo"}, "nobody"),
         (failed(SourceRejected("no", status=429)), {"town": "Oslo"}, "nobody"),
         (InputNeeded("who?"), None, "nobody"),
@@ -57,10 +53,7 @@ def test_whose_fault_a_failure_is(error: Exception, given: Any, whose: str) -> N
 
 
 def test_one_is_not_true_and_a_text_is_not_a_number() -> None:
-    plan = adopt(
-        {**BODY, "count": {**BODY["count"], "input": {"n": 1}}},
-        frozenset({("count", "input", "n")}),
-    )
+    plan = adopt(calling("count_visits", n=1), frozenset({("call", "input", "n")}))
     error = failed(ValueError("no"))
     assert blame(error, plan, {"n": 1}) == "values"
     assert blame(error, plan, {"n": True}) == "plan"

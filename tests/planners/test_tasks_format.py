@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from semcache import Catalog, Operation, Parameter, SemCache, Settings
+from semcache import Catalog, Operation, Parameter, SemCache
 from semcache.canonical import Json, JsonObject
 from semcache.errors import InvalidJson, NotActionable, PlanningError
 from semcache.planners.model.planner import ModelPlanner
@@ -114,34 +114,7 @@ def test_what_is_wrong_is_told_in_the_next_prompt(bad: JsonObject, told: str) ->
     assert told in model.calls[1][-1].content
 
 
-def opened(*replies: str) -> tuple[SemCache, ScriptedModel]:
-    """Return a SemCache as a service opens it, with a model that says no schema and `replies`."""
-    model = ScriptedModel([*["no schema"] * 3, *replies])
-    semcache = SemCache.open(
-        catalog=CATALOG,
-        model=model,
-        embedder=HashEmbedder(),
-        clock=FakeClock(),
-        settings=Settings(plan_format="tasks"),
-    )
-    return semcache, model
-
-
 SAID = {"customerId": "CUST789", "orderId": 456}
-
-
-# specs: D-2, D-12
-def test_two_services_are_called_as_the_model_plans_and_the_next_ids_need_no_model() -> None:
-    semcache, model = opened(json.dumps(plan()))
-    with semcache:
-        first = semcache.run(REQUEST.prompt, params=SAID)
-        asked = len(model.calls)
-        second = semcache.run(REQUEST.prompt, params={"customerId": "CUST111", "orderId": 7})
-    outputs = {node.operation: node.output for node in first.nodes if node.operation}
-    assert outputs == {"customer-service": {"customer": "CUST789"}, "order-system": {"order": 456}}
-    assert (second.tier, second.planned, len(model.calls)) == ("template", False, asked)
-    later = {node.operation: node.output for node in second.nodes if node.operation}
-    assert later == {"customer-service": {"customer": "CUST111"}, "order-system": {"order": 7}}
 
 
 # specs: D-2

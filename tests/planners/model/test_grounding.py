@@ -1,15 +1,18 @@
 """Which use case a prompt is, and what that does to plans and the cache."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
-from semcache import Hit, SemCache, Settings, catalog_from, operation
+from semcache import Hit, Settings, catalog_from, operation
 from semcache.catalog.grounding import Grounding
 from semcache.errors import InvalidSettings
 from semcache.planners.model.grounding import Groundings
 from semcache.testing import HashEmbedder, ScriptedModel
+from tests.calling import calling
+from tests.planners.conftest import Open
 
 
 def spec(action: str, *, name: str = "support", rules: Sequence[str] = ()) -> Grounding:
@@ -87,64 +90,54 @@ def get_order(order_id: str) -> dict[str, str]:
 
 
 PROMPT = "process refund for order ORD456"
-PLAN = {
-    "start_node": {"route": "call"},
-    "call": {"operation": "refund", "input": {"order": "{{params.order}}"}, "route": "end"},
-    "end": {"completed": True, "vars": {"answer": "$.call"}},
-}
+PLAN = calling("refund", order="{{params.order}}")
 
 
 # What the strategies that take a goal apart are told first is no list of steps.
 SAID = [*["no steps"] * 4, json.dumps(PLAN)]
 
 
-def opened(model: ScriptedModel, groundings: Sequence[Grounding]) -> SemCache:
-    return SemCache.open(
-        catalog=catalog_from(refund),
-        settings=Settings(steps_by_model=True),
-        model=model,
-        embedder=HashEmbedder(),
-        groundings=groundings,
-    )
+@pytest.fixture
+def opened(open_semcache: Open) -> Open:
+    """Open a SemCache in which a model takes goals apart."""
+    return partial(open_semcache, catalog_from(refund), settings=Settings(steps_by_model=True))
 
 
-def test_the_planner_is_shown_the_use_case_and_its_constraints() -> None:
+def test_the_planner_is_shown_the_use_case_and_its_constraints(opened: Open) -> None:
     model = ScriptedModel(SAID)
-    with opened(model, [REFUND]) as semcache:
-        semcache.create(PROMPT, params={"order": "ORD456"})
+    opened(model=model, groundings=[REFUND]).create(PROMPT, params={"order": "ORD456"})
     for asked in (model.calls[0][1].content, model.calls[-1][-1].content):
         assert "Process refund for order {orderId}" in asked
         assert "Only paid orders" in asked
 
 
-def test_without_a_match_the_planner_is_asked_as_ever() -> None:
+def test_without_a_match_the_planner_is_asked_as_ever(opened: Open) -> None:
     grounded, plain = ScriptedModel(SAID), ScriptedModel(SAID)
     for model, groundings in ((grounded, [STATUS]), (plain, [])):
-        with opened(model, groundings) as semcache:
-            semcache.create(PROMPT, params={"order": "ORD456"})
+        opened(model=model, groundings=groundings).create(PROMPT, params={"order": "ORD456"})
     assert grounded.calls == plain.calls
 
 
-def test_a_plan_serves_only_the_grounding_that_it_was_made_under() -> None:  # specs: D-3
-    with opened(ScriptedModel([]), [REFUND]) as semcache:
-        cache = semcache.cache
-        grounded = semcache.ground(PROMPT)
-        assert grounded is not None
-        given: Mapping[str, object] = {"order": "ORD456"}
-        cache.store(PROMPT, PLAN, params=given, grounding=grounded.identity)
-        other = PROMPT.replace("ORD456", "ORD789")
-        assert isinstance(semcache.lookup(other), Hit)
-        assert not cache.lookup(other)
-        assert not cache.lookup(other, grounding="another")
+# specs: D-3
+def test_a_plan_serves_only_the_grounding_that_it_was_made_under(opened: Open) -> None:
+    semcache = opened(model=ScriptedModel([]), groundings=[REFUND])
+    cache, grounded = semcache.cache, semcache.ground(PROMPT)
+    assert grounded is not None
+    cache.store(PROMPT, PLAN, params={"order": "ORD456"}, grounding=grounded.identity)
+    other = PROMPT.replace("ORD456", "ORD789")
+    assert isinstance(semcache.lookup(other), Hit)
+    assert not cache.lookup(other)
+    assert not cache.lookup(other, grounding="another")
 
 
-def test_a_plan_made_under_a_grounding_is_served_to_the_next_prompt_of_it() -> None:
-    catalog = catalog_from(get_order)
+def test_a_plan_made_under_a_grounding_is_served_to_the_next_prompt_of_it(
+    open_semcache: Open,
+) -> None:
     groundings = [spec("Get the order {orderId}"), STATUS]
-    with SemCache.open(catalog=catalog, embedder=HashEmbedder(), groundings=groundings) as semcache:
-        first = semcache.run("Get the order ORD456")
-        second = semcache.run("Get the order ORD789")
-        (entry,) = semcache.cache.entries()
+    semcache = open_semcache(catalog_from(get_order), groundings=groundings)
+    first = semcache.run("Get the order ORD456")
+    second = semcache.run("Get the order ORD789")
+    (entry,) = semcache.cache.entries()
     assert (first.tier, second.tier) == ("planned", "template")
     assert second.value == {"answer": {"order_id": "ORD789"}}
     assert entry.grounding.startswith("support@1/")

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,10 +11,8 @@ from semcache import Catalog, Operation, SemCache, Settings
 from semcache.canonical import JsonObject
 from semcache.errors import PlanningError
 from semcache.models.openai import OpenAIModel
-from semcache.testing import FakeClock, HashEmbedder
-
-if TYPE_CHECKING:
-    from tests.conftest import OpenAIServer
+from tests.conftest import OpenAIServer
+from tests.planners.conftest import Open
 
 PROMPT = "Show me total sales in 2024 by category"
 SCHEMA: JsonObject = {
@@ -87,27 +85,12 @@ def catalog(asked: list[JsonObject]) -> Catalog:
 
 
 @pytest.fixture
-def open_(openai_server: "OpenAIServer", catalog: Catalog) -> Iterator[Callable[..., SemCache]]:
+def open_(
+    openai_server: OpenAIServer, catalog: Catalog, open_semcache: Open
+) -> Iterator[Callable[..., SemCache]]:
     """Open a SemCache that asks a server that speaks the protocol of OpenAI."""
-    model = OpenAIModel("gpt-x", base_url=openai_server.base_url, max_retries=0)
-    opened: list[SemCache] = []
-
-    def open_semcache(**settings: Any) -> SemCache:
-        opened.append(
-            SemCache.open(
-                catalog=catalog,
-                model=model,
-                embedder=HashEmbedder(),
-                clock=FakeClock(),
-                settings=Settings(**settings),
-            )
-        )
-        return opened[-1]
-
-    yield open_semcache
-    for each in opened:
-        each.close()
-    model.close()
+    with closing(OpenAIModel("gpt-x", base_url=openai_server.base_url, max_retries=0)) as model:
+        yield lambda **more: open_semcache(catalog, model=model, settings=Settings(**more))
 
 
 def called(year: str, function: str = "sum") -> JsonObject:
@@ -119,7 +102,7 @@ def called(year: str, function: str = "sum") -> JsonObject:
 
 # specs: A-5, A-6, A-7
 def test_schema_and_plan_of_the_document_run_and_serve_the_next_year(
-    openai_server: "OpenAIServer", open_: Callable[..., SemCache], asked: list[JsonObject]
+    openai_server: OpenAIServer, open_: Callable[..., SemCache], asked: list[JsonObject]
 ) -> None:
     openai_server.says(json.dumps(SCHEMA), json.dumps(PLAN))
     semcache = open_()
@@ -134,7 +117,7 @@ def test_schema_and_plan_of_the_document_run_and_serve_the_next_year(
 
 # specs: A-4, A-5
 def test_another_aggregate_is_another_plan(
-    openai_server: "OpenAIServer", open_: Callable[..., SemCache], asked: list[JsonObject]
+    openai_server: OpenAIServer, open_: Callable[..., SemCache], asked: list[JsonObject]
 ) -> None:
     average: JsonObject = {"year": "2024", "amount": {"aggregate": "avg"}}
     openai_server.says(
@@ -149,7 +132,7 @@ def test_another_aggregate_is_another_plan(
 
 # specs: A-7
 def test_a_prompt_in_other_words_with_the_same_schema_is_a_hit_without_planning(
-    openai_server: "OpenAIServer", open_: Callable[..., SemCache], asked: list[JsonObject]
+    openai_server: OpenAIServer, open_: Callable[..., SemCache], asked: list[JsonObject]
 ) -> None:
     params: JsonObject = {"year": "2023", "amount": {"aggregate": "sum"}}
     openai_server.says(
@@ -169,7 +152,7 @@ KEY = "summarize-sale-amount_year-group_category"
 # specs: A-13
 @pytest.mark.parametrize("written", [PLAN, json.dumps(PLAN)])
 def test_the_plan_file_of_the_document_is_read_and_no_planner_is_asked(
-    openai_server: "OpenAIServer",
+    openai_server: OpenAIServer,
     open_: Callable[..., SemCache],
     asked: list[JsonObject],
     tmp_path: Path,
@@ -187,7 +170,7 @@ def test_the_plan_file_of_the_document_is_read_and_no_planner_is_asked(
 
 # specs: A-13
 def test_a_new_plan_is_written_as_the_document_has_it_and_serves_another_cache(
-    openai_server: "OpenAIServer",
+    openai_server: OpenAIServer,
     open_: Callable[..., SemCache],
     asked: list[JsonObject],
     tmp_path: Path,
@@ -206,7 +189,7 @@ def test_a_new_plan_is_written_as_the_document_has_it_and_serves_another_cache(
 # specs: A-13
 @pytest.mark.parametrize("text", ["{", '{"psk": "other", "plan": {}}', '{"plan": 5}', ""])
 def test_a_plan_file_that_is_broken_is_set_aside_and_the_prompt_is_planned(
-    openai_server: "OpenAIServer", open_: Callable[..., SemCache], tmp_path: Path, text: str
+    openai_server: OpenAIServer, open_: Callable[..., SemCache], tmp_path: Path, text: str
 ) -> None:
     (tmp_path / f"{KEY}.json").write_text(text, encoding="utf-8")
     openai_server.says(json.dumps(SCHEMA), json.dumps(PLAN))
@@ -217,7 +200,7 @@ def test_a_plan_file_that_is_broken_is_set_aside_and_the_prompt_is_planned(
 
 # specs: A-4, A-13
 def test_a_plan_file_for_another_shape_under_the_same_key_does_not_fit(
-    openai_server: "OpenAIServer", open_: Callable[..., SemCache], tmp_path: Path
+    openai_server: OpenAIServer, open_: Callable[..., SemCache], tmp_path: Path
 ) -> None:
     told = {"psk": KEY, "created_at": "2025-01-15T10:00:00Z", "plan": PLAN}
     (tmp_path / f"{KEY}.json").write_text(json.dumps(told), encoding="utf-8")

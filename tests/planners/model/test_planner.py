@@ -1,10 +1,9 @@
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from semcache import Catalog, Operation, Parameter, PromptSchema
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import JsonObject
 from semcache.errors import (
     InvalidParameter,
     InvalidSettings,
@@ -14,9 +13,7 @@ from semcache.errors import (
 from semcache.planners.model.planner import ModelPlanner
 from semcache.ports import PlanRequest
 from semcache.testing import ScriptedModel
-
-if TYPE_CHECKING:
-    pass
+from tests.calling import calling
 
 SALES = Catalog([
     Operation(
@@ -34,15 +31,7 @@ SALES = Catalog([
 YEAR = Parameter("year", 2024, "2024")
 
 
-def plan(operation: str = "query_sales", **given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "query"},
-        "query": {"operation": operation, "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.query"}},
-    }
-
-
-GOOD = plan(year="{{params.year}}")
+GOOD = calling("query_sales", year="{{params.year}}")
 
 
 def request(*params: Parameter, failure: str = "") -> PlanRequest:
@@ -63,14 +52,14 @@ def test_a_plan_with_placeholders_is_taken_as_it_is() -> None:
 
 # specs: A-16
 def test_a_literal_that_can_be_bound_is_as_good_as_a_placeholder() -> None:
-    model = ScriptedModel([json.dumps(plan(year=2024))])
-    assert ModelPlanner(model).plan(request()).plan.to_dict() == plan(year=2024)
+    model = ScriptedModel([json.dumps(calling("query_sales", year=2024))])
+    assert ModelPlanner(model).plan(request()).plan.to_dict() == calling("query_sales", year=2024)
     assert len(model.calls) == 1
 
 
 # specs: A-16
 def test_a_value_that_another_prompt_could_not_replace_is_held_against_a_plan() -> None:
-    model = ScriptedModel([json.dumps(plan(year=1999)), json.dumps(GOOD)])
+    model = ScriptedModel([json.dumps(calling("query_sales", year=1999)), json.dumps(GOOD)])
     assert ModelPlanner(model).plan(request()).plan.to_dict() == GOOD
     told = model.calls[1][-1].content
     assert "Parameter 'year' (2024) is not used as '{{params.year}}'" in told
@@ -78,9 +67,9 @@ def test_a_value_that_another_prompt_could_not_replace_is_held_against_a_plan() 
 
 # specs: A-16
 def test_a_plan_that_never_uses_a_value_is_taken_in_the_end_for_that_value_alone() -> None:
-    stubborn = json.dumps(plan(year=1999))
+    stubborn = json.dumps(calling("query_sales", year=1999))
     model = ScriptedModel([stubborn, "no", stubborn])
-    assert ModelPlanner(model).plan(request()).plan.to_dict() == plan(year=1999)
+    assert ModelPlanner(model).plan(request()).plan.to_dict() == calling("query_sales", year=1999)
     assert len(model.calls) == 3
 
 
@@ -88,10 +77,13 @@ def test_a_plan_that_never_uses_a_value_is_taken_in_the_end_for_that_value_alone
     ("answer", "told"),
     [
         ("I would call query_sales.", "no JSON object was found"),
-        (json.dumps(plan("delete_sales", year="{{params.year}}")), "delete_sales"),
-        (json.dumps(plan(year="{{params.month}}")), "params.month"),
-        (json.dumps(plan(year="{{params.year}}", limit="five")), "/query/input/limit"),
-        (json.dumps(plan(limit="{{params.year}}")), "year"),
+        (json.dumps(calling("delete_sales", year="{{params.year}}")), "delete_sales"),
+        (json.dumps(calling("query_sales", year="{{params.month}}")), "params.month"),
+        (
+            json.dumps(calling("query_sales", year="{{params.year}}", limit="five")),
+            "/call/input/limit",
+        ),
+        (json.dumps(calling("query_sales", limit="{{params.year}}")), "year"),
         (json.dumps({**GOOD, "start_node": {"route": "nowhere"}}), "nowhere"),
         (json.dumps({"tasks": [{"id": "task0", "input": {}}]}), "not in the format 'routes'"),
         (json.dumps({"nodes": {}}), "not in the format 'routes'"),
@@ -104,7 +96,7 @@ def test_what_is_wrong_with_a_plan_is_told_to_the_model(answer: str, told: str) 
 
 
 def test_all_findings_are_told_at_once() -> None:
-    broken = plan("delete_sales", year="{{params.year}}") | {"start_node": {"route": "nowhere"}}
+    broken = calling("delete_sales", year="{{params.year}}") | {"start_node": {"route": "nowhere"}}
     model = ScriptedModel([json.dumps(broken), json.dumps(GOOD)])
     ModelPlanner(model).plan(request())
     told = model.calls[1][-1].content
@@ -113,7 +105,7 @@ def test_all_findings_are_told_at_once() -> None:
 
 
 def test_an_invalid_plan_is_never_used_after_three_attempts() -> None:
-    model = ScriptedModel([json.dumps(plan("delete_sales"))] * 4)
+    model = ScriptedModel([json.dumps(calling("delete_sales"))] * 4)
     with pytest.raises(PlanningError, match=r"'sales in 2024' after 3 attempt.*delete_sales"):
         ModelPlanner(model).plan(request())
     assert len(model.unused) == 1
@@ -181,7 +173,7 @@ def test_a_value_that_looks_like_a_path_or_a_placeholder_stays_data() -> None:
         Operation("find", "Find.", {"type": "object", "properties": {"q": {"type": "string"}}})
     )
     for value in ("$.secret", "{{params.q}}", "<<format>>"):
-        model = ScriptedModel([json.dumps(plan("find", q="{{params.q}}"))])
+        model = ScriptedModel([json.dumps(calling("find", q="{{params.q}}"))])
         asked = PlanRequest("find it", None, catalog, (Parameter("q", value),))
         assert ModelPlanner(model).plan(asked).params[0].value == value
 

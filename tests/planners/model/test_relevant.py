@@ -14,6 +14,7 @@ from semcache.planners.model.planner import ModelPlanner
 from semcache.planners.model.relevant import Relevant, domains_of, in_domains
 from semcache.ports import Embedder, PlanRequest, Vectors
 from semcache.testing import HashEmbedder, ScriptedModel
+from tests.calling import calling
 
 NOUNS = "order customer product invoice ticket branch project employee shipment refund".split()
 VERBS = "list get create update delete archive export approve assign count".split()
@@ -101,11 +102,7 @@ def test_any_text_finds_as_many_as_asked_for(text: str, most: int) -> None:
 
 
 CATALOG = large()
-PLAN: JsonObject = {
-    "start_node": {"route": "call"},
-    "call": {"operation": "approveRefunds", "input": {"id": "{{params.id}}"}, "route": "end"},
-    "end": {"completed": True, "vars": {"answer": "$.call"}},
-}
+PLAN = calling("approveRefunds", id="{{params.id}}")
 
 
 def request(prompt: str) -> PlanRequest:

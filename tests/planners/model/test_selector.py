@@ -1,29 +1,22 @@
 """Plan selection: a model says which of a few cached plans a prompt means."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from semcache import Catalog, Hit, Operation, SemCache, Settings
-from semcache.canonical import Json, JsonObject
+from semcache import Catalog, Hit, Operation, Settings
+from semcache.canonical import JsonObject
 from semcache.models.openai import OpenAIModel
 from semcache.planners.model.selector import ModelSelector, parted
 from semcache.ports import Message, PlanOption
-from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
-
-if TYPE_CHECKING:
-    from tests.conftest import OpenAIServer, Request
-
-
-def plan(name: str, **given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "a"},
-        "a": {"operation": name, "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.a"}},
-    }
+from semcache.testing import ScriptedModel
+from tests.calling import calling
+from tests.conftest import OpenAIServer, Request
+from tests.planners.conftest import Open
 
 
 @pytest.fixture
@@ -58,20 +51,14 @@ def _no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
 class Desk:
     """A SemCache over a few plans, and a model that answers by what it is asked."""
 
-    def __init__(self, catalog: Catalog, **more: Any) -> None:
+    def __init__(self, catalog: Catalog, open_semcache: Open, **more: Any) -> None:
         self.model = ScriptedModel()
         settings = Settings(max_wrong=more.pop("max_wrong", None), **more)
-        self.semcache = SemCache.open(
-            catalog=catalog,
-            model=self.model,
-            embedder=HashEmbedder(),
-            clock=FakeClock(),
-            settings=settings,
-        )
+        self.semcache = open_semcache(catalog, model=self.model, settings=settings)
         cache = self.semcache.cache
-        cache.store(TIDES, plan("tide_tables", day="2024-05-01"), params={"day": "2024-05-01"})
+        cache.store(TIDES, calling("tide_tables", day="2024-05-01"), params={"day": "2024-05-01"})
         moon = "moon and water at the port of Leith on 2024-05-01"
-        cache.store(moon, plan("moon_phases", day="2024-05-01"), params={"day": "2024-05-01"})
+        cache.store(moon, calling("moon_phases", day="2024-05-01"), params={"day": "2024-05-01"})
 
     def says(self, *replies: JsonObject | str) -> None:
         said = [one if isinstance(one, str) else json.dumps(one) for one in replies]
@@ -83,16 +70,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(catalog: Catalog) -> Iterator[Callable[..., Desk]]:
-    opened: list[Desk] = []
-
-    def open_(**more: Any) -> Desk:
-        opened.append(Desk(catalog, **more))
-        return opened[-1]
-
-    yield open_
-    for each in opened:
-        each.semcache.close()
+def desk(catalog: Catalog, open_semcache: Open) -> Callable[..., Desk]:
+    return partial(Desk, catalog, open_semcache)
 
 
 def test_a_plan_that_the_model_chose_is_bound_run_and_taught(
@@ -117,7 +96,7 @@ PLACES: JsonObject = {"where": "Oban", "day": "2024-06-02"}
 def stock_places(here: Desk) -> None:
     made: JsonObject = {"where": "Leith", "day": "2024-05-01"}
     here.semcache.cache.clear()
-    here.semcache.cache.store(TIDES, plan("tide_tables", **made), params=made)
+    here.semcache.cache.store(TIDES, calling("tide_tables", **made), params=made)
 
 
 def test_values_that_no_rule_tells_are_told_by_the_model_that_chooses(
@@ -160,13 +139,14 @@ def test_a_model_that_chooses_another_plan_the_second_time_has_chosen_none(
     desk: Callable[..., Desk],
 ) -> None:
     here = desk()
-    here.says({"choice": 1}, {"choice": 1}, SCHEMA, *[plan("moon_phases", day="2024-06-02")] * 3)
+    here.says({"choice": 1}, {"choice": 1}, SCHEMA, *[calling("moon_phases", day="2024-06-02")] * 3)
     assert here.semcache.run(BEFORE).planned
 
 
 def test_a_choice_that_stays_too_likely_wrong_is_planned(desk: Callable[..., Desk]) -> None:
     here = desk(max_wrong=0.0001)
-    here.says({"choice": 1}, {"choice": 2}, SCHEMA, *[plan("moon_phases", day="2024-06-02")] * 3)
+    planned = calling("moon_phases", day="2024-06-02")
+    here.says({"choice": 1}, {"choice": 2}, SCHEMA, *[planned] * 3)
     assert here.semcache.run(AGAIN).planned
     assert here.semcache.cache.stats().hits == {}
 
@@ -177,14 +157,14 @@ def test_a_number_alone_chooses_a_plan_and_one_that_is_no_position_none(
 ) -> None:
     monkeypatch.setattr(ModelSelector, "select", lambda *_: said)
     here = desk()
-    here.says(SCHEMA, *[plan("moon_phases", day="2024-06-02")] * 3)
+    here.says(SCHEMA, *[calling("moon_phases", day="2024-06-02")] * 3)
     assert here.semcache.run(AGAIN).planned is planned
 
 
 def test_none_of_them_is_planned(desk: Callable[..., Desk]) -> None:
     here = desk()
-    here.says(NONE, SCHEMA, plan("tide_tables", day="{{params.x}}"))
-    here.says(*[plan("moon_phases", day="2024-06-02")] * 3)
+    here.says(NONE, SCHEMA, calling("tide_tables", day="{{params.x}}"))
+    here.says(*[calling("moon_phases", day="2024-06-02")] * 3)
     answer = here.semcache.run(AGAIN)
     assert answer.planned
     assert here.semcache.cache.stats().hits == {}
@@ -195,9 +175,10 @@ def test_what_is_near_and_not_meant_is_an_example(
     desk: Callable[..., Desk],
 ) -> None:
     here = desk(selection=False)
-    here.says(SCHEMA, plan("moon_phases", day="2024-06-02"))
+    here.says(SCHEMA, calling("moon_phases", day="2024-06-02"))
     answer = here.semcache.run(AGAIN)
     assert answer.planned
+    assert not any("made_for" in text for text in here.asked())
     shown = here.asked()[-1]
     assert "A plan that was made for a request near to this one" in shown
     assert json.dumps(TIDES) in shown
@@ -206,10 +187,11 @@ def test_what_is_near_and_not_meant_is_an_example(
 
 
 # specs: C-14
-def test_where_nothing_is_near_there_is_no_example(desk: Callable[..., Desk]) -> None:
-    here = desk(selection=False)
-    here.says(json.dumps({"action": "local"}), plan("moon_phases"))
-    here.semcache.run("tell jokes")
+def test_where_nothing_is_near_there_is_no_choice_and_no_example(desk: Callable[..., Desk]) -> None:
+    here = desk()
+    here.says(json.dumps({"action": "local"}), calling("moon_phases"))
+    assert here.semcache.run("tell jokes").planned
+    assert not any("made_for" in text for text in here.asked())
     assert "made for a request near" not in here.asked()[-1]
 
 
@@ -221,21 +203,11 @@ def test_an_answer_that_is_no_number_is_sent_back(desk: Callable[..., Desk], sai
     assert "could not be used" in here.asked()[1]
 
 
-def test_switched_off_or_without_near_plans_nobody_is_asked(desk: Callable[..., Desk]) -> None:
-    off = desk(selection=False)
-    off.says(SCHEMA, plan("moon_phases", day="2024-06-02"))
-    assert off.semcache.run(AGAIN).planned
-    far = desk()
-    far.says(json.dumps({"action": "local"}), plan("moon_phases"))
-    assert far.semcache.run("tell jokes").planned
-    assert not any("made_for" in text for text in (*off.asked(), *far.asked()))
-
-
 def test_a_plan_that_writes_is_not_offered_without_leave(desk: Callable[..., Desk]) -> None:
     here = desk()
     here.semcache.cache.store(
         "book a pilot and high water at the port of Leith on 2024-05-01",
-        plan("book_pilot", day="2024-05-01"),
+        calling("book_pilot", day="2024-05-01"),
         params={"day": "2024-05-01"},
     )
     here.says({"choice": 1})
@@ -250,7 +222,7 @@ def test_audits_that_speak_against_it_end_it_for_the_tenant(
     monkeypatch.setattr(SystemRandom, "random", lambda _: 0.0)
     here = desk(max_wrong=0.04)
     cache = here.semcache.cache
-    here.says({"choice": 1}, SCHEMA, plan("moon_phases", day="2024-06-02"))
+    here.says({"choice": 1}, SCHEMA, calling("moon_phases", day="2024-06-02"))
     assert here.semcache.run(AGAIN).planned
     assert cache.stats().explored_wrong == 1
     assert not cache.selects()
@@ -259,7 +231,7 @@ def test_audits_that_speak_against_it_end_it_for_the_tenant(
 
 def test_feedback_on_a_wrong_choice_ends_what_it_taught(desk: Callable[..., Desk]) -> None:
     here = desk()
-    here.says({"choice": 1}, NONE, SCHEMA, *[plan("moon_phases", day="2024-06-02")] * 3)
+    here.says({"choice": 1}, NONE, SCHEMA, *[calling("moon_phases", day="2024-06-02")] * 3)
     answer = here.semcache.run(AGAIN)
     assert isinstance(answer.found, Hit)
     here.semcache.cache.feedback(answer.found, right=False)
@@ -268,22 +240,20 @@ def test_feedback_on_a_wrong_choice_ends_what_it_taught(desk: Callable[..., Desk
 
 
 def test_tokens_and_seconds_saved_against_planning_are_told(
-    openai_server: "OpenAIServer", catalog: Catalog
+    openai_server: OpenAIServer, catalog: Catalog, open_semcache: Open
 ) -> None:
-    def answered(request: "Request") -> str:
+    def answered(request: Request) -> str:
         text = request.messages[-1]
         if "made_for" in text:
             return json.dumps({"choice": 1})
-        return SCHEMA if "Vocabulary:" in text else json.dumps(plan("tide_tables"))
+        return SCHEMA if "Vocabulary:" in text else json.dumps(calling("tide_tables"))
 
     openai_server.answers(answered)
     model = OpenAIModel("gpt-x", base_url=openai_server.base_url, max_retries=0)
-    with SemCache.open(
-        catalog=catalog, model=model, embedder=HashEmbedder(), clock=FakeClock()
-    ) as semcache:
-        semcache.run("high water at the port")
-        assert semcache.run("tell me when high water at the port is").tier == "selected"
-        stats = semcache.cache.stats()
+    semcache = open_semcache(catalog, model=model)
+    semcache.run("high water at the port")
+    assert semcache.run("tell me when high water at the port is").tier == "selected"
+    stats = semcache.cache.stats()
     model.close()
     assert stats.spent["plan:calls"] == stats.spent["select:calls"] == 1
     saved = stats.saved_by_selection

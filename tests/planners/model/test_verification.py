@@ -12,7 +12,9 @@ from semcache.errors import PlanningError
 from semcache.planners.arguments.effects import says_write
 from semcache.planners.model.verification import doubts
 from semcache.plans.codec import decode
-from semcache.testing import FakeClock, HashEmbedder, ScriptedModel
+from semcache.testing import ScriptedModel
+from tests.calling import calling
+from tests.planners.conftest import Open
 
 
 def operation(name: str, summary: str, effect: Any, call: Any = None, **given: Json) -> Operation:
@@ -42,14 +44,6 @@ def catalog(calls: list[str]) -> Catalog:
     ])  # fmt: skip
 
 
-def routes(name: str, **given: Json) -> JsonObject:
-    return {
-        "start_node": {"route": "a"},
-        "a": {"operation": name, "input": given, "route": "end"},
-        "end": {"completed": True, "vars": {"answer": "$.a"}},
-    }
-
-
 def steps(*told: JsonObject) -> str:
     return json.dumps({"steps": list(told)})
 
@@ -66,16 +60,18 @@ def call_step(tool: str, description: str, **params: Json) -> JsonObject:
     }
 
 
-def opened(catalog: Catalog, *replies: str, **settings: Any) -> tuple[SemCache, ScriptedModel]:
-    model = ScriptedModel(list(replies))
-    semcache = SemCache.open(
-        catalog=catalog,
-        model=model,
-        embedder=HashEmbedder(),
-        clock=FakeClock(),
-        settings=Settings(**settings),
-    )
-    return semcache, model
+Opened = Callable[..., tuple[SemCache, ScriptedModel]]
+
+
+@pytest.fixture
+def opened(open_semcache: Open, catalog: Catalog) -> Opened:
+    """Open a SemCache over the catalog with a model that replies, and return both."""
+
+    def opened(*replies: str, **settings: Any) -> tuple[SemCache, ScriptedModel]:
+        model = ScriptedModel(list(replies))
+        return open_semcache(catalog, model=model, settings=Settings(**settings)), model
+
+    return opened
 
 
 UNKNOWN = json.dumps({"action": "local", "entities": ["issue"], "unexplained": ["work"]})
@@ -83,31 +79,24 @@ UNKNOWN = json.dumps({"action": "local", "entities": ["issue"], "unexplained": [
 
 @pytest.mark.parametrize("by_steps", [True, False])
 def test_a_write_that_the_prompt_does_not_say_is_never_run(
-    catalog: Catalog, calls: list[str], *, by_steps: bool
+    opened: Opened, calls: list[str], *, by_steps: bool
 ) -> None:
     told = steps(call_step("delete_issue", "delete issue 1", number=1))
-    wrong = json.dumps(routes("delete_issue", number=1))
+    wrong = json.dumps(calling("delete_issue", number=1))
     replies = [UNKNOWN, *([told] * 2 if by_steps else []), *[wrong] * 3]
-    semcache, _ = opened(catalog, *replies, steps_by_model=by_steps)
-    with semcache:
-        with pytest.raises(PlanningError, match="does not ask for that change"):
-            semcache.run("work through the issues")
-        assert semcache.cache.stats().entries == 0
+    semcache, _ = opened(*replies, steps_by_model=by_steps)
+    with pytest.raises(PlanningError, match="does not ask for that change"):
+        semcache.run("work through the issues")
+    assert semcache.cache.stats().entries == 0
     assert calls == []
 
 
 def test_a_model_that_is_told_what_it_may_not_do_mends_its_plan(
-    catalog: Catalog, calls: list[str]
+    opened: Opened, calls: list[str]
 ) -> None:
-    semcache, model = opened(
-        catalog,
-        UNKNOWN,
-        json.dumps(routes("delete_issue", number=1)),
-        json.dumps(routes("list_issues", state="open")),
-        steps_by_model=False,
-    )
-    with semcache:
-        assert semcache.run("work through the issues").planned
+    wrong, right = calling("delete_issue", number=1), calling("list_issues", state="open")
+    semcache, model = opened(UNKNOWN, json.dumps(wrong), json.dumps(right), steps_by_model=False)
+    assert semcache.run("work through the issues").planned
     assert calls == ["list"]
     assert "'delete_issue' changes something" in model.calls[-1][-1].content
 
@@ -126,7 +115,7 @@ def test_what_a_plan_turns_round_or_drops_is_grave(
     catalog: Catalog, prompt: str, given: dict[str, Json], told: str
 ) -> None:
     catalog = Catalog(list(catalog), closed={"state": ["open", "closed"]})
-    found = doubts(prompt, decode(routes("list_issues", **given)), catalog)
+    found = doubts(prompt, decode(calling("list_issues", **given)), catalog)
     assert told in found.grave[0]
 
 
@@ -145,12 +134,12 @@ def test_what_a_plan_turns_round_or_drops_is_grave(
 def test_a_plan_that_says_what_its_prompt_says_raises_no_doubt(
     catalog: Catalog, prompt: str, given: dict[str, Json]
 ) -> None:
-    found = doubts(prompt, decode(routes("list_issues", **given)), catalog)
+    found = doubts(prompt, decode(calling("list_issues", **given)), catalog)
     assert (found.grave, found.light) == ((), ())
 
 
 def test_a_value_in_the_place_of_a_parameter_is_turned_round_too(catalog: Catalog) -> None:
-    plan = decode(routes("list_issues", state="{{params.state}}"))
+    plan = decode(calling("list_issues", state="{{params.state}}"))
     for said in ("closed", "acme/site", "in review"):
         held = [Parameter("state", said, said)]
         found = doubts(f"issues that are not {said}", plan, catalog, held)
@@ -158,8 +147,8 @@ def test_a_value_in_the_place_of_a_parameter_is_turned_round_too(catalog: Catalo
 
 
 def test_a_figure_that_nobody_said_is_grave_in_a_plan_that_writes(catalog: Catalog) -> None:
-    read = doubts("list issues", decode(routes("list_issues", limit=50)), catalog)
-    write = doubts("delete the issue", decode(routes("delete_issue", number=50)), catalog)
+    read = doubts("list issues", decode(calling("list_issues", limit=50)), catalog)
+    write = doubts("delete the issue", decode(calling("delete_issue", number=50)), catalog)
     assert (read.grave, len(read.light)) == ((), 1)
     assert "50" in write.grave[0]
 
@@ -187,21 +176,20 @@ def test_the_verb_of_a_prompt_says_which_writes_it_asks_for(
 
 
 def test_a_word_that_the_steps_of_a_model_lose_is_told_and_mended(
-    catalog: Catalog, calls: list[str]
+    opened: Opened, calls: list[str]
 ) -> None:
     lost = steps(call_step("list_issues", "list the issues"))
     kept = steps(call_step("list_issues", "list the closed issues", state="closed"))
     unread = UNKNOWN.replace("work", "closed")
-    semcache, model = opened(catalog, unread, lost, kept, steps_by_model=True)
-    with semcache:
-        answer = semcache.run("of the issues which ones are closed")
+    semcache, model = opened(unread, lost, kept, steps_by_model=True)
+    answer = semcache.run("of the issues which ones are closed")
     assert answer.value == {"answer": [{"state": "closed"}]}
     assert "no step speaks of 'closed'" in model.calls[2][-1].content
     assert calls == ["list"]
 
 
 def test_words_that_the_steps_of_a_model_go_on_losing_refuse_the_plan(
-    catalog: Catalog, calls: list[str]
+    opened: Opened, calls: list[str]
 ) -> None:
     """A step that has them in its description alone does not keep them."""
     bare = steps(call_step("list_issues", "list the issues that are urgent"))
@@ -210,10 +198,9 @@ def test_words_that_the_steps_of_a_model_go_on_losing_refuse_the_plan(
         {"description": "show the urgent ones", "intent_type": "output", "depends_on": [0]},
     )
     cannot = json.dumps({"not_actionable": "nothing here knows what is urgent"})
-    semcache, model = opened(catalog, UNKNOWN, bare, shown, cannot, steps_by_model=True)
-    with semcache:
-        with pytest.raises(PlanningError, match="no step speaks of 'urgent'"):
-            semcache.run("which of the issues are urgent")
-        assert semcache.cache.stats().entries == 0
+    semcache, model = opened(UNKNOWN, bare, shown, cannot, steps_by_model=True)
+    with pytest.raises(PlanningError, match="no step speaks of 'urgent'"):
+        semcache.run("which of the issues are urgent")
+    assert semcache.cache.stats().entries == 0
     assert "no step speaks of 'urgent'" in model.calls[2][-1].content
     assert calls == []

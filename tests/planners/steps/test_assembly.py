@@ -82,8 +82,10 @@ def test_asking_for_the_page_size_becomes_a_question_and_a_call_with_the_answer(
 ) -> None:
     # specs: E-1, E-5, E-12
     prompt = "list issues in mandubian/ccos but ask me for the page size"
-    plan = semcache.create(prompt).plan
-    body = plan.to_dict()
+    planned = semcache.create(prompt)
+    assert planned.planner == "modular 1/pattern:action_with_user_input"
+    assert check(planned.plan, semcache.catalog) == ()
+    body = planned.plan.to_dict()
     assert body["step1"] == {
         "operation": "ask_user",
         "input": {"topic": "page size", "operation": "list_issues", "input": "perPage"},
@@ -96,7 +98,7 @@ def test_asking_for_the_page_size_becomes_a_question_and_a_call_with_the_answer(
         "route": "end",
         "intent": "step2",
     }
-    assert serves(plan) == {"step1": "step1", "step2": "step2"}
+    assert serves(planned.plan) == {"step1": "step1", "step2": "step2"}
     assert semcache.run(prompt, answers={"page size": 2}).value == {"answer": ISSUES[:2]}
 
 

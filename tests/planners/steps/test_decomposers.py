@@ -1,4 +1,4 @@
-"""Decomposition by models, and strategies one after the other, through the real openai client."""
+"""Decomposition by models, and strategies one after the other."""
 
 import json
 
@@ -9,14 +9,12 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.grounding import Grounded, Grounding
 from semcache.errors import NotActionable
 from semcache.events import ModelCalled
-from semcache.models.openai import OpenAIModel
 from semcache.planners.model.decomposer import GroundedDecomposer, Hybrid, IntentFirst
 from semcache.planners.model.relevant import Relevant
 from semcache.planners.steps.intents import Decomposer, Decomposition, Deferred
 from semcache.planners.steps.patterns import Patterns
 from semcache.ports import PlanRequest
 from semcache.testing import FakeClock, HashEmbedder, RecordingObserver, ScriptedModel
-from tests.conftest import OpenAIServer
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"perPage": {"type": "integer"}}}
 CATALOG = Catalog(
@@ -52,43 +50,29 @@ DROP = step("Drop the closed ones", "data_transform", action="filter", topic="cl
 DROP = {**DROP, "depends_on": [0], "tool": None}
 
 
-@pytest.fixture
-def model(openai_server: OpenAIServer) -> OpenAIModel:
-    return OpenAIModel(
-        "m", api_key="key", base_url=openai_server.base_url, timeout_s=60, max_retries=0
-    )
-
-
 def apart(found: Decomposition | Deferred) -> Decomposition:
     assert isinstance(found, Decomposition), found
     return found
 
 
-def test_intent_first_takes_apart_what_a_model_says_and_sees_no_operation(
-    openai_server: OpenAIServer, model: OpenAIModel
-) -> None:
-    openai_server.says(f"<think>hm</think>\n```json\n{answer(LIST, DROP)}\n```")
+def test_intent_first_takes_apart_what_a_model_says_and_sees_no_operation() -> None:
+    model = ScriptedModel([f"<think>hm</think>\n```json\n{answer(LIST, DROP)}\n```"])
     found = apart(IntentFirst(model).decompose(request()))
     assert (found.strategy, found.confidence) == ("intent-first", 0.7)
     call, drop = found.intents
-    assert (call.action, call.suggested) == (
-        "list",
-        None,
-    )
+    assert (call.action, call.suggested) == ("list", None)
     assert call.params == (
         Parameter("repo", "mandubian/ccos", "mandubian/ccos"),
         Parameter("per_page", 5, "five"),
     )
     assert (drop.transform, drop.topic, drop.depends_on) == ("filter", "closed", ("step1",))
-    assert "list_issues" not in json.dumps(openai_server.requests[0].body)
+    assert not any("list_issues" in message.content for message in model.calls[0])
 
 
 # specs: E-8
-def test_grounded_names_the_operation_of_a_step_or_says_that_there_is_none(
-    openai_server: OpenAIServer, model: OpenAIModel
-) -> None:
+def test_grounded_names_the_operation_of_a_step_or_says_that_there_is_none() -> None:
     other = step("Mail them", action="send", tool=None, depends_on=[0])
-    openai_server.says(answer(LIST, other))
+    model = ScriptedModel([answer(LIST, other)])
     call, mail = apart(GroundedDecomposer(model).decompose(request())).intents
     assert (call.suggested, call.no_tool) == ("list_issues", False)
     assert (mail.suggested, mail.no_tool, mail.action) == (None, True, "other")
@@ -146,39 +130,31 @@ def test_words_that_do_not_stand_in_the_prompt_are_no_mention() -> None:
     ],
 )
 def test_what_is_wrong_with_an_answer_is_told_to_the_model_which_may_mend_it(
-    openai_server: OpenAIServer, model: OpenAIModel, said: str, complaint: str
+    said: str, complaint: str
 ) -> None:
-    openai_server.says(said, answer(LIST))
+    model = ScriptedModel([said, answer(LIST)])
     assert apart(IntentFirst(model).decompose(request())).intents[0].action == "list"
-    messages = openai_server.requests[1].body["messages"]
-    assert isinstance(messages, list)
-    assert complaint in json.dumps(messages[-1]).replace('\\"', '"')
+    assert complaint in model.calls[1][-1].content
 
 
-def test_an_invented_operation_is_sent_back_with_the_names_near_it(
-    openai_server: OpenAIServer, model: OpenAIModel
-) -> None:
-    openai_server.says(answer({**LIST, "tool": "list_issue"}), answer(LIST))
-    assert (
-        apart(GroundedDecomposer(model).decompose(request())).intents[0].suggested == "list_issues"
-    )
-    assert "no operation is named 'list_issue'; the catalog has: 'list_issues'" in json.dumps(
-        openai_server.requests[1].body
-    )
+def test_an_invented_operation_is_sent_back_with_the_names_near_it() -> None:
+    model = ScriptedModel([answer({**LIST, "tool": "list_issue"}), answer(LIST)])
+    (call,) = apart(GroundedDecomposer(model).decompose(request())).intents
+    assert call.suggested == "list_issues"
+    told = "no operation is named 'list_issue'; the catalog has: 'list_issues'"
+    assert told in model.calls[1][-1].content
 
 
-def test_a_model_that_never_says_anything_usable_is_asked_so_often_and_left(
-    openai_server: OpenAIServer, model: OpenAIModel
-) -> None:
-    openai_server.answers(lambda _: "I am sorry.")
+def test_a_model_that_never_says_anything_usable_is_asked_so_often_and_left() -> None:
+    model = ScriptedModel(["I am sorry."] * 9)
     found = IntentFirst(model).decompose(request())
     assert isinstance(found, Deferred)
     assert found.why.startswith("no steps after 2 attempt(s): no JSON object was found")
-    assert len(openai_server.requests) == 2
+    assert len(model.calls) == 2
 
 
-def test_a_model_may_refuse(openai_server: OpenAIServer, model: OpenAIModel) -> None:
-    openai_server.says('{"not_actionable": "nobody can do that"}')
+def test_a_model_may_refuse() -> None:
+    model = ScriptedModel(['{"not_actionable": "nobody can do that"}'])
     with pytest.raises(NotActionable, match="nobody can do that"):
         IntentFirst(model).decompose(request())
 

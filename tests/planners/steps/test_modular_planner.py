@@ -65,16 +65,6 @@ def call(description: str, tool: Json = None, **more: Json) -> JsonObject:
     return {"description": description, "intent_type": "api_call", "tool": tool, **more}
 
 
-# specs: E-1
-def test_asking_for_the_page_size_binds_it_as_a_number(semcache: SemCache, github: GitHub) -> None:
-    waiting = semcache.run(ASK)
-    assert waiting.needs is not None
-    assert [one.topic for one in waiting.needs.questions] == ["page size"]
-    assert waiting.needs.questions[0].input == "perPage"
-    semcache.answer(waiting.needs, {"page size": "25"})
-    assert github.calls == [("list_issues", {"owner": "mandubian", "repo": "ccos", "perPage": 25})]
-
-
 def test_the_plan_is_kept_and_asks_again_for_another_repository(
     semcache: SemCache, github: GitHub
 ) -> None:
@@ -108,15 +98,6 @@ def test_each_call_leads_back_to_its_intent_and_the_goal(semcache: SemCache) -> 
         f"for the goal {prompt!r}"
     )
     assert graph.why("data.count")[0].nodes[-1] is graph.goal
-
-
-# specs: E-12
-def test_a_plan_names_the_intent_of_each_node_and_passes_the_checks(catalog: Catalog) -> None:
-    planned = planner().plan(PlanRequest(ASK, None, catalog))
-    assert check(planned.plan, catalog) == ()
-    assert serves(planned.plan) == {"step1": "step1", "step2": "step2"}
-    assert planned.planner == "modular 1/pattern:action_with_user_input"
-    assert [one.name for one in planned.params] == ["owner_repo"]
 
 
 def test_a_hit_has_the_intents_of_its_plan_under_its_own_goal(semcache: SemCache) -> None:

@@ -35,45 +35,6 @@ def outline(found: Decomposition) -> list[tuple[str, str, tuple[str, ...]]]:
     return [(one.kind, one.topic or one.goal, one.depends_on) for one in found.intents]
 
 
-# specs: E-1
-def test_an_action_but_ask_me_is_a_question_and_a_call_that_needs_its_answer() -> None:
-    found = taken_apart("list issues in mandubian/ccos but ask me for the page size")
-    assert (found.strategy, found.confidence) == ("pattern:action_with_user_input", 0.9)
-    ask, call = found.intents
-    assert (ask.kind, ask.topic, ask.goal) == (
-        "user_input",
-        "page size",
-        "Ask user for page size",
-    )
-    assert (call.kind, call.action) == ("api_call", "list")
-    assert call.depends_on == (ask.id,)
-    assert call.params == (Parameter("identifier", "mandubian/ccos", "mandubian/ccos"),)
-
-
-# specs: E-2
-def test_an_action_with_a_transform_is_not_taken_for_two_calls() -> None:
-    found = taken_apart("list issues and filter by label bug")
-    call, transform = found.intents
-    assert found.strategy == "pattern:action_with_transform"
-    assert (call.kind, transform.kind, transform.transform) == (
-        "api_call",
-        "data_transform",
-        "filter",
-    )
-    assert (transform.topic, transform.depends_on) == ("label bug", (call.id,))
-    assert taken_apart("list issues then sort by date").strategy == "pattern:action_with_transform"
-
-
-# specs: E-11
-def test_two_topics_are_two_questions_for_one_call() -> None:
-    found = taken_apart("list issues in acme/site but ask me for the page size and the labels")
-    assert outline(found) == [
-        ("user_input", "page size", ()),
-        ("user_input", "labels", ()),
-        ("api_call", "list issues in acme/site", ("step1", "step2")),
-    ]
-
-
 @pytest.mark.parametrize(
     ("prompt", "strategy", "steps"),
     [

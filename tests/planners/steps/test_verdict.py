@@ -46,21 +46,6 @@ def test_a_plan_that_does_what_was_asked_is_valid() -> None:
     assert (of.runs, of.told) == (True, "")
 
 
-@pytest.mark.parametrize(
-    ("goal", "says"),
-    [
-        ("close issue", True),
-        ("please close the issue", True),
-        ("work through the issue", False),
-        ("list the issue", False),
-    ],
-)
-def test_an_operation_that_writes_must_be_asked_for_by_the_goal(goal: str, *, says: bool) -> None:
-    # The words of the step are the decomposer's own, and say nothing of what was asked.
-    of = verdict(goal, [call("a", "close issue")], does("a", "close_issue"))
-    assert ("effect" not in {one.code for one in of.findings}) == of.runs == says
-
-
 def test_a_number_that_nobody_said_is_told() -> None:
     found = replace(does("a", "list_issues"), params=(Parameter("year", 1999, None),))
     of = verdict("list issues", [call("a", "list issues")], found)
