@@ -17,7 +17,7 @@ from semcache.errors import (
 )
 from semcache.models.openai import OpenAIEmbedder, OpenAIModel
 from semcache.ports import Completion, Message
-from semcache.testing.records import together
+from semcache.testing.fakes import together
 from semcache.wiring.models import open_model
 from tests.conftest import OpenAIServer, Reply
 

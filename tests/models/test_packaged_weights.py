@@ -11,7 +11,7 @@ from semcache.models import weights
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
 from semcache.ports import Embedder
-from semcache.testing.records import together
+from semcache.testing.fakes import together
 
 Make = Callable[..., Embedder]
 

@@ -8,7 +8,7 @@ import pytest
 from semcache.errors import MissingExtra, WeightsUnavailable
 from semcache.models import weights
 from semcache.models.sentence_transformers import SentenceTransformersEmbedder
-from semcache.testing.records import together
+from semcache.testing.fakes import together
 
 WEIGHTS = weights.packaged_weights()
 

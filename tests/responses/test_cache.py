@@ -14,7 +14,7 @@ from semcache.ports import Room
 from semcache.responses.cache import ABSENT, Metrics, Response, Responses
 from semcache.stores.memory_responses import MemoryResponses
 from semcache.testing import FakeClock, RecordingObserver
-from semcache.testing.records import together
+from semcache.testing.fakes import together
 
 
 @pytest.fixture(params=["memory", "disk"])

@@ -9,7 +9,7 @@ import pytest
 from semcache import SemCache, Settings
 from semcache.errors import PlanningError
 from semcache.testing import ScriptedModel
-from semcache.testing.records import together
+from semcache.testing.fakes import together
 from tests.conftest import OpenAIServer
 from tests.execution.test_tasks import services
 from tests.orra import two_services

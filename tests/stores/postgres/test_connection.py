@@ -19,7 +19,7 @@ from semcache.settings import Settings
 from semcache.stores.postgres.connection import PatientConnection
 from semcache.stores.postgres.store import PostgresStore
 from semcache.testing import HashEmbedder, RecordingObserver, make_record
-from semcache.testing.records import together
+from semcache.testing.fakes import together
 from tests.conftest import Postgres
 from tests.waiting import until
 

@@ -2,7 +2,7 @@ import contextlib
 import threading
 
 from semcache.stores.vectors.shared_lock import SharedLock
-from semcache.testing.records import together
+from semcache.testing.fakes import together
 from tests.waiting import until
 
 
