@@ -1,4 +1,4 @@
-"""Filling a directory with as many entries as one asks for, a hundred times as fast as by calls.
+"""Filling a store with as many entries as one asks for, a hundred times as fast as by calls.
 
 A plan is stored by the cache once for each form of template, with words of our own in place of the
 words that tell templates apart; a record of another template is that record with the words put in.
@@ -10,7 +10,6 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from budgets import DIMENSION, TENANT, Shape
@@ -21,11 +20,11 @@ from semcache import Parameter, PlanCache
 from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import from_record, template_key
 from semcache.matching.words.content import embedded_text
-from semcache.ports import Record
+from semcache.ports import PlanStore, Record
 from semcache.prompts.template import TemplateText
 from semcache.settings import Settings
-from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
+from semcache.stores.relational.store import RelationalStore
 from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import FakeClock, HashEmbedder
 
@@ -117,7 +116,7 @@ class Bulk:
             if not same(self.record(number), real):
                 raise SystemExit(f"the record of template {number} is not what the cache makes")
 
-    def check_stored(self, store: DiskStore, count: int) -> None:
+    def check_stored(self, store: PlanStore, count: int) -> None:
         """End the run unless the first `count` templates are stored as this version makes them."""
         rng = random.Random(count)  # noqa: S311 - a sample, not a secret
         for _ in range(SAMPLE if count else 0):
@@ -125,8 +124,8 @@ class Bulk:
             stored = store.get(TENANT, record.id)
             if stored is None or not same(stored, record):
                 raise SystemExit(
-                    f"{str(store.directory)!r} was filled by another version or with another "
-                    f"seed: entry {record.id} is not what this one makes; remove the directory"
+                    "the store was filled by another version or with another seed: entry "
+                    f"{record.id} is not what this one makes; remove it"
                 )
 
 
@@ -154,7 +153,7 @@ def made(prompt: str, plan: dict[str, object]) -> Record:
     return record
 
 
-def fill(directory: Path, work: Workload, tenants: int, each: int) -> Iterator[int]:
+def fill(store: RelationalStore, work: Workload, tenants: int, each: int) -> Iterator[int]:
     """Write all of `work` to one tenant, and `each` entries to each of `tenants` small ones.
 
     Yields how many entries are there after each batch, which is one transaction. Those that an
@@ -169,13 +168,9 @@ def fill(directory: Path, work: Workload, tenants: int, each: int) -> Iterator[i
         return replace(bulk.record((tenant + n) % work.count), tenant=f"small{tenant}")
 
     total = work.count + tenants * each
-    store = DiskStore.open(directory)
-    try:
-        start = store.room().entries
-        bulk.check_stored(store, min(start, work.count))
-        for first in tqdm(range(start, total, BATCH), file=sys.stderr, mininterval=60):
-            batch = range(first, min(first + BATCH, total))
-            store.put_many([record(number) for number in batch])
-            yield batch.stop
-    finally:
-        store.close()
+    start = store.room().entries
+    bulk.check_stored(store, min(start, work.count))
+    for first in tqdm(range(start, total, BATCH), file=sys.stderr, mininterval=60):
+        batch = range(first, min(first + BATCH, total))
+        store.put_many([record(number) for number in batch])
+        yield batch.stop

@@ -21,7 +21,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from budgets import Timed, opened
 from curves import Workload, draw, options, write_json
 
 from semcache import Hit, Parameter, PlanCache
+from semcache.stores.disk.store import DiskStore
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,8 @@ def measure(
     found: list[Measured] = []
     with place(given.directory) as folder:
         directory = folder / "cache"
-        deque(bulk.fill(directory, work, 0, 0), maxlen=0)
+        with closing(DiskStore.open(directory)) as store:
+            deque(bulk.fill(store, work, 0, 0), maxlen=0)
         with opened(directory, Timed()) as cache:
             cache.lookup(work.prompt(0, 2000, 7))  # leaves a snapshot, as one that ran before does
         for _ in range(given.rounds):

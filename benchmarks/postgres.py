@@ -3,17 +3,18 @@
     python benchmarks/postgres.py [--entries N] [--seconds S] [--rounds N] [--database DSN]
                                   [--json OUT]
 
-The workload is made: templates such as "rank the margin of refunds for suppliers as w17" with one
-value, each with its own plan (400 bytes of JSON); prompts asked have other values than those
-stored. Template-tier prompts are in the stored words; semantic ones say "please show me" before,
-so that they are embedded and searched for. Vectors come from a stand-in of 384 dimensions (a hash
-of each word) whose time is taken off nothing: it is given as `embed_ms`.
+The workload is `scale.py`'s, written in bulk; prompts asked have other values than those stored.
+Template-tier prompts are in the stored words; semantic ones say "could you please" before, so that
+they are embedded and searched for. Vectors come from a stand-in of 384 dimensions (a hash of each
+word) whose time is taken off nothing: it is given as `embed_ms`.
 
 Each client is a process of its own with its own cache, opened before the clock starts; all begin
 together and ask one after the other for `--seconds`. Latencies are of all clients together.
 `open_s` is how long one client takes to open and answer its first prompt, `memory_mb` what that
-added to its resident memory. Every hit is checked for its own value. Only hits are timed: a tenant
-without labels serves little, so that each is told the plans of 64 prompts before.
+added to its resident memory. Clients that search themselves (`replica`) have a directory with a
+snapshot, which the first of them left: `derive_s` are its seconds of processor time without one.
+Every hit is checked for its own value. Only hits are timed: a tenant without labels serves little,
+so that each is told the plans of 64 prompts before.
 
 Without `--database` a server is started by `pgserver` (extra `test`), on this machine, over a
 socket: a network adds its round trip to what asks the server (the semantic tier by `server`; with
@@ -29,33 +30,24 @@ import statistics
 import tempfile
 import time
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import Any
 
+import bulk
 import psycopg
-from budgets import TAUGHT, teach
+from budgets import DIMENSION, TAUGHT, TENANT, teach
+from curves import Workload
 from psycopg.conninfo import make_conninfo
-from tqdm import tqdm
 
-from semcache import Hit, Parameter, PlanCache, __version__
-from semcache.cache.context import CacheContext
-from semcache.settings import Settings
-from semcache.stores.memory import MemoryStore
+from semcache import Hit, PlanCache, __version__
 from semcache.stores.postgres.store import PostgresStore
-from semcache.stores.vectors.faiss_index import FaissIndex
 from semcache.testing import HashEmbedder
-from semcache.upkeep.migrate import migrate
-from semcache.wiring import SystemClock
 
-DIMENSION = 384
-MEASURES = "margin revenue volume price discount tax cost profit weight delay".split()
-THINGS = "refunds orders visits invoices returns shipments claims tickets trips loans".split()
-GROUPS = "suppliers customers regions products stores teams cities brands routes months".split()
-LEADS = {"template": "", "semantic": "please show me "}
+LEADS = {"template": "", "semantic": "could you please "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,35 +64,6 @@ class Row:
     memory_mb: float
     hit_share: float
     """Share of the lookups that hit in this tier; others are refused for their risk."""
-
-
-def words(number: int) -> str:
-    """Return the words of template `number`; no two say the same."""
-    measure, thing, group = number % 10, number // 10 % 10, number // 100 % 10
-    return f"{MEASURES[measure]} of {THINGS[thing]} for {GROUPS[group]} as w{_letters(number)}"
-
-
-def _letters(number: int) -> str:
-    # Digits would be a value.
-    return "".join("abcdefghij"[int(digit)] for digit in str(number))
-
-
-def prompt(number: int, year: int) -> str:
-    """Return what asks template `number` for `year`."""
-    return f"{words(number)} in {year}"
-
-
-def plan(number: int) -> dict[str, Any]:
-    """Return the plan of template `number`, made for 2024."""
-    return {
-        "start_node": {"route": "query"},
-        "query": {
-            "operation": "query_sales",
-            "input": {"year": "2024", "of": words(number), "note": "x" * 160},
-            "route": "end",
-        },
-        "end": {"completed": True, "vars": {"answer": "$.query.data"}},
-    }
 
 
 @contextmanager
@@ -120,77 +83,70 @@ def server(dsn: str) -> Iterator[str]:
             running.cleanup()
 
 
-def fill(dsn: str, entries: int) -> float | None:
+def fill(dsn: str, work: Workload) -> float | None:
     """Store all templates; return how many a second the database took in.
 
-    They are made in memory first, so that what is timed is the database, one transaction a plan.
     None if an earlier run has left them there.
     """
     # No wait for the disk: how fast that is says nothing about what is measured here.
     fast = make_conninfo(dsn, options="-c synchronous_commit=off")
     with closing(PostgresStore.open(fast)) as store:
-        if store.count("default") == entries:
-            return None
-    memory = MemoryStore()
-    with filled(memory, entries), closing(PostgresStore.open(fast)) as store:
+        missing = work.count - store.count(TENANT)
         start = time.perf_counter()
-        migrate(memory, store)
-        return entries / (time.perf_counter() - start)
-
-
-@contextmanager
-def filled(store: MemoryStore, entries: int) -> Iterator[None]:
-    """Put the plans of all templates in `store`."""
-    context = CacheContext.of(
-        Settings(max_entries=None),
-        store=store,
-        embedder=HashEmbedder(DIMENSION),
-        clock=SystemClock(),
-        make_index=lambda _: FaissIndex(),
-    )
-    with PlanCache(context) as cache:
-        for number in tqdm(range(entries), desc="storing", unit="plan", mininterval=2):
-            said = [Parameter("year", "2024", mention="2024")]
-            if not cache.store(prompt(number, 2024), plan(number), params=said):
-                raise SystemExit(f"template {number} was not stored")
-        yield
+        deque(bulk.fill(store, work, 0, 0), maxlen=0)
+        return missing / (time.perf_counter() - start) if missing else None
 
 
 def client(
-    job: tuple[str, str, str, int, int, float], together: Barrier
+    job: tuple[str, str, str, Workload, int, float, Path], together: Barrier
 ) -> tuple[list[float], float, float, int]:
     """Ask for `seconds`; return those of each hit, to open, the memory added in MB, and misses.
 
     Before the semantic tier is timed the tenant is told the plans of a few of its prompts.
     """
-    dsn, search, tier, entries, seed, seconds = job
+    dsn, search, tier, work, seed, seconds, directory = job
     before = memory_mb()
     start = time.perf_counter()
     took: list[float] = []
-    with PlanCache.open(
-        database=dsn,
-        database_search=search,  # type: ignore[arg-type]  # one of the two
-        embedder=HashEmbedder(DIMENSION),
-        max_entries=None,
-    ) as cache:
-        ask(cache, "template", seed, 2001)
-        opened = time.perf_counter() - start
+    with opened(dsn, search, directory) as cache:
+        ask(cache, work, "template", seed, 2001)
+        open_s = time.perf_counter() - start
         memory = memory_mb() - before
         if LEADS[tier]:
-            numbers = [(seed + 7919 * n) % entries for n in range(TAUGHT)]
-            teach(cache, [prompt(number, 2001) for number in numbers], LEADS[tier])
-            ask(cache, tier, seed, 2001)
+            numbers = [(seed + 7919 * n) % work.count for n in range(TAUGHT)]
+            teach(cache, [work.prompt(number, 2001, 7) for number in numbers], LEADS[tier])
+            ask(cache, work, tier, seed, 2001)
         misses = 0
         together.wait()
         end, number = time.perf_counter() + seconds, seed
         while time.perf_counter() < end:
-            number = (number + 7919) % entries
+            number = (number + 7919) % work.count
             start = time.perf_counter()
-            if ask(cache, tier, number, 1990 + number % 30):
+            if ask(cache, work, tier, number, 1990 + number % 30):
                 took.append(time.perf_counter() - start)
             else:
                 misses += 1
-    return took, opened, memory, misses
+    return took, open_s, memory, misses
+
+
+def opened(dsn: str, search: str, directory: Path) -> PlanCache:
+    """Return the cache; what searches in the server keeps no snapshot."""
+    return PlanCache.open(
+        directory,
+        database=dsn,
+        database_search=search,  # type: ignore[arg-type]  # one of the two
+        embedder=HashEmbedder(DIMENSION),
+        max_entries=None,
+        ttl_s=None,
+    )
+
+
+def derive(dsn: str, work: Workload, directory: Path) -> float:
+    """Open the cache without a snapshot, which leaves one; return the seconds of processor time."""
+    start = time.process_time()
+    with opened(dsn, "replica", directory) as cache:
+        ask(cache, work, "template", 0, 2001)
+        return time.process_time() - start
 
 
 def memory_mb() -> float:
@@ -199,28 +155,34 @@ def memory_mb() -> float:
     return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def ask(cache: PlanCache, tier: str, number: int, year: int) -> bool:
+def ask(cache: PlanCache, work: Workload, tier: str, number: int, year: int) -> bool:
     """Ask for template `number`; return whether it hit. End the benchmark if that is not right."""
-    found = cache.lookup(LEADS[tier] + prompt(number, year))
+    found = cache.lookup(LEADS[tier] + work.prompt(number, year, 7))
     if not isinstance(found, Hit) and tier == "semantic":
         return False
     if not isinstance(found, Hit) or found.tier != tier:
         raise SystemExit(f"expected a {tier} hit: {found.explain()}")
-    query: Any = found.plan.to_dict()["query"]
-    if query["input"]["year"] != str(year) or query["input"]["of"] != words(number):
-        raise SystemExit(f"a wrong plan was served for {prompt(number, year)!r}")
+    if found.plan.to_dict() != work.plan(number, year, 7):
+        raise SystemExit(f"a wrong plan was served for template {number}")
     return True
 
 
 def measured(
-    dsn: str, *, search: str, tier: str, clients: int, entries: int, seconds: float
+    dsn: str,
+    work: Workload,
+    directory: Path,
+    *,
+    search: str,
+    tier: str,
+    clients: int,
+    seconds: float,
 ) -> Row:
     """Return what `clients` at once come to."""
     context = multiprocessing.get_context("spawn")
     with context.Manager() as manager, context.Pool(clients) as pool:
         together = manager.Barrier(clients)
         jobs = [
-            ((dsn, search, tier, entries, 101 * one % entries, seconds), together)
+            ((dsn, search, tier, work, 101 * one % work.count, seconds, directory), together)
             for one in range(clients)
         ]
         results = pool.starmap(client, jobs, chunksize=1)
@@ -246,7 +208,7 @@ def embed_ms() -> float:
     embedder = HashEmbedder(DIMENSION)
     start = time.perf_counter()
     for number in range(200):
-        embedder.embed([words(number)])
+        embedder.embed([f"rank the margin of refunds for suppliers as w{number}"])
     return round(5 * (time.perf_counter() - start), 3)
 
 
@@ -284,20 +246,24 @@ def main() -> None:
     options.add_argument(
         "--database", default="", help="empty, or of an earlier run (default: one is made)"
     )
+    options.add_argument("--seed", type=int, default=7)
     options.add_argument("--json", type=Path)
     given = options.parse_args()
     warnings.simplefilter("ignore")
-    with server(given.database) as dsn:
-        stored_per_s = fill(dsn, given.entries)
+    work = Workload(given.entries, given.seed)
+    with server(given.database) as dsn, tempfile.TemporaryDirectory() as folder:
+        stored_per_s = fill(dsn, work)
+        derive_s = derive(dsn, work, Path(folder))
         rows = [
             max(
                 (
                     measured(
                         dsn,
+                        work,
+                        Path(folder),
                         search=search,
                         tier=tier,
                         clients=clients,
-                        entries=given.entries,
                         seconds=given.seconds,
                     )
                     for _ in range(given.rounds)
@@ -313,6 +279,7 @@ def main() -> None:
             "seconds": given.seconds,
             "rounds": given.rounds,
             "stored_per_s": stored_per_s and round(stored_per_s, 1),
+            "derive_s": round(derive_s, 2),
             "embed_ms": embed_ms(),
             "load": round(os.getloadavg()[0], 1),
             "on": about(dsn),

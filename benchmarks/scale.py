@@ -27,7 +27,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -41,6 +41,7 @@ from load import place
 
 from semcache import Hit, PlanCache
 from semcache.stores.disk.sidecar import VIEWS
+from semcache.stores.disk.store import DiskStore
 
 CALLS = 400
 POLITE = "could you please "
@@ -180,9 +181,10 @@ def filled(folder: Path, work: Workload, tenants: int) -> dict[str, float]:
     told = folder / "filled.json"
     before = json.loads(told.read_text(encoding="utf-8"))["fill_s"] if told.exists() else 0.0
     start = time.process_time()
-    for entries in bulk.fill(folder / "cache", work, tenants, SMALL):
-        took = before + time.process_time() - start
-        told.write_text(json.dumps({"entries": entries, "fill_s": took}), encoding="utf-8")
+    with closing(DiskStore.open(folder / "cache")) as store:
+        for entries in bulk.fill(store, work, tenants, SMALL):
+            took = before + time.process_time() - start
+            told.write_text(json.dumps({"entries": entries, "fill_s": took}), encoding="utf-8")
     return {"fill_s": round(json.loads(told.read_text(encoding="utf-8"))["fill_s"], 1)}
 
 

@@ -30,7 +30,11 @@ ASKED = 256
 NEAREST = 64
 """How many of the nearest of each."""
 _FOUND = 0.9995
-"""Share of them that is in the lists looked through."""
+"""Share of them that is in the lists which are counted."""
+_SPARE = 1.5
+"""Times as many lists as counted: what is asked for lies farther from the rows than these from one
+another. Of the 64 nearest to 150 texts among 50,000 others .998 were found without it, and all in
+twice as many lists; of 200,000 made from them .999."""
 
 
 class Codebook(NamedTuple):
@@ -69,7 +73,7 @@ class Codebook(NamedTuple):
         ranks = np.empty_like(order)
         np.put_along_axis(ranks, order, np.arange(len(self.centers))[None], axis=1)
         needed = np.quantile(np.take_along_axis(ranks, lists, axis=1), _FOUND, method="higher")
-        return self._replace(probes=int(needed) + 1)
+        return self._replace(probes=min(int(_SPARE * (needed + 1)), len(self.centers)))
 
 
 def sample_size(rows: int) -> int:

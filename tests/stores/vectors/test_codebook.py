@@ -55,7 +55,7 @@ def test_more_lists_are_looked_through_where_rows_share_no_place(tmp_path: Path)
         assert recall(index, named(rows[:2_900]), rows[2_900:]) >= 0.995
         index.save(str(tmp_path / "snapshot"), change=1)
         probes.append(head(tmp_path / "snapshot")["probes"])
-    assert probes[1] > 2 * probes[0]
+    assert probes[1] > 1.5 * probes[0]
 
 
 @pytest.mark.parametrize("reloaded", [False, True])
