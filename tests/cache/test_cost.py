@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from semcache import PlanCache
+from semcache import PlanCache, SemCache, SemCacheError, catalog_from
 from semcache.testing import FakeClock, HashEmbedder
-from tests.calling import missed
+from tests.calling import calling, given_input, missed
 
 PLAN = {
     "start_node": {"route": "query"},
@@ -29,6 +29,11 @@ PARTS = {
     "emoji": "\U0001f600",
     "marks": "e\u0301",
 }
+
+
+def sales(what: str) -> str:
+    """Return the sales of a thing."""
+    return what
 
 
 def steps(work: Callable[[], object]) -> int:
@@ -89,3 +94,24 @@ def test_matching_that_takes_too_long_is_given_up_told_and_counted() -> None:
 def test_a_prompt_of_twice_the_length_costs_about_twice_as_much(name: str) -> None:
     short, long = cost(PARTS[name], 1500), cost(PARTS[name], 3000)
     assert long <= 2.5 * short + 2000
+
+
+# By what is read from each of its characters anew, each of these would take minutes.
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 200_000, "https://h.example/p?" + "a" * 200_000, " " * 200_000, "1" * 200_000],
+    ids=["letters", "address", "spaces", "digits"],
+)
+def test_a_plan_with_a_text_of_any_length_is_stored_and_served(text: str) -> None:
+    plan = calling("sales", top=7, note=text)
+    with PlanCache.open(embedder=HashEmbedder()) as cache:
+        assert cache.store("sales of the top 7", plan, params={"top": 7})
+        assert given_input(cache.lookup("sales of the top 8")) == {"top": 8, "note": text}
+
+
+# The same.
+def test_a_prompt_of_as_many_signs_and_spaces_as_it_may_have_is_refused_in_words() -> None:
+    with SemCache.open(catalog=catalog_from(sales), embedder=HashEmbedder()) as semcache:
+        for filler in (" ", ".", ", "):
+            with pytest.raises(SemCacheError, match="sales"):
+                semcache.run(f"sales of shoes{filler * (19_000 // len(filler))}and of boots")

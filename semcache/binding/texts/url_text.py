@@ -21,7 +21,8 @@ _ADDRESS = re.compile(
 _SEGMENT = re.compile(r"[^/]+")
 _SLASH = re.compile(r"[/\\]")
 _NAME = re.compile(r"[A-Za-z][A-Za-z_-]*")
-_PAIR = re.compile(r"(?P<key>[^&=]+)=(?P<value>[^&=]+)")
+# A key is looked for where one may begin alone, or a long query would be read from each character.
+_PAIR = re.compile(r"(?<![^&=])(?P<key>[^&=]+)=(?P<value>[^&=]+)")
 _STYLES = {"url": ":,@", "url-all": "", "url-plus": ":,@"}
 """Writer → characters beside letters and digits that it leaves as they are."""
 
@@ -66,8 +67,8 @@ def _segments(match: re.Match[str]) -> Iterator[Part]:
 
 
 def _pairs(match: re.Match[str]) -> Iterator[Part]:
-    for pair in _PAIR.finditer(match["query"], 1):
-        start = match.start("query") + pair.start("value")
+    for pair in _PAIR.finditer(match["query"][1:]):
+        start = match.start("query") + 1 + pair.start("value")
         names = (name_key(unquote(pair["key"])),)
         yield _part(start, pair["value"], names, ("url", "url-all", "url-plus"))
 

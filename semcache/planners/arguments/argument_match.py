@@ -35,7 +35,7 @@ _LOCATIONS = frozenset({
     "state", "town", "village", "where",
 })  # fmt: skip
 _AS_NAMED = 0.85  # from this likeness on, words beside a value are the name of its property
-_DIGITS = re.compile(r"\d+\Z")
+_DIGITS = re.compile(r"(?<!\d)\d+\Z")
 _IDENTIFYING = frozenset(["number", "code", "identifier", "quoted", PROPER])
 _TAILS = frozenset((*_IDS, "name"))
 _COUNTS = frozenset(["count", "num", "number"])

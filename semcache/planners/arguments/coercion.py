@@ -21,7 +21,8 @@ from semcache.prompts.parameter import name_key
 
 _TRUE = frozenset(["true", "yes", "on"])
 _FALSE = frozenset(["false", "no", "off"])
-_SEPARATOR = re.compile(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+")
+# Spaces in front are counted: a run of thousands would be read from each of them.
+_SEPARATOR = re.compile(r"\s{0,99},\s*(?:and\s+|or\s+)?|\s{1,99}(?:and|or)\s+")
 _DAY = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])")
 _TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?"
 _CLOCK = re.compile(rf"{_TIME}(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})?")

@@ -14,7 +14,7 @@ _COURTESIES = re.compile(
     r"|i(?:'d| would) like (?:you )?to\s+|i (?:want|need)(?: you)? to\s+|let'?s\s+)+",
     re.IGNORECASE,
 )
-_THANKS = re.compile(r"[\s,;.!?]+(?:please|thanks|thank you|for me)\Z", re.IGNORECASE)
+_THANKS = re.compile(r"(?<![\s,;.!?])[\s,;.!?]+(?:please|thanks|thank you|for me)\Z", re.IGNORECASE)
 _MARKS = " \t\r\n.!?,;"
 # Ways of asking to be shown something, each by one verb.
 _REQUESTS = re.compile(

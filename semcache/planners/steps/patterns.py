@@ -75,7 +75,7 @@ _ASK = (
     r"(?:(?:the|a|an|my)\s+)?"
 )
 _TOPIC = r"(?P<topic>[^,;:.!?]+(?:,[^,;:.!?]+)*?)"
-_TOPICS = re.compile(r"\s*,\s*(?:and\s+)?(?:the\s+)?|\s+and\s+(?:the\s+)?", re.IGNORECASE)
+_TOPICS = re.compile(r"\s{0,99},\s*(?:and\s+)?(?:the\s+)?|\s{1,99}and\s+(?:the\s+)?", re.IGNORECASE)
 _TOPIC_WORDS = 5
 """Words that a topic has at most; a longer one is a sentence of its own."""
 
