@@ -24,6 +24,8 @@ HALF_LIFE_S = 24 * 3600.0
 """Seconds after which a use counts half: a plan that is asked for daily stays over a night."""
 USUAL_BYTES = 4096
 """Bytes whose weight is 1 where making took 1 s; it moves all records alike."""
+_LEAST = 64
+"""Places of a ranking that are not worth looking for stale ones."""
 LEAST_S = 0.001
 """Seconds that making a record takes at least, so that the weight has a logarithm."""
 
@@ -121,18 +123,34 @@ class TenantRanking:
         """Begin with none; `measure`: how much a tenant has."""
         self._measure = measure
         self._heap: list[tuple[int, str]] = []
-        self.changed: set[str] = set()
+        self._changed: set[str] = set()
         """Tenants that have more or less than the last search found."""
+        self._due = _LEAST
+        """Places of the heap at which what is stale is taken out."""
+
+    def changed(self, tenant: str) -> None:
+        """Take in that the tenant has more or less. Of who has nothing left, nothing is kept."""
+        if self._measure(tenant):
+            self._changed.add(tenant)
+        else:
+            self._changed.discard(tenant)
+        if len(self._heap) > self._due:
+            self._heap = [one for one in set(self._heap) if self._holds(one)]
+            heapq.heapify(self._heap)
+            self._due = 2 * len(self._heap) + _LEAST
+
+    def _holds(self, one: tuple[int, str]) -> bool:
+        return -one[0] == self._measure(one[1]) > 0
 
     def largest(self) -> list[str]:
         """Return the two tenants that have most, most first, ties by name."""
-        for tenant in self.changed:
+        for tenant in self._changed:
             heapq.heappush(self._heap, (-self._measure(tenant), tenant))
-        self.changed = set()
+        self._changed = set()
         found: list[tuple[int, str]] = []
         while self._heap and len(found) < 2:
             one = heapq.heappop(self._heap)
-            if -one[0] == self._measure(one[1]) > 0 and one not in found:  # else it is stale
+            if self._holds(one) and one not in found:  # else it is stale
                 found.append(one)
         for one in found:
             heapq.heappush(self._heap, one)

@@ -108,8 +108,8 @@ class _Contents:
         """Put in order what an interrupted change left."""
         for tenant in {name for name, _ in self.changing}:
             self.tenants.setdefault(tenant, _Tenant()).settle()
-            self._by_entries.changed.add(tenant)
-            self._by_bytes.changed.add(tenant)
+            self._by_entries.changed(tenant)
+            self._by_bytes.changed(tenant)
         rooms = [kept.room for kept in self.tenants.values()]
         self._total = Room(sum(r.entries for r in rooms), sum(r.bytes for r in rooms))
         for tenant, known in self.changing:  # told twice is better than not at all
@@ -166,8 +166,8 @@ class _Contents:
             kept.lead_to(now)
             entries, size = entries + 1, size + now.size
         self._total = Room(entries, size)
-        self._by_entries.changed.add(tenant)
-        self._by_bytes.changed.add(tenant)
+        self._by_entries.changed(tenant)
+        self._by_bytes.changed(tenant)
 
     def _tell(self, tenant: str, id: str) -> None:  # noqa: A002 - the word of the record
         """Number the change of a record by what is there now."""
