@@ -31,8 +31,7 @@ from scipy.optimize import minimize
 from semcache import Hit, Miss, PlanCache
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.lookup.bind_entry import Refused
-from semcache.cache.lookup.context import Lookup
-from semcache.cache.lookup.evaluation import bind_candidate
+from semcache.cache.lookup.context import Lookup, bind_candidate
 from semcache.cache.query import Query
 from semcache.cache.view.view import View
 from semcache.errors import InvalidPrompt

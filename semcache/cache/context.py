@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from semcache.binding.volatile import Ignore, Volatile
+from semcache.cache.entries.decoded_entries import DecodedEntries
 from semcache.cache.entries.writer import EntryWriter
 from semcache.cache.evidence.training_labels import TrainingLabels
 from semcache.cache.feedback.corrections import Corrections, Vetoes
 from semcache.cache.query import QueryReader
 from semcache.cache.reports import Counters, HealthReporter, Reports
-from semcache.cache.view.summaries import DecodedEntries
 from semcache.cache.view.views import NOTE, Views
 from semcache.catalog.catalog import Catalog
 from semcache.matching.gates import risk_gates
@@ -114,7 +114,7 @@ class CacheContext:
             vetoes,
             health,
             journal=journal,
-            forget=[memory.forget for memory in (counters, vetoes, labels, views, decoded)],
+            forget=[counters.forget, vetoes.forget, labels.forget, views.forget, decoded.drop],
             forget_texts=[part.forget_texts for part in (views, queries, labels)],
             frozen=settings.frozen,
         )

@@ -11,8 +11,8 @@ from semcache.cache.context import CacheContext
 from semcache.cache.entries.writer import Stored
 from semcache.cache.feedback.feedback import Feedback, Removal
 from semcache.cache.feedback.promotion import Promotion
-from semcache.cache.lookup.lookup import Tiers
 from semcache.cache.lookup.selection import Option, Selection, audits_allow
+from semcache.cache.lookup.tiers import Tiers
 from semcache.cache.lookup.verification import VerificationQueue
 from semcache.cache.reports import Reporting
 from semcache.cache.result import Found, Hit, Miss

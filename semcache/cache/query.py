@@ -4,6 +4,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from semcache.cache.tool_sets import Tools, ToolSet, ToolSets
 from semcache.cache.view.view import View
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput, InvalidPrompt, ModelError, NormalizationError
-from semcache.matching.gates import Side, words_and_value
+from semcache.matching.gates import Side, Verdict, exact_verdicts, words_and_value
 from semcache.memo import Lru
 from semcache.ports import Clock, Normalizer
 from semcache.prompts.mentions import Mention, find_mentions
@@ -27,6 +28,7 @@ from semcache.prompts.unseen.supposition import Supposed, Supposition
 from semcache.settings import Settings
 
 if TYPE_CHECKING:
+    from semcache.cache.entries.entry import Entry
     from semcache.cache.lookup.context import BoundEntry
 
 
@@ -163,12 +165,19 @@ class Query(NamedTuple):  # made for every lookup: a third of the time of a froz
 
     def side(self) -> Side:
         """Return the prompt's side of a pair."""
-        return self.exact_side()._replace(said=self.said())
+        return Side(
+            self.given_template,
+            frozenset(self.given),
+            self.tools.fingerprint,
+            self.grounding,
+            said=self.said(),
+        )
 
-    def exact_side(self) -> Side:
-        """Return as much of its side as `exact_gates` look at."""
-        names = frozenset(self.given)
-        return Side(self.given_template, names, self.tools.fingerprint, self.grounding)
+    def exact_verdicts(self, entry: "Entry") -> tuple[Verdict, ...]:
+        """Return whether an entry with the prompt's template text or schema may serve it."""
+        prints = self.tools.fingerprint, self.grounding
+        its = entry.catalog, entry.grounding
+        return exact_verdicts(frozenset(self.given), prints, entry.side.names, its)
 
     def said(self) -> frozenset[str]:
         """Return the words of the mentions that nobody gave, and their values, case aside."""
@@ -197,6 +206,9 @@ class Query(NamedTuple):  # made for every lookup: a third of the time of a froz
         return self.aligned(reading.mentions)._replace(supposed=reading.supposed)
 
 
+_NONE: Mapping[str, Parameter] = MappingProxyType({})
+
+
 def read_query(
     request: PromptRequest,
     *,
@@ -217,7 +229,7 @@ def read_query(
     return Query(
         tenant=request.tenant,
         text=text,
-        given={name_key(parameter.name): parameter for parameter in given},
+        given={name_key(parameter.name): parameter for parameter in given} if given else _NONE,
         mentions=mentions,
         template=template,
         tools=tools,
@@ -278,9 +290,7 @@ class QueryReader:
         # Prompts were read with the closed values of the catalog before.
         self._known: Lru[_ReadKey, tuple[int, Query]] = Lru(KEPT)
 
-    def _tools(self, tools: Tools | ToolSet | None) -> ToolSet:
-        if tools is None:
-            return self._own
+    def _tools(self, tools: Tools | ToolSet) -> ToolSet:
         return tools if isinstance(tools, ToolSet) else self._sets.of(tools)
 
     def tools_with(self, fingerprint: str) -> ToolSet:
@@ -306,9 +316,12 @@ class QueryReader:
         text = check_prompt(prompt, max_chars=self._settings.max_prompt_chars)
         given = () if params is None else by_name(params)
         check_tenant(tenant)
-        check_schema(schema)
-        check_word("grounding", grounding)
-        return PromptRequest(text, tenant, given, schema, grounding, self._tools(tools))
+        if schema is not None:
+            check_schema(schema)
+        if grounding != "":
+            check_word("grounding", grounding)
+        its = self._own if tools is None else self._tools(tools)
+        return PromptRequest(text, tenant, given, schema, grounding, its)
 
     def read(self, request: PromptRequest, view: View | None) -> Query:
         """Return the prompt as the tiers see it; `view`: what the tenant has learned, if known."""

@@ -246,6 +246,8 @@ class HealthReporter:
 
     def worked(self, found: Found) -> None:
         """Forget failures of what this lookup has just used."""
+        if not self._failing:
+            return
         self.mended("store")
         failed = isinstance(found, Miss) and found.reason == "embedder_failed"
         if "embed" in found.trace.seconds and not failed:

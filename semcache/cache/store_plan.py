@@ -193,7 +193,9 @@ class PlanIntake:
                 self.put(held(old, names))
                 self._context.store.remove(entry.tenant, [old.id])
         elif old is None and view.rivals(entry):
-            names = at(entry, {i for fixed in view.varying(entry) for i in fixed})
+            names = at(
+                entry, {i for fixed in view.fixed.get(entry.template.text, ()) for i in fixed}
+            )
         return held(entry, names) if names else entry
 
     def _standing(self, entry: Entry, view: View) -> Iterator[Entry]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from semcache.cache.context import CacheContext
-from semcache.cache.lookup.lookup import Tiers
+from semcache.cache.lookup.tiers import Tiers
 from semcache.cache.query import check_tenant
 from semcache.cache.vector_renewal import VectorRenewal
 from semcache.errors import EmbeddingError, StoreError

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from semcache.matching.given_slots import own_agree, without_slots
 from semcache.matching.words.content import signs
 from semcache.memo import memoized
 from semcache.prompts.parameter import name_key
 from semcache.prompts.template import Slot, TemplateText
-from semcache.prompts.tokens import SLOT
 
 
 class PinnedWords(NamedTuple):
@@ -117,14 +117,21 @@ def likeness(cosine: float, strict: float) -> float:
 
 def threshold(above: float) -> Gate:
     """Return a gate that wants a cosine strictly over `above`, in [-1, 1]."""
-    passed = Verdict("threshold", passed=True)
 
     def gate(pair: CandidatePair) -> Verdict:
-        if pair.score > above:
-            return passed
-        return Verdict("threshold", passed=False, reason=f"{pair.score:.4f} <= {above:g}")
+        return over(pair.score, above)
 
     return gate
+
+
+_OVER = Verdict("threshold", passed=True)
+
+
+def over(score: float, above: float) -> Verdict:
+    """Return whether a cosine is strictly over `above`."""
+    if score > above:
+        return _OVER
+    return Verdict("threshold", passed=False, reason=f"{score:.4f} <= {above:g}")
 
 
 # Made once: most verdicts are these, and every hit collects a handful.
@@ -179,7 +186,7 @@ def slots(pair: CandidatePair) -> Verdict:
     """
     mine, its = pair.query.template.signature, pair.candidate.template.signature
     if pair.query.names:
-        if _own_agree(pair):
+        if own_agree(pair.query.template, pair.candidate.template):
             return _SAME_SLOTS
     elif mine == its:
         return _SAME_SLOTS
@@ -221,29 +228,6 @@ def held(pair: CandidatePair) -> Verdict:
     return _SAME_HELD
 
 
-def _own_agree(pair: CandidatePair) -> bool:
-    mine, its = pair.query.template, pair.candidate.template
-    kinds, others = _own_kinds(mine), _own_kinds(its)
-    if kinds == others:
-        return True
-    own, other = Counter(kinds), Counter(others)
-    extra, missing = own - other, other - own
-    # A kind of which some are in doubt must not stand for itself too.
-    if (extra.keys() & other.keys()) or (missing.keys() & own.keys()):
-        return False
-    return extra <= _unplaced(its, mine) and missing <= _unplaced(mine, its)
-
-
-def _own_kinds(template: TemplateText) -> list[str]:
-    return sorted([slot.kind for slot in template.slots if not slot.name])
-
-
-def _unplaced(there: TemplateText, here: TemplateText) -> Counter[str]:
-    """Return the kinds of the given values whose words are known `there` and not `here`."""
-    known = {name_key(slot.name) for slot in here.slots}
-    return Counter(s.kind for s in there.slots if s.name and name_key(s.name) not in known)
-
-
 def common(pair: CandidatePair) -> CandidatePair:
     """Return `pair` without the slots of given values whose words only one side knows."""
     query, candidate = pair.query, pair.candidate
@@ -254,18 +238,10 @@ def common(pair: CandidatePair) -> CandidatePair:
     if mine == its:
         return pair
     return CandidatePair(
-        query._replace(template=_dropped(query.template, mine - its)),
-        candidate._replace(template=_dropped(candidate.template, its - mine)),
+        query._replace(template=without_slots(query.template, mine - its)),
+        candidate._replace(template=without_slots(candidate.template, its - mine)),
         pair.score,
     )
-
-
-def _dropped(template: TemplateText, names: set[str]) -> TemplateText:
-    if not names:
-        return template
-    text = SLOT.sub(lambda slot: "" if slot[0][1:-1] in names else slot[0], template.text)
-    kept = [slot for slot in template.slots if not slot.name or name_key(slot.name) not in names]
-    return TemplateText(" ".join(text.split()), tuple(kept))
 
 
 def _list(kinds: Iterable[str]) -> str:
@@ -289,6 +265,24 @@ def exact_gates() -> Gates:
     return Gates((catalog, grounding, parameters))
 
 
+_NO_TEMPLATE = TemplateText("", ())
+Prints: TypeAlias = tuple[str, str]
+"""Fingerprint of a catalog, and a grounding."""
+
+
+# A tenant's entries have a few fingerprints and names among them: most hits ask the same again.
+@memoized(2_000)
+def exact_verdicts(
+    names: frozenset[str], prints: Prints, wanted: frozenset[str], its: Prints
+) -> tuple[Verdict, ...]:
+    """Return the verdicts of `exact_gates`.
+
+    `names` and `prints` are those of the prompt, `wanted` and `its` the candidate's.
+    """
+    query, candidate = Side(_NO_TEMPLATE, names, *prints), Side(_NO_TEMPLATE, wanted, *its)
+    return exact_gates()(CandidatePair(query, candidate, 1.0))
+
+
 def match_slots(candidate: Sequence[Slot], prompt: Sequence[Slot]) -> tuple[int, ...] | None:
     """Return, for each slot of `candidate`, the position of the slot of `prompt` in its role.
 
@@ -298,6 +292,8 @@ def match_slots(candidate: Sequence[Slot], prompt: Sequence[Slot]) -> tuple[int,
     nor where names of two kinds stand behind one another's words: which kind a name is of follows
     from where it was seen first, and a sender may be written to.
     """
+    if _stand_alike(candidate, prompt):
+        return tuple(range(len(candidate)))
     if Counter(s.kind for s in candidate) != Counter(s.kind for s in prompt):
         return None
     roles = [-1] * len(candidate)
@@ -310,6 +306,14 @@ def match_slots(candidate: Sequence[Slot], prompt: Sequence[Slot]) -> tuple[int,
         for at, role in enumerate(pairs):
             roles[mine[at]] = its[role]
     return None if _crossed(candidate, [prompt[role] for role in roles]) else tuple(roles)
+
+
+def _stand_alike(candidate: Sequence[Slot], prompt: Sequence[Slot]) -> bool:
+    """Return whether slots of the same kinds stand behind the same words, and none has a name."""
+    places = [(slot.kind, slot.before) for slot in candidate]
+    if places != [(slot.kind, slot.before) for slot in prompt]:
+        return False
+    return not any(slot.name for slot in prompt)
 
 
 def _crossed(mine: Sequence[Slot], its: Sequence[Slot]) -> bool:

@@ -81,3 +81,15 @@ def _learn_doubts(news: Evidence, one: WeighedGroup, cutoff: float, *, same: boo
     """Take in what must be proven of a group that was nearly served, or was."""
     if one.score >= cutoff - NEARLY:
         learn_doubts(news, one.doubts, same=same)
+
+
+def is_sample(served: WeighedGroup, *, right: bool, explored: bool) -> bool:
+    """Return whether a judged hit stands for others.
+
+    Of what somebody says only the bad counts: who looks at hits looks at the wrong ones. That the
+    same words have another plan says nothing of how well words are told apart.
+    """
+    if not served.verdict.passed or (right and not explored):
+        return False
+    how = served.featured.difference
+    return right or bool(how.words or how.alike or how.moved or how.switched)

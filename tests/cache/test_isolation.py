@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from semcache import Found, Hit, PlanCache, Settings
-from semcache.cache.view.summaries import DecodedEntries
+from semcache.cache.entries.decoded_entries import DecodedEntries
 from semcache.canonical import JsonObject
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore
@@ -109,7 +109,7 @@ def busy(cache: PlanCache, tenants: int, seed: int) -> list[Traffic]:
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("semcache.cache.query.KEPT", SHARED)
     monkeypatch.setattr("semcache.cache.context.DecodedEntries", partial(DecodedEntries, SHARED))
-    monkeypatch.setattr("semcache.cache.evidence.training_labels.REMEMBERED", SHARED)
+    monkeypatch.setattr("semcache.cache.evidence.candidate_risk.REMEMBERED", SHARED)
 
 
 @pytest.mark.usefixtures("crowded")

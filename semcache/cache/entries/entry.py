@@ -1,78 +1,28 @@
 """An entry: a plan template, what it was made from, and when it may be served."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from semcache.binding.bind import bind
 from semcache.binding.codecs import Wording
 from semcache.binding.template import PlanTemplate
+from semcache.cache.entries.extraction import EntryExtraction
 from semcache.canonical import Json, JsonObject, digest, dumps, leaves, loads, spelled
 from semcache.errors import BindingError, InvalidInput, InvalidPlan, StoreCorrupt
 from semcache.matching.gates import PinnedWords, Side, words_and_value
+from semcache.memo import memoized
 from semcache.plans.codec import adopt
 from semcache.ports import Record, Vector
-from semcache.prompts.parameter import Parameter, name_key, type_key
+from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.redaction import is_stand_in
 from semcache.prompts.template import Slot, TemplateText
 
 if TYPE_CHECKING:
     from semcache.cache.entries.entry_schema import TemplateTextDoc
-
-
-@dataclass(frozen=True, slots=True)
-class SlotExtraction:
-    """How the words in one slot become the value of the parameter that the slot carries."""
-
-    name: str
-    """Name of the parameter."""
-    key: str
-    """The name, free of spelling."""
-    type: str
-    """Slot type that the name stands for."""
-    named: bool
-    """Whether the parameter came with the plan; else it was read from the prompt."""
-    how: Wording
-    source: str
-    """The words of the prompt that the plan was made for."""
-    value: Json
-    """The value that those words had."""
-
-
-@dataclass(frozen=True, slots=True)
-class EntryExtraction:
-    """How an entry gets its values from another prompt."""
-
-    slots: tuple[SlotExtraction, ...]
-    """One for each slot of the template text, in order."""
-    names: Mapping[str, str]
-    """Name of a parameter, free of spelling → the name as the plan has it."""
-    unsaid: Mapping[str, Json]
-    """Parameters that no slot carries and that follow no other → their stored values."""
-
-    @classmethod
-    def of(
-        cls, plan: PlanTemplate, named: Collection[str], wordings: Mapping[str, Wording]
-    ) -> "EntryExtraction":
-        """Return the reading of an entry of these parts."""
-        params = {p.name: p for p in plan.params}
-        elsewhere = {*plan.carriers, *plan.follows}
-        return cls(
-            slots=tuple(
-                SlotExtraction(
-                    name=name,
-                    key=name_key(name),
-                    type=type_key(name),
-                    named=name in named,
-                    how=wordings[name],
-                    source=params[name].mention or "",
-                    value=params[name].value,
-                )
-                for name in plan.carriers
-            ),
-            names={name_key(name): name for name in params},
-            unsaid={n: p.value for n, p in params.items() if n not in elsewhere},
-        )
 
 
 FORMAT = 2
@@ -81,9 +31,9 @@ _OF_PARTS = frozenset({"echo", "shape"})
 """Pins that other words than the source's may satisfy."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
-    """What the cache keeps of one planned prompt."""
+    """What the cache keeps of one planned prompt. What follows from it is worked out once."""
 
     tenant: str
     prompt: str
@@ -124,8 +74,6 @@ class Entry:
     """Seconds that it took to make the plan; 1 where nobody said."""
     examples: tuple[tuple[Parameter, ...], ...] = field(default=())
     """Parameters of the prompts that were planned into this entry, newest last; bounded."""
-    _side: Side | None = field(default=None, init=False, repr=False, compare=False)
-    _reading: EntryExtraction | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def id(self) -> str:
@@ -135,26 +83,22 @@ class Entry:
         identity: Json = [self.template.text, fixed, names, self.catalog, self.grounding]
         return digest(identity)[:32]
 
-    @property
+    @cached_property
     def fixed_slots(self) -> tuple[int, ...]:
         """Positions of the slots whose words must stay what they were."""
         pinned = {pin.param for pin in self.plan.pinned}
         return tuple(i for i, name in enumerate(self.plan.carriers) if name in pinned)
 
-    @property
+    @cached_property
     def label(self) -> str:
         """The readable key: the Prompt Schema Key, else the template text."""
         return self.key or self.template.text
 
-    @property
+    @cached_property
     def side(self) -> Side:
-        """The entry's side of a pair; made once."""
-        side = self._side
-        if side is None:
-            names = frozenset(name_key(name) for name in self.named)
-            side = Side(self.template, names, self.catalog, self.grounding, held=self._held())
-            object.__setattr__(self, "_side", side)
-        return side
+        """The entry's side of a pair."""
+        names = frozenset(name_key(name) for name in self.named)
+        return Side(self.template, names, self.catalog, self.grounding, held=self._held())
 
     def _held(self) -> tuple[PinnedWords, ...]:
         pinned = {p.param for p in self.plan.pinned if p.why not in _OF_PARTS and not p.path}
@@ -171,19 +115,20 @@ class Entry:
                 kept.append(PinnedWords(*words_and_value(slot), unless_given=free))
         return tuple(kept)
 
-    @property
+    @cached_property
     def given(self) -> TemplateText:
         """The template text as callers see it that give the values."""
         return self.template if self.without_given is None else self.without_given
 
-    @property
+    @cached_property
     def reading(self) -> EntryExtraction:
-        """How it gets its values from another prompt; made once."""
-        reading = self._reading
-        if reading is None:
-            reading = EntryExtraction.of(self.plan, self.named, self.wordings)
-            object.__setattr__(self, "_reading", reading)
-        return reading
+        """How it gets its values from another prompt."""
+        return EntryExtraction.of(self.plan, self.named, self.wordings)
+
+    @cached_property
+    def lifetime(self) -> tuple[float, float]:
+        """Epoch seconds between which it is served; see `lifetime`."""
+        return lifetime(self)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -236,14 +181,20 @@ class Entry:
         }
 
 
-def expired(kept: Entry | Record, now_s: float) -> bool:
-    """Return whether the time that an entry had is over.
+def lifetime(kept: Entry | Record) -> tuple[float, float]:
+    """Return the epoch seconds between which an entry is served.
 
-    One that will be made later than now, by as long as it has, is over too: a clock was set back
-    since, and nobody can tell how old it is.
+    One that will be made later than now, by as long as it has, is not: a clock was set back since,
+    and nobody can tell how old it is.
     """
     end = kept.expires_s
-    return end is not None and not 2 * kept.created_s - end < now_s < end
+    return (-math.inf, math.inf) if end is None else (2 * kept.created_s - end, end)
+
+
+def expired(kept: Entry | Record, now_s: float) -> bool:
+    """Return whether the time that an entry had is over."""
+    begin, end = lifetime(kept)
+    return not begin < now_s < end
 
 
 def template_key(template: TemplateText, fixed: Sequence[int] = ()) -> str:
@@ -258,15 +209,21 @@ def template_key(template: TemplateText, fixed: Sequence[int] = ()) -> str:
     return f"template:{template.digest}:{digest([[*fixed], words])[:16]}"
 
 
-def from_record(record: Record) -> Entry:
+def from_record(record: Record, *, lean: bool = False) -> Entry:
     """Return the entry that a record holds.
+
+    `lean`: without its examples, which serving does not need, and with short texts that are the
+    same object in all lean entries.
 
     Raises:
         StoreCorrupt: the body is not an entry of a version that we know.
     """
     what = f"entry {record.id!r}"
     try:
-        return from_json(record.tenant, loads(record.body, what=what), what=what)
+        body = loads(record.body, what=what)
+        if lean and isinstance(body, dict):
+            body = _interned({**body, "examples": []} if "examples" in body else body)
+        return from_json(record.tenant, body, what=what)
     except InvalidInput as error:
         raise StoreCorrupt(f"{error}; remove it") from error
 
@@ -282,17 +239,18 @@ def from_json(tenant: str, body: Json, *, what: str) -> Entry:
     from semcache.schemas import validated  # noqa: PLC0415
 
     doc = validated(SCHEMA, body, what=what)
+    template, given = _template(doc["template"]), doc["given"]
     return Entry(
         tenant=tenant,
         prompt=doc["prompt"],
-        template=_template(doc["template"]),
+        template=template,
         plan=PlanTemplate.of(doc["plan"]),
-        named=tuple(doc["named"]),
-        wordings=doc["wordings"],
+        named=_shared_texts(tuple(doc["named"])),
+        wordings=_shared_wordings(tuple(doc["wordings"].items())),
         key=doc["key"],
         schema=doc["schema"],
         catalog=doc["catalog"],
-        operations=tuple(doc["operations"]),
+        operations=_shared_texts(tuple(doc["operations"])),
         writes=doc["writes"],
         grounding=doc["grounding"],
         tags=tuple(doc["tags"]),
@@ -300,10 +258,41 @@ def from_json(tenant: str, body: Json, *, what: str) -> Entry:
         created_s=doc["created_s"],
         expires_s=doc["expires_s"],
         fades_s=doc["fades_s"],
-        without_given=None if doc["given"] is None else _template(doc["given"]),
+        without_given=None if given is None else _without_given(given, doc["template"], template),
         cost_s=doc["cost_s"],
         examples=tuple(tuple(Parameter(**p) for p in group) for group in doc["examples"]),
     )
+
+
+# Thousands of entries share names, short texts and what these are put together to.
+
+_SHORT = 64
+"""Characters of the longest text that is kept once for all lean entries that have it."""
+
+
+def _interned(value: Json) -> Json:
+    if isinstance(value, str):
+        return sys.intern(value) if len(value) <= _SHORT else value
+    if isinstance(value, dict):
+        return {sys.intern(key): _interned(below) for key, below in value.items()}
+    return [_interned(below) for below in value] if isinstance(value, list) else value
+
+
+@memoized(2_000)
+def _shared_texts(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return texts
+
+
+@memoized(2_000)
+def _shared_wordings(items: tuple[tuple[str, Wording], ...]) -> Mapping[str, Wording]:
+    return dict(items)
+
+
+def _without_given(
+    given: "TemplateTextDoc", said: "TemplateTextDoc", template: TemplateText
+) -> TemplateText:
+    alike = repr(given["slots"]) == repr(said["slots"])  # `==` takes 1 for True
+    return TemplateText(given["text"], template.slots) if alike else _template(given)
 
 
 def faults(entry: Entry) -> Iterator[str]:

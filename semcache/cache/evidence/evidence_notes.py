@@ -1,11 +1,12 @@
 """Evidence of all tenants: kept in the store's notes, each tenant's apart."""
 
+import contextlib
 import hashlib
 import itertools
 import logging
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -38,7 +39,7 @@ UNANSWERED = 16
 """Prompts withheld to sample what is served under the shipped cutoff whose plans are outstanding,
 over which nothing there is served until one comes: who stores no plans gives no samples."""
 
-_VERSIONS = itertools.count()
+_VERSIONS = itertools.count(1)
 
 
 @dataclass(slots=True)
@@ -60,16 +61,39 @@ class TenantEvidence:
     unanswered: int = 0
     """Prompts withheld since the last sample came."""
     version: int = field(default_factory=_VERSIONS.__next__)
-    """Another number whenever the evidence changed, and of no two tenants the same."""
+    """Another number whenever the evidence changed, and of no two tenants the same; 0 while it is
+    being changed."""
     lock: Lock = field(default_factory=Lock)
-    """Held while it is read or changed in memory, never while a store is asked."""
+    """Held while it is changed in memory, never while a store is asked. Who reads it may do without
+    the lock, and reads again if `version` was 0 or is another number afterwards."""
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Let it be changed inside."""
+        with self.lock:
+            self.version = 0
+            try:
+                yield
+            finally:
+                self.version = self.version or next(_VERSIONS)
+
+
+class _Tenants(dict[str, TenantEvidence]):
+    """Tenant → what is known of it, read at the first need. A `dict`, since every hit asks it."""
+
+    def __init__(self, read: Callable[[str], TenantEvidence]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, tenant: str) -> TenantEvidence:
+        return self._read(tenant)
 
 
 class EvidenceNotes:
     """Evidence of all tenants in a store's notes. Safe from several threads.
 
     Threads of one tenant wait for each other's reading and writing of its note, and for nobody
-    else's. Who only weighs takes `TenantEvidence.lock`, and waits for no store.
+    else's. Who only weighs waits for no store.
     """
 
     def __init__(
@@ -84,14 +108,16 @@ class EvidenceNotes:
         """Lowest score that may be served to a tenant that nothing is known of."""
         self.scale = f"{prior.fingerprint()}:{embedder}"
         """What the scores of samples are of."""
-        self._known: dict[str, TenantEvidence] = {}
+        self.tenants = _Tenants(self._of)
+        """What is known of each tenant. To ask for one raises StoreUnavailable where its evidence
+        cannot be read."""
         self._behind: dict[str, _Behind] = {}
         self._asking = KeyLocks()
         """Who reads or writes a tenant's note at the moment."""
 
     def forked(self) -> None:
         """Begin anew in a forked child: the parent writes what was pending, and has the threads."""
-        self._known = {}
+        self.tenants.clear()
         self._behind = {}
 
     @property
@@ -99,18 +125,11 @@ class EvidenceNotes:
         """How many weights the risk model has."""
         return len(self._prior.weights)
 
-    def of(self, tenant: str) -> TenantEvidence:
-        """Return what is known of the tenant, read from its note at the first need.
-
-        Raises:
-            StoreUnavailable: the evidence cannot be read.
-        """
-        known = self._known.get(tenant)
-        if known is None:
-            with self._asking.enter(tenant):
-                known = self._known.get(tenant)  # another thread may have read it meanwhile
-                if known is None:
-                    known = self._known[tenant] = self._first(tenant)
+    def _of(self, tenant: str) -> TenantEvidence:
+        with self._asking.enter(tenant):
+            known = self.tenants.get(tenant)  # another thread may have read it meanwhile
+            if known is None:
+                known = self.tenants[tenant] = self._first(tenant)
         return known
 
     def _first(self, tenant: str) -> TenantEvidence:
@@ -141,7 +160,7 @@ class EvidenceNotes:
         Raises:
             StoreUnavailable: the evidence cannot be read.
         """
-        known = self.of(tenant)
+        known = self.tenants[tenant]
         with known.lock:
             samples, cutoff = known.evidence.samples.of(self.scale), known.cutoff
             outcomes = [sample.right for sample in samples if sample.score >= cutoff]
@@ -156,8 +175,8 @@ class EvidenceNotes:
 
     def withheld(self, tenant: str) -> None:
         """Take in that a prompt was withheld to sample what is served."""
-        known = self.of(tenant)
-        with known.lock:
+        known = self.tenants[tenant]
+        with known.changing():
             known.unanswered += 1
             if known.unanswered == UNANSWERED:
                 self._derive(known)
@@ -171,7 +190,7 @@ class EvidenceNotes:
         for tenant in [*self._behind]:
             with self._asking.enter(tenant):
                 self._wait(tenant)
-        for tenant, known in [*self._known.items()]:
+        for tenant, known in [*self.tenants.items()]:
             with self._asking.enter(tenant):
                 if known.pending.is_news:
                     self._write(tenant, known)
@@ -183,8 +202,8 @@ class EvidenceNotes:
                 self._wait(late)
                 # It may have come after the store was cleared.
                 self._store.put_note(late, NOTE, None)
-        for known in [*self._known] if tenant is None else [tenant]:
-            self._known.pop(known, None)
+        for known in [*self.tenants] if tenant is None else [tenant]:
+            self.tenants.pop(known, None)
 
     def written(self, tenant: str) -> Evidence:
         """Return a copy of the tenant's evidence, of all processes; written first.
@@ -194,7 +213,7 @@ class EvidenceNotes:
         """
         with self._asking.enter(tenant):
             self._wait(tenant)
-            known = self._known.get(tenant)
+            known = self.tenants.get(tenant)
             if known is not None and known.pending.is_news:
                 self._write(tenant, known)
             return self._read(self._store.get_note(tenant, NOTE))
@@ -205,7 +224,7 @@ class EvidenceNotes:
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
         """
-        known = self.of(tenant)
+        known = self.tenants[tenant]
         with known.lock:
             known.pending.merge(evidence)
         with self._asking.enter(tenant):
@@ -220,8 +239,8 @@ class EvidenceNotes:
         Raises:
             StoreUnavailable: the evidence cannot be read or written.
         """
-        known = self.of(tenant)
-        with known.lock:
+        known = self.tenants[tenant]
+        with known.changing():
             known.pending.merge(news)
             known.evidence.merge(news)
             if news.samples.kept:
@@ -251,7 +270,7 @@ class EvidenceNotes:
             raise
         note = self._store.get_note(tenant, NOTE)
         evidence = self._read(note)
-        with known.lock:
+        with known.changing():
             known.noted, known.note = copied(evidence), _digest(note)
             evidence.merge(known.pending)  # what came while the store was asked
             known.evidence = evidence
@@ -264,7 +283,7 @@ class EvidenceNotes:
         if not writing and _digest(self._store.get_note(tenant, NOTE)) != known.note:
             self._write(tenant, known)  # another process added to it: read what
             return
-        with known.lock:
+        with known.changing():
             news, known.pending = known.pending, Evidence()
             total = known.noted = noted(known.noted, news)
             known.evidence = copied(total)
@@ -296,7 +315,7 @@ class EvidenceNotes:
 
     def _wait(self, tenant: str) -> None:
         """Return once nothing is on its way; what did not get through is pending again."""
-        behind, known = self._behind.pop(tenant, None), self._known.get(tenant)
+        behind, known = self._behind.pop(tenant, None), self.tenants.get(tenant)
         if behind is not None and not behind.finished() and known is not None:
             with known.lock:
                 known.pending.merge(behind.news)

@@ -11,7 +11,7 @@ from semcache.forks import Forked, Lock, follow_forks
 from semcache.matching.decision import DecisionRule, WeighedGroup
 from semcache.matching.evidence import DOUBTFUL, Evidence
 from semcache.matching.gates import Gates
-from semcache.matching.learning import learn_judgment, learn_plan, learn_record
+from semcache.matching.learning import is_sample, learn_judgment, learn_plan, learn_record
 from semcache.matching.model.bound import is_withheld, lowest_sampled, opens
 from semcache.matching.model.features import MatchContext, featured
 from semcache.matching.model.risk import Prior
@@ -88,6 +88,8 @@ class TrainingLabels(Forked):
         self._values = shipped_values()
         self.highest_risk = self._values.bound(max_wrong)
         """Risk of values up to which plans are served."""
+        self.least_risk = self._values.plain
+        """Probability that a plan is wrong where nothing of its values is in doubt."""
         self._weighings: Lru[_Key, _Weighing] = Lru(WEIGHED)
         self._begin()
         self._lock = Lock()
@@ -117,9 +119,7 @@ class TrainingLabels(Forked):
         Raises:
             StoreUnavailable: the evidence cannot be read.
         """
-        if not change.kind:
-            return self._values.risk(change)
-        values = self.notes.of(query.tenant).evidence.values
+        values = self.notes.tenants[query.tenant].evidence.values
         risk = self._values.risk(change, values.of(change.kind))
         if query.known is None:  # else the reading may be wrong, which says nothing of values
             changed = _Changed(entry, group, change.kind)
@@ -136,13 +136,21 @@ class TrainingLabels(Forked):
         """
         weighed = self.weighed(view, query, neighbors)
         key = (query.tenant, query.shown)
+        if not query.supposed:
+            self._asked.put(key, (_Read(weighed, ()),))
+            return weighed
         with self._lock:
-            plain = (self._asked.get(key) or ())[:1] if query.supposed else ()
+            plain = (self._asked.get(key) or ())[:1]
             self._asked.put(key, (*plain, _Read(weighed, query.supposed)))
         return weighed
 
     def _weighed(
-        self, known: TenantEvidence, view: View, query: Query, neighbors: Sequence[Neighbor]
+        self,
+        known: TenantEvidence,
+        version: int,
+        view: View,
+        query: Query,
+        neighbors: Sequence[Neighbor],
     ) -> tuple[WeighedGroup, ...]:
         """Return the groups, weighed once for prompts alike.
 
@@ -153,13 +161,13 @@ class TrainingLabels(Forked):
             return weigh(known, view, query, neighbors, self._gates)
         key = _but_for_values(query, view)
         kept = self._weighings.get(key)
-        if kept is not None and kept.neighbors is neighbors and kept.version == known.version:
+        if kept is not None and kept.neighbors is neighbors and kept.version == version:
             rule = _rule(known, view, query)
             return tuple([one.judged_by(rule) for one in kept.weighed])
         weighed = weigh(known, view, query, neighbors, self._gates)
         # Others than those handed out, which hold on to the evidence until their lookup is over.
         apart = tuple([one.judged_by(None) for one in weighed])
-        self._weighings.put(key, _Weighing(neighbors, known.version, apart))
+        self._weighings.put(key, _Weighing(neighbors, version, apart))
         return weighed
 
     def weighed(
@@ -170,9 +178,14 @@ class TrainingLabels(Forked):
         Raises:
             StoreUnavailable: the evidence cannot be read.
         """
-        known = self.notes.of(query.tenant)
-        with known.lock:
-            return self._weighed(known, view, query, neighbors)
+        known = self.notes.tenants[query.tenant]
+        version = known.version
+        if version:
+            weighed = self._weighed(known, version, view, query, neighbors)
+            if known.version == version:
+                return weighed
+        with known.lock:  # the evidence was changed meanwhile
+            return self._weighed(known, known.version, view, query, neighbors)
 
     def another(
         self,
@@ -190,7 +203,7 @@ class TrainingLabels(Forked):
             StoreUnavailable: the evidence cannot be read.
         """
         left = [neighbor for neighbor in neighbors if neighbor.id not in without]
-        known = self.notes.of(query.tenant)
+        known = self.notes.tenants[query.tenant]
         with known.lock:
             found = weigh(known, view, query, left, self._gates)
         other = next((one for one in found if one.featured.near.group == group), None)
@@ -235,7 +248,7 @@ class TrainingLabels(Forked):
         Raises:
             StoreUnavailable: the evidence cannot be read.
         """
-        right, wrong = self.notes.of(query.tenant).evidence.chosen.of(DOUBTFUL)
+        right, wrong = self.notes.tenants[query.tenant].evidence.chosen.of(DOUBTFUL)
         return opens(right, wrong, max_wrong) and not is_withheld(query.shown)
 
     def chosen_in_doubt(self, query: Query, plan: Json) -> None:
@@ -286,7 +299,7 @@ class TrainingLabels(Forked):
         spans = {(m.start, m.end, slot_name(m.kind)) for m in mentions}
         right = [read for read in readings if news.read_right(read.supposed, spans)]
         last = right[-1] if right else _Read((), ())
-        known = self.notes.of(tenant)
+        known = self.notes.tenants[tenant]
         with known.lock:
             # Readings that were wrong say nothing of words; that they were is in the evidence now.
             learn_plan(news, last.weighed, groups, model=known.model, cutoff=known.cutoff)
@@ -316,10 +329,10 @@ class TrainingLabels(Forked):
         if served is None:
             return
         learn_record(news, served.score, right=right)
-        if _is_sample(served, right=right, explored=explored):
+        if is_sample(served, right=right, explored=explored):
             news.samples.add(self.notes.scale, served.score, right=right)
         if unplanned:  # else its plan has labeled the pair already
-            known = self.notes.of(tenant)
+            known = self.notes.tenants[tenant]
             with known.lock:
                 learn_judgment(
                     news,
@@ -349,18 +362,6 @@ class TrainingLabels(Forked):
         """Drop what is in memory of the tenant, or of all (None)."""
         self.notes.forget(tenant)
         self.forget_texts(tenant)
-
-
-def _is_sample(served: WeighedGroup, *, right: bool, explored: bool) -> bool:
-    """Return whether a judged hit stands for others.
-
-    Of what somebody says only the bad counts: who looks at hits looks at the wrong ones. That the
-    same words have another plan says nothing of how well words are told apart.
-    """
-    if not served.verdict.passed or (right and not explored):
-        return False
-    how = served.featured.difference
-    return right or bool(how.words or how.alike or how.moved or how.switched)
 
 
 def weigh(

@@ -11,7 +11,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -41,6 +41,8 @@ class Vetoes:
         self._store = store
         self._frozen = frozen
         self._read: dict[str, _Read] = {}
+        self.without: dict[str, int] = {}
+        """Tenant that has no veto → number of the store's last change when that was seen."""
         self._lock = Lock()
 
     def stands(self, tenant: str, template: str, entry: str, *, change: int) -> bool:
@@ -51,8 +53,7 @@ class Vetoes:
         Raises:
             StoreUnavailable: the store cannot be read.
         """
-        with self._lock:
-            known = self._read.get(tenant)
+        known = self._read.get(tenant)
         if known is None or known.change != change:
             # Outside the lock: a store that hangs must not stop those who ask for other tenants.
             note = self._store.get_note(tenant, VETOES_NOTE)
@@ -62,6 +63,8 @@ class Vetoes:
                 known = _Read(change, note, frozenset(_pairs(note)))
             with self._lock:
                 self._read[tenant] = known
+                if not known.pairs:
+                    self.without[tenant] = change
         return _pair(template, entry) in known.pairs
 
     def add(self, tenant: str, template: str, entry: str) -> None:
@@ -89,8 +92,10 @@ class Vetoes:
         with self._lock:
             if tenant is None:
                 self._read.clear()
+                self.without.clear()
             else:
                 self._read.pop(tenant, None)
+                self.without.pop(tenant, None)
 
 
 class _Read(NamedTuple):
@@ -165,6 +170,10 @@ class Corrections(Forked):
         self._making = Lock()
         self._pending: dict[str, Correction] = {}
         self._made: tuple[_Made, ...] = ()
+        self.is_any = False
+        """Whether some correction may hide an entry."""
+        self.without_veto: Mapping[str, int] = vetoes.without
+        """Tenant that has no veto → number of the store's last change when that was seen."""
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -180,6 +189,7 @@ class Corrections(Forked):
                 self._pending[name] = Correction.of(text)
             except StoreCorrupt as error:
                 _log.warning("%s; it is left out", error)
+        self.is_any = bool(self._pending)
         if self._pending and not self._frozen:
             self._go_on_trying()
 
@@ -231,6 +241,8 @@ class Corrections(Forked):
         name = secrets.token_hex(8)
         with self._lock:
             self._pending = {**self._pending, name: correction}
+            self.is_any = True
+            self._vetoes.without.clear()
         where = "in this process alone"
         if self._journal is not None:
             try:
@@ -254,15 +266,15 @@ class Corrections(Forked):
     def hides(self, tenant: str, entry_id: str, entry: Entry, change: int) -> bool:
         """Return whether a correction keeps the entry, as that change wrote it, from being served.
 
-        Costs next to nothing where none is pending.
+        Who serves need not ask unless there `is_any`.
         """
-        if not self._pending and not self._made:
-            return False
         waiting = tuple(self._pending.values())
         if any(one.covers(tenant, entry_id, entry) for one in waiting):
             return True
         now = time.monotonic()
-        self._made = tuple(made for made in self._made if made.until_s > now)
+        with self._lock:
+            self._made = tuple(made for made in self._made if made.until_s > now)
+            self.is_any = bool(self._pending or self._made)
         return any(
             change <= made.change and made.correction.covers(tenant, entry_id, entry)
             for made in self._made
@@ -281,7 +293,10 @@ class Corrections(Forked):
             and (one.tenant, one.template, one.entries) == (tenant, template, (entry_id,))
             for one in tuple(self._pending.values())
         )
-        return bool(waiting) or self._vetoes.stands(tenant, template, entry_id, change=change)
+        stands = self._vetoes.stands(tenant, template, entry_id, change=change)
+        if self._pending:
+            self._vetoes.without.clear()  # a note says nothing of those that wait
+        return bool(waiting) or stands
 
     def retry(self) -> int:
         """Make what is pending, in order; return how many still are. Raises nothing."""

@@ -1,26 +1,30 @@
 """Binding an entry: with a prompt's own values it becomes a plan, or there is a reason why not.
 
-Where the caller gives every value that the plan depends on, no word need be understood for it. What
-else was found in the prompt, a number that nobody gave, must be what it was for the entry.
+The values stand in the slots of the prompt, slot by slot. At the end, what the prompt must say for
+that, and what speaks against an entry that says the same words with other values.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
 from semcache.binding.bind import BoundPlan, bind
-from semcache.binding.bindings import Pin
 from semcache.binding.codecs import deterministic, read
-from semcache.cache.entries.entry import Entry, SlotExtraction
+from semcache.cache.entries.entry import Entry
+from semcache.cache.entries.extraction import SlotExtraction
 from semcache.cache.entries.relative_dates import resolve_relative_date
 from semcache.cache.query import Query
+from semcache.cache.view.view import EntrySummary, View
 from semcache.canonical import Json, same
 from semcache.errors import BindingError
-from semcache.matching.gates import Verdict, match_slots
-from semcache.prompts.mentions import Mention, find_mentions
+from semcache.matching.gates import Verdict
+from semcache.matching.model.value_risk import ValueChange
+from semcache.matching.words.classes import stem
+from semcache.matching.words.content import content, is_other_mood, is_telling, other_numbers
+from semcache.prompts.mentions import OPEN_KINDS, Mention
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.recognizers.learned_values import LearnedValues
-from semcache.prompts.template import Slot, given_template
+from semcache.prompts.tokens import tokens
 
 TRANSLATED_SHARE = 0.05
 """A type of parameter whose stored values were other than the prompt's own words more often than
@@ -54,7 +58,8 @@ def bind_by_slots(entry: Entry, query: Query, learned: LearnedValues) -> FilledP
         if key in reading.names:
             values[reading.names[key]] = given.value
     for slot, mention in zip(reading.slots, query.mentions, strict=True):
-        _same_role(slot, mention)
+        if mention.source == "given":
+            _same_role(slot, mention)
         value = _value(slot, mention, query, learned, entry.created_s)
         if slot.name in values and not same(values[slot.name], value):
             raise Refused("binding", f"{slot.name!r} stands twice with different values")
@@ -62,35 +67,9 @@ def bind_by_slots(entry: Entry, query: Query, learned: LearnedValues) -> FilledP
     return bound(entry, values)
 
 
-def bind_by_schema(entry: Entry, query: Query) -> FilledPlan:
-    """Bind `entry` to the values of the schema of `query`, name by name.
-
-    Raises:
-        Refused: a parameter has no value there, or the plan cannot take it.
-    """
-    found = {} if query.schema is None else {p.name: p.value for p in query.schema.parameters()}
-    found |= {name: parameter.value for name, parameter in query.given.items()}
-    by_key = {name_key(name): value for name, value in found.items()}
-    texts = {mention.text.casefold() for mention in query.mentions}
-    values: dict[str, Json] = {}
-    for parameter in entry.plan.params:
-        key = name_key(parameter.name)
-        if key in by_key:
-            values[parameter.name] = by_key[key]
-        elif parameter.name not in entry.named and _said(parameter.mention, texts):
-            values[parameter.name] = parameter.value
-        else:
-            raise Refused("binding", f"the schema has no value for {parameter.name!r}")
-    return bound(entry, values)
-
-
-def _said(mention: str | None, texts: set[str]) -> bool:
-    return mention is not None and mention.casefold() in texts
-
-
 def _same_role(slot: SlotExtraction, mention: Mention) -> None:
     """Refuse a slot that the caller names otherwise: origin where the entry has destination."""
-    if mention.source == "given" and slot.named and name_key(mention.name) != slot.key:
+    if slot.named and name_key(mention.name) != slot.key:
         text = f"{mention.text!r} is {mention.name!r} here and {slot.name!r} there"
         raise Refused("parameters", text)
 
@@ -125,8 +104,10 @@ def value_of(slot: SlotExtraction, mention: Mention, query: Query, stored_s: flo
     """
     if slot.how == "dated":
         return _dated(slot, mention, query, query.day(stored_s))
-    if _says_again(slot, mention):
+    if slot.source == mention.text or _is_source(slot, mention):
         return slot.value
+    if slot.how == "recognized" and type(mention.value) is int:
+        return mention.value  # as `read` would: digits that say nothing else
     try:
         return read(slot.how, mention, source=slot.source, value=slot.value)
     except BindingError as error:
@@ -136,10 +117,8 @@ def value_of(slot: SlotExtraction, mention: Mention, query: Query, stored_s: flo
 _SPELLED = frozenset({"code", "identifier", "quoted", "email", "url"})
 
 
-def _says_again(slot: SlotExtraction, mention: Mention) -> bool:
-    """Return whether the words are those of the source: in other case only if case is no matter."""
-    if slot.source == mention.text:
-        return True
+def _is_source(slot: SlotExtraction, mention: Mention) -> bool:
+    """Return whether the words are those of the source but for case, which is no matter."""
     spelled = slot.how == "verbatim" or mention.kind in _SPELLED
     return not spelled and slot.source.casefold() == mention.text.casefold()
 
@@ -178,114 +157,129 @@ def bound(
         raise Refused(gate, str(error)) from error
 
 
-_WORDS_ALONE = frozenset({"unknown", "echo"})
+def check_said(entry: Entry, query: Query) -> None:
+    """Refuse a plan with a value whose words stand in no slot and are not in the prompt.
 
-
-def bind_by_names(entry: Entry, query: Query) -> FilledPlan:
-    """Bind `entry` to the values that the caller of `query` gave, name by name.
-
-    The names are those of the entry; the gate `parameters` saw to that.
-
-    Raises:
-        Refused: a value that nobody gave differs, one is said in another measure, or the plan
-            cannot take a value.
+    Such a word may be one that matching passes over elsewhere: the "on" of "which lamps are on".
     """
-    _check_measures(entry, query)
-    reading = entry.reading
-    values = dict(reading.unsaid)
-    for key, given in query.given.items():
-        if key in reading.names:
-            values[reading.names[key]] = given.value
-    told = set(values)
-    for slot, mine, its in _own(entry, query):
-        values[slot.name] = slot.value
-        if mine is None or its is None:
-            _check_literal(entry, slot, query)
-            told.add(slot.name)
-        elif _repeats(entry, slot, query, its):
-            told.add(slot.name)
-        else:
-            mention = Mention(
-                0, 0, its.mention_text, its.kind, its.value, "recognized", "", its.relative
-            )
-            values[slot.name] = value_of(slot, mention, query, entry.created_s)
-    return bound(entry, values, told=told)
+    carriers = entry.plan.carriers
+    silent = [
+        parameter
+        for parameter in entry.plan.params
+        if parameter.name not in carriers and name_key(parameter.name) not in query.given
+    ]
+    said = set(tokens(query.text)) if silent else set()
+    for parameter in silent:
+        if not said.issuperset(tokens(parameter.mention or "")):
+            text = f"the plan's {parameter.name!r} is {parameter.mention!r}, which nobody says here"
+            raise Refused("pinned", text)
 
 
-def _check_measures(entry: Entry, query: Query) -> None:
-    """Refuse 50 euros where the plan was made for 50 dollars: of a given 50, only words tell."""
-    stored = {name_key(slot.name): slot for slot in entry.template.slots if slot.name}
-    for slot in query.template.slots:
-        mine = stored.get(name_key(slot.name)) if slot.name else None
-        if mine is not None and _is_other_measure(mine.kind, slot.kind):
-            said = f"{slot.mention_text!r} is said in another measure than {mine.mention_text!r}"
-            raise Refused("slots", said)
+def check_told(entry: Entry, query: Query) -> None:
+    """Refuse to write for a prompt that asks whether to, or that says one thing for several."""
+    text, its = query.given_template.text, entry.given.text if query.given else entry.template.text
+    if is_other_mood(text, its):
+        raise Refused("words", "the plan writes, and one of the prompts asks whether, not to")
+    nouns = other_numbers(text, its)
+    if nouns:
+        raise Refused("words", f"the plan writes, and {nouns[0]!r} stands in another number")
 
 
-def _is_other_measure(left: str, right: str) -> bool:
-    if left == right:
-        return False
-    return "percent" in {left, right} or all(kind.startswith("money") for kind in (left, right))
+def says_the_same(entry: Entry, query: Query) -> bool:
+    """Return whether nothing but values parts a prompt from the one that the entry is of."""
+    mine, its = query.given_template.text, entry.given.text if query.given else entry.template.text
+    return mine == its or content(mine) == content(its)
 
 
-def _own(entry: Entry, query: Query) -> Iterator[tuple[SlotExtraction, Slot | None, Slot | None]]:
-    """Yield each value of the entry that nobody named, its slot, and the prompt's slot for it.
+def value_change(
+    view: View,
+    seen: EntrySummary | None,
+    entry: Entry,
+    query: Query,
+    values: Mapping[str, Json],
+) -> ValueChange | None:
+    """Return what speaks against `entry` for a prompt with these `values` and the same words.
 
-    No slots: the words stayed words of the template, or say a given value once more.
+    `seen`: its summary, if the view still has it. None: nothing is in doubt.
     """
-    mine = [slot for slot in entry.given.slots if not slot.name]
-    its = [slot for slot in query.given_template.slots if not slot.name]
-    fitting = _for_these(mine, its)
-    roles = match_slots(mine, fitting)
-    if roles is None:
-        raise Refused("binding", "which value plays which part cannot be told")
-    left = list(range(len(mine)))
-    for slot in entry.reading.slots:
-        if slot.named:
-            continue
-        at = next((i for i in left if mine[i].mention_text == slot.source), None)
-        if at is None:
-            yield slot, None, None
-        else:
-            left.remove(at)
-            yield slot, mine[at], fitting[roles[at]]
+    given = bool(query.given)
+    plan_groups = view.plan_groups((entry.catalog, entry.grounding), given=given)
+    contested, repeated = plan_groups.contradictions()
+    if contested and entry.fixed_slots:
+        # Entries with equal words and other fixed values do not contradict one another: the words
+        # of this one are counted, and are no contradiction.
+        contested, repeated = contested - 1, repeated - 1
+    is_unsaid = bool(entry.reading.unsaid) and unsaid(entry, query)
+    changed = [
+        parameter
+        for parameter in entry.plan.params
+        if isinstance(value := values.get(parameter.name), str)
+        and _is_name(entry, parameter, value)
+        and not same(value, parameter.value)
+    ]
+    if not (changed or is_unsaid or contested):
+        return None
+    known = ValueChange(
+        group=plan_groups.size(seen.group(given=given)) if seen is not None else 1,
+        unsaid=is_unsaid,
+        contested=contested,
+        repeated=repeated,
+    )
+    if not changed:
+        return known
+    before: dict[str, set[str]] = {}
+    for parameter in (*entry.plan.params, *(seen.parameters() if seen is not None else ())):
+        before.setdefault(name_key(parameter.name), set()).add(_text(parameter.value))
+    names = [p for p in changed if _text(values[p.name]) not in before[name_key(p.name)]]
+    if not names:
+        return known if is_unsaid or contested else None
+    return known._replace(
+        names=len(names),
+        seen=min(len(before[name_key(p.name)]) for p in names),
+        telling=_declared(names, query, values)
+        or is_telling(entry.given if given else entry.template),
+    )
 
 
-def _for_these(mine: Sequence[Slot], its: Sequence[Slot]) -> list[Slot]:
-    """Return those of `its` whose kind is one of `mine`; others say a given value."""
-    kinds = {slot.kind for slot in mine}
-    return [slot for slot in its if slot.kind in kinds]
+def unsaid(entry: Entry, query: Query) -> bool:
+    """Return whether the plan depends on a value of which no word of the prompt says anything.
 
-
-def _pins(entry: Entry, name: str) -> list[Pin]:
-    return [pin for pin in entry.plan.pinned if pin.param == name]
-
-
-def _check_literal(entry: Entry, slot: SlotExtraction, query: Query) -> None:
-    """Refuse if the plan holds words that nobody gave, and the prompt does not say them."""
-    if all(pin.why in _WORDS_ALONE for pin in _pins(entry, slot.name) or [_HELD]):
-        return
-    if f" {_flat(slot.source)} " not in f" {_flat(query.text)} ":
-        raise Refused("pinned", f"the plan was made for {slot.source!r}, which is not said here")
-
-
-_HELD = Pin("", None, "repeated")
-
-
-def _flat(text: str) -> str:
-    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
-
-
-def _repeats(entry: Entry, slot: SlotExtraction, query: Query, its: Slot) -> bool:
-    """Return whether what is quoted is the same but for given values in it."""
-    pins = _pins(entry, slot.name)
-    if its.kind != "quoted" or not pins or any(pin.why not in _WORDS_ALONE for pin in pins):
+    A number must be said; of other values, a word of the value or of the name of its parameter.
+    """
+    kept = [
+        (name, value)
+        for name, value in entry.reading.unsaid.items()
+        if name_key(name) not in query.given
+    ]
+    if not kept:
         return False
-    named = [p for p in entry.plan.params if p.name in entry.named]
-    return _without(slot.source, named) == _without(its.mention_text, [*query.given.values()])
+    said = {stem(word) for word in tokens(query.text)}
+    said.update(word for mention in query.mentions for word in tokens(str(mention.value)))
+    return not all(_is_hinted(name, value, said) for name, value in kept)
 
 
-def _without(quoted: str, given: Sequence[Parameter]) -> str:
-    inner = quoted[1:-1]
-    bare = [Parameter(p.name, p.value, None) for p in given]
-    return given_template(inner, bare, find_mentions(inner, given=bare)).text
+def _is_hinted(name: str, value: Json, said: Container[str]) -> bool:
+    words = tokens(str(value).replace("_", " "))
+    numbers = [word for word in words if any(map(str.isdigit, word))]
+    if numbers:
+        return all(number in said for number in numbers)
+    return any(stem(word) in said for word in (*words, *tokens(name.replace("_", " "))))
+
+
+def _declared(names: Sequence[Parameter], query: Query, values: Mapping[str, Json]) -> bool:
+    """Return whether the catalog says of each name what it is one of, as no template need then."""
+    closed = {_text(mention.value) for mention in query.mentions if mention.source == "closed"}
+    return all(_text(values[parameter.name]) in closed for parameter in names)
+
+
+def _text(value: Json) -> str:
+    return str(value).casefold()
+
+
+def _is_name(entry: Entry, parameter: Parameter, value: str) -> bool:
+    """Return whether a value is told by a name, and not by a number, a date, a text or a code."""
+    if any(map(str.isdigit, value)):
+        return False
+    slots = zip(entry.plan.carriers, entry.template.slots, strict=False)
+    slot = next((slot for name, slot in slots if name == parameter.name), None)
+    return slot is None or not (slot.kind in OPEN_KINDS or slot.relative)

@@ -1,19 +1,34 @@
-"""The context of one lookup: what it asks, what it has considered, and what it came to."""
+"""The context of one lookup: what it asks, what it has considered, and what it came to.
 
+A candidate is evaluated here: it is bound and checked for a prompt, or refused.
+"""
+
+import math
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import NamedTuple, cast
 
 from semcache.cache.context import CacheContext
-from semcache.cache.entries.entry import Entry, expired
-from semcache.cache.lookup.bind_entry import FilledPlan
+from semcache.cache.entries.entry import Entry
+from semcache.cache.lookup.bind_entry import (
+    FilledPlan,
+    Refused,
+    bind_by_slots,
+    check_said,
+    check_told,
+    says_the_same,
+    value_change,
+)
+from semcache.cache.lookup.bind_given import bind_by_names, bind_by_schema
 from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit, Miss, Reason, Trace
-from semcache.cache.view.view import View
+from semcache.cache.view.view import EntrySummary, View
 from semcache.canonical import JsonObject
 from semcache.errors import StoreCorrupt
 from semcache.events import Phase, Tier
-from semcache.matching.gates import STRICT, likeness
+from semcache.matching.gates import STRICT, Verdict, likeness, match_slots
+from semcache.matching.model.value_risk import ValueChange
+from semcache.plans.codec import MAKERS, check_values
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Record
 from semcache.prompts.schema import psk
@@ -90,13 +105,19 @@ class Lookup:
         """Add the seconds inside to `phase`."""
         return PhaseTimer(self.context.clock, self.seconds, phase)
 
+    def took(self, phase: Phase, since: float) -> float:
+        """Add the seconds `since` then to `phase`; return the time that it is now."""
+        now = self.context.clock.monotonic()
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + (now - since)
+        return now
+
     def likeness(self, cosine: float) -> float:
         """Return a cosine of the embedder as it is told, and compared with thresholds."""
         return likeness(cosine, getattr(self.context.embedder, "strict_cosine", STRICT))
 
     def late(self) -> bool:
         """Return whether matching took so long that nothing more is to be tried."""
-        spent = sum(self.seconds.get(phase, 0.0) for phase in _MATCHING)
+        spent = sum([self.seconds.get(phase, 0.0) for phase in _MATCHING])
         if spent > MATCHING_S and self.failure is None:
             self.failure = "too_slow"
             self.tiers.append(("semantic", f"given up after {spent:.1f} s of matching"))
@@ -110,9 +131,9 @@ class Lookup:
         seen = self.view.entries.known(entry_id)
         if seen is None:
             return None
-        entry = self.context.entries.known(self.query.tenant, entry_id, seen.change)
-        if entry is not None:
-            return self._fresh(entry_id, entry, seen.change)
+        decoded = self.context.entries.use((self.query.tenant, entry_id))
+        if decoded is not None and decoded[0] == seen.change:
+            return self._fresh(entry_id, decoded[1], seen.change)
         record = self._read(entry_id)
         return None if record is None else self.decode(record)
 
@@ -132,11 +153,13 @@ class Lookup:
             return None
 
     def _fresh(self, entry_id: str, entry: Entry, change: int) -> Entry | None:
-        if self.context.corrections.hides(self.query.tenant, entry_id, entry, change):
+        corrections = self.context.corrections
+        if corrections.is_any and corrections.hides(self.query.tenant, entry_id, entry, change):
             return None
         now = self.context.clock.now()
         faded = entry.fades_s is not None and entry.fades_s <= now and not self.query.given
-        return None if faded or expired(entry, now) else entry
+        begin, end = entry.lifetime
+        return entry if begin < now < end and not faded else None
 
     def consider(self, candidate: Candidate) -> None:
         """Keep `candidate` for the trace, if there is room."""
@@ -144,11 +167,6 @@ class Lookup:
             if self.query.secrets is not None:
                 candidate = candidate.cleaned(self._clean)
             self.candidates.append(candidate)
-
-    def _told(self) -> tuple[tuple[Tier, str], ...]:
-        if self.query.secrets is None:
-            return tuple(self.tiers)
-        return tuple([(tier, self._clean(said)) for tier, said in self.tiers])
 
     def _clean(self, text: str) -> str:
         """Return `text` as it may be written down."""
@@ -180,15 +198,17 @@ class Lookup:
         return Miss(reason, nearest, self._trace())
 
     def _trace(self) -> Trace:
-        schema = self.query.schema
+        query, schema, tiers = self.query, self.query.schema, tuple(self.tiers)
+        if query.secrets is not None:
+            tiers = tuple([(tier, self._clean(said)) for tier, said in tiers])
         return Trace(
-            prompt=self.query.shown,
-            tenant=self.query.tenant,
-            template=self.query.plain.text,
-            catalog=self.query.catalog,
+            prompt=query.shown,
+            tenant=query.tenant,
+            template=query.plain.text,
+            catalog=query.tools.fingerprint,
             key=self._clean(psk(schema)) if schema else "",
             unexplained=tuple(map(self._clean, schema.unexplained)) if schema else (),
-            tiers=self._told(),
+            tiers=tiers,
             candidates=tuple(self.candidates),
             seconds=self.seconds,
             change=self.change,
@@ -211,3 +231,148 @@ def renew(context: CacheContext, tier: Tier, entry_id: str, entry: Entry) -> Non
     least = until - ttl_s / 16
     if entry.expires_s <= least:
         context.writer.extend(entry.tenant, entry_id, until, least_s=least)
+
+
+_BOUND = Verdict("binding", passed=True)
+
+
+def evaluate(
+    lookup: Lookup,
+    tier: Tier,
+    entry: Entry,
+    query: Query,
+    verdicts: tuple[Verdict, ...],
+    *,
+    score: float,
+    entry_id: str,
+) -> BoundEntry | Verdict:
+    """Return what may be served of `entry`, or the verdict that refused it."""
+    passed = None
+    if verdicts[-1].passed:
+        try:
+            passed = bind_candidate(lookup, tier, entry, query, score=score, entry_id=entry_id)
+            verdicts = (*verdicts, _BOUND)
+        except Refused as refused:
+            verdicts = (*verdicts, refused.verdict)
+    text = entry.template.text
+    lookup.consider(Candidate(entry_id, entry.label, text, tier, score, verdicts))
+    return verdicts[-1] if passed is None else passed
+
+
+def bind_candidate(
+    lookup: Lookup, tier: Tier, entry: Entry, query: Query, *, score: float, entry_id: str
+) -> BoundEntry:
+    """Return `entry` with the values of `query`.
+
+    Raises:
+        Refused: feedback, another plan for the same words, or the values speak against it.
+    """
+    seen = lookup.view.entries.known(entry_id)
+    # Feedback on a hit of the template tier removes the entry, so a veto names other templates.
+    if tier != "template" and is_vetoed(lookup, query, entry_id):
+        raise Refused("vetoed", "feedback said that this plan is wrong for this prompt")
+    if seen is not None and tier != "schema":
+        _check_contested(lookup.view, seen, query)
+    if entry.writes:
+        check_told(entry, query)
+    if tier == "semantic":
+        check_said(entry, query)
+        query = query if query.given else _in_roles(entry, query)
+    plan, served = _filled(lookup, tier, entry, query)
+    change = value_change(lookup.view, seen, entry, query, served.values)
+    if tier == "semantic" and not says_the_same(entry, query):
+        if change is None or not change.unsaid:
+            return BoundEntry(entry_id, entry, served, plan, score, 0.0)
+        change = change._replace(names=0)  # the risk of the words is of other names too
+    risk = _value_risk(lookup, query, entry_id, seen, change)
+    judged = change is not None
+    return BoundEntry(entry_id, entry, served, plan, score, risk, is_judged=judged)
+
+
+def fill(lookup: Lookup, entry: Entry, query: Query) -> tuple[ExecutionPlan, FilledPlan]:
+    """Return the plan of `entry` with the values of `query`, whatever its risk.
+
+    Raises:
+        Refused: the plan cannot take the values.
+    """
+    return _filled(lookup, "semantic", entry, query if query.given else _in_roles(entry, query))
+
+
+def _filled(
+    lookup: Lookup, tier: Tier, entry: Entry, query: Query
+) -> tuple[ExecutionPlan, FilledPlan]:
+    start = lookup.context.clock.monotonic()
+    try:
+        if tier == "schema":
+            served = bind_by_schema(entry, query)
+        elif query.given:
+            served = bind_by_names(entry, query)
+        else:
+            served = bind_by_slots(entry, query, lookup.view.learned)
+    finally:
+        start = lookup.took("bind", start)
+    try:
+        return _checked(lookup, entry, served), served
+    finally:
+        lookup.took("check", start)
+
+
+def is_vetoed(lookup: Lookup, query: Query, entry_id: str) -> bool:
+    """Return whether feedback said that the plan of an entry is wrong for the prompt."""
+    corrections, change = lookup.context.corrections, lookup.context.views.change
+    if corrections.without_veto.get(query.tenant) == change:
+        return False
+    return corrections.vetoes(query.tenant, query.plain.digest, entry_id, change=change)
+
+
+def _value_risk(
+    lookup: Lookup,
+    query: Query,
+    entry_id: str,
+    seen: EntrySummary | None,
+    change: ValueChange | None,
+) -> float:
+    """Return how probable it is that the values make it another plan; `change`: what is in doubt.
+
+    Raises:
+        Refused: more probable than the bound allows, and something of them is in doubt.
+    """
+    labels = lookup.context.labels
+    if change is None:
+        return _less_likely(labels.least_risk, lookup.choice)
+    group = "" if seen is None else seen.group(given=bool(query.given))
+    risk = _less_likely(labels.risk(query, entry_id, group, change), lookup.choice)
+    if risk > labels.highest_risk:
+        raise Refused(
+            "risk",
+            f"with these values the plan is another one with probability {risk:.3f}; "
+            f"served up to {labels.highest_risk:.3f}",
+        )
+    return risk
+
+
+def _less_likely(risk: float, by: float) -> float:
+    """Return a probability in (0, 1) whose log odds are smaller `by` so much."""
+    return risk if not by else risk / (risk + (1 - risk) * math.exp(by))
+
+
+def _check_contested(view: View, seen: EntrySummary, query: Query) -> None:
+    if view.contested(seen, given=bool(query.given)):
+        raise Refused("contested", "as many entries that say the same have another plan")
+
+
+def _checked(lookup: Lookup, entry: Entry, served: FilledPlan) -> ExecutionPlan:
+    plan = MAKERS[entry.plan.format](served.bound.plan, served.bound.data)
+    catalog = lookup.query.tools.catalog
+    findings = check_values(plan, catalog) if catalog is not None else ()
+    if findings:
+        raise Refused("check", f"{findings[0].path}: {findings[0].what}")
+    return plan
+
+
+def _in_roles(entry: Entry, query: Query) -> Query:
+    """Return the prompt with its mentions in the order of the entry's slots."""
+    roles = match_slots(entry.template.slots, query.template.slots)
+    if roles is None:
+        raise Refused("binding", "which value plays which part cannot be told")
+    return query._replace(mentions=tuple([query.mentions[role] for role in roles]))

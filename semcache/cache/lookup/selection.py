@@ -10,10 +10,9 @@ from semcache.cache.context import CacheContext
 from semcache.cache.entries.admission import said
 from semcache.cache.entries.entry import Entry
 from semcache.cache.feedback.promotion import PendingVerification, Promotion
-from semcache.cache.lookup.bind_entry import Refused
-from semcache.cache.lookup.context import Lookup, renew
-from semcache.cache.lookup.evaluation import bind_candidate, fill, is_vetoed, says_the_same
-from semcache.cache.lookup.semantic import neighbors_of
+from semcache.cache.lookup.bind_entry import Refused, says_the_same
+from semcache.cache.lookup.context import Lookup, bind_candidate, fill, is_vetoed, renew
+from semcache.cache.lookup.tiers import neighbors_of
 from semcache.cache.query import PromptRequest, Query
 from semcache.cache.result import Hit, Miss
 from semcache.errors import InvalidInput, InvalidParameter, StoreError
@@ -264,7 +263,7 @@ class Selection:
         """Return the lowest log odds that a chosen plan may have."""
         if self._context.settings.max_wrong is None:
             return math.log((1 - WRONG) / WRONG)
-        return self._context.labels.notes.of(tenant).cutoff
+        return self._context.labels.notes.tenants[tenant].cutoff
 
 
 class _Served(NamedTuple):

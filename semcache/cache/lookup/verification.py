@@ -11,7 +11,10 @@ from queue import Empty, Full, Queue
 from typing import Literal, TypeAlias
 
 from semcache.cache.context import CacheContext
-from semcache.cache.feedback.promotion import PendingVerification, Promotion
+from semcache.cache.feedback.promotion import PendingVerification, Promotion, parameters_now
+from semcache.cache.lookup.bind_entry import Refused
+from semcache.cache.lookup.context import Lookup, bind_candidate
+from semcache.cache.result import Found, Hit, Miss
 from semcache.canonical import Json
 from semcache.errors import SemCacheError
 from semcache.forks import Forked, Lock, follow_forks
@@ -52,6 +55,24 @@ class VerificationQueue(Forked):
         """Leave what waits to the parent, whose thread goes on."""
         self._queue = Queue(self._queue.maxsize)
         self._thread = None
+
+    def asked(self, lookup: Lookup, missed: Miss, above: float | None) -> Found:
+        """Show the nearest candidate in doubt to the verifier; a hit if it confirms at once.
+
+        `above`: the prompt's own threshold, if it has one.
+        """
+        settings, query = self._context.settings, lookup.query
+        hit = candidate_in_doubt(lookup, max(settings.verify_from, above or -1.0))
+        entry = None if hit is None else lookup.known(hit.entry)
+        if hit is None or entry is None:
+            return missed
+        doubt = PendingVerification(
+            query.text, entry.prompt, hit, parameters_now(entry, query, hit), query.grounding
+        )
+        if settings.verify == "inline":
+            return hit if self.settles(doubt) else missed
+        self.later(doubt)
+        return missed
 
     def settles(self, pending: PendingVerification) -> bool:
         """Return whether the verifier confirms `pending`, which then joins the plan; ask it now."""
@@ -129,3 +150,29 @@ class VerificationQueue(Forked):
 def values(pending: PendingVerification) -> Mapping[str, Json]:
     """Return name → this prompt's own value."""
     return {parameter.name: parameter.value for parameter in pending.params}
+
+
+_OF_LIKENESS = frozenset({"threshold", "words", "risk"})
+"""Gates that say how alike two prompts are, and not whether the plan would be valid."""
+
+
+def candidate_in_doubt(lookup: Lookup, floor: float) -> Hit | None:
+    """Return, bound, the nearest candidate of a miss that only its likeness kept back.
+
+    `floor`: cosine in [-1, 1] under which none is in doubt.
+    """
+    near = [c for c in lookup.candidates if c.score >= floor and c.tier == "semantic"]
+    for candidate in sorted(near, key=lambda c: -c.score):
+        entry = lookup.known(candidate.entry)
+        if entry is None or candidate.verdicts[-1].gate not in _OF_LIKENESS:
+            continue
+        try:
+            score, known = candidate.score, candidate.entry
+            passed = bind_candidate(
+                lookup, "semantic", entry, lookup.query, score=score, entry_id=known
+            )
+        except Refused:
+            continue
+        lookup.tiers.append(("semantic", "the nearest is in doubt"))
+        return lookup.hit("semantic", passed)
+    return None

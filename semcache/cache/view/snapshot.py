@@ -2,7 +2,7 @@
 
     {"format":1,"change":…,"embedder":…,"learned":…,…}     one line of JSON
     […]                                                     the groups: `PlanGroupSets.pack`
-    […]                                                     one line an entry: `EntrySummary.pack`
+    […]                                                     one line an entry: `pack_row`
 
 Vectors are not in it: an index saves itself. Whether the text is what was written, and written for
 this very store, is for the one who kept it to find out; see `Views`.
@@ -10,18 +10,21 @@ this very store, is for the one who kept it to find out; see `Views`.
 
 import json
 from collections import Counter
-from typing import Annotated, TypeVar
+from sys import intern
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from semcache.cache.view.summaries import EntrySummaries
-from semcache.cache.view.view import Place, View
+from semcache.cache.view.view import EntrySummaries, EntrySummary, Place, View
 from semcache.canonical import Json, JsonObject, loads
 from semcache.errors import InvalidJson, StoreCorrupt
+from semcache.matching.gates import PinnedWords, Side
 from semcache.matching.plan_groups import PlanGroupSets
+from semcache.memo import memoized
 from semcache.ports import VectorIndex
 from semcache.prompts.recognizers.learned_values import LearnedValues
+from semcache.prompts.template import Slot, TemplateText
 from semcache.prompts.tokens import SLOT
 from semcache.prompts.unseen.alignment import Skeletons
 from semcache.schemas import STRICT, Count, Value, read
@@ -32,7 +35,10 @@ FORMAT = 8
 
 def pack_view(view: View, *, change: int, embedder: str) -> bytes:
     """Return `view`, caught up with `change`, as text."""
-    rows = dict(view.entries.packed())
+    rows = {
+        entry_id: row if isinstance(row, bytes) else pack_row(row)
+        for entry_id, row in view.entries.rows()
+    }
     texts: list[Json] = []
     exact: list[Json] = []
     for (text, words), ids in view.exact.items():
@@ -67,9 +73,6 @@ def unpack_view(content: bytes, index: VectorIndex, *, embedder: str) -> tuple[V
         StoreCorrupt: it is not what was written, or another version wrote it, or for another
             embedder.
     """
-    # Beside its user: pydantic takes longer to load than all of semcache.
-    from semcache.cache.view.snapshot import HEAD, checked  # noqa: PLC0415
-
     first, *rest = content.split(b"\n")
     head = checked(HEAD, first)
     if (head["format"], head["embedder"]) != (FORMAT, embedder):
@@ -101,6 +104,63 @@ def _exact(head: "SnapshotHead") -> dict[Place, tuple[str, ...]]:
     for text, words, ids in head["exact"]:
         exact[text, words] = ids
     return exact
+
+
+def pack_row(seen: EntrySummary) -> bytes:
+    """Return what is known of an entry as one line of JSON."""
+    template, names, catalog, grounding, _, held = seen.side
+    row: list[Json] = [*_packed(template), [*sorted(names)], catalog, grounding]
+    row += [seen.label, seen.examples, [*seen.fixed], seen.change, seen.said, seen.given]
+    row.append(_packed(seen.without_given) if seen.without_given is not None else None)
+    row.append([[*each] for each in held])
+    return json.dumps(row, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _packed(template: TemplateText) -> list[Json]:
+    return [template.text, [[*slot] for slot in template.slots]]
+
+
+def unpack_row(line: bytes) -> EntrySummary:
+    """Return what `pack_row` was given.
+
+    Raises:
+        StoreCorrupt: it is not what was written.
+    """
+    row = checked(ROW, line)
+    text, slots, names, catalog, grounding, label, examples = row[:7]
+    fixed, change, said, given, bare, held = row[7:]
+    return EntrySummary(
+        Side(
+            _unpacked(text, slots),
+            _names(names),
+            intern(catalog),
+            intern(grounding),
+            held=tuple([PinnedWords(*each) for each in held]),
+        ),
+        text if label == text else label,
+        examples,
+        fixed,
+        change,
+        intern(said),
+        intern(given),
+        None if bare is None else _unpacked(*bare),
+    )
+
+
+# Thousands of entries share a few dozen names, and `json` makes new ones for each.
+
+
+def _unpacked(text: str, slots: list[Any]) -> TemplateText:
+    return TemplateText(text, tuple([_slot(*slot) for slot in slots]))
+
+
+def _slot(kind: str, name: str, before: str, *rest: Any) -> Slot:  # noqa: ANN401 - as JSON has it
+    return Slot(intern(kind), intern(name), intern(before), *rest)
+
+
+@memoized(2_000)
+def _names(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(intern, names))
 
 
 # The schemas of a snapshot: of its first line, of its plan groups, and of one entry's row.
@@ -185,7 +245,7 @@ Row = tuple[
     str, _Slots, _Ids, str, str, str, _Examples, _Fixed, Count, str, str,
     tuple[str, _Slots] | None, tuple[tuple[str, str, bool], ...],
 ]  # fmt: skip
-"""What `Seen.pack` writes."""
+"""What `pack_row` writes."""
 
 
 def _agrees(row: Row) -> Row:

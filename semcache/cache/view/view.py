@@ -1,20 +1,23 @@
-"""A view: what is known of a tenant in memory, derived from its records."""
+"""A view: what is known of a tenant in memory, and of each entry, derived from its records."""
 
 import itertools
+import json
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 from typing import TypeAlias, TypeVar
 
 from semcache.cache.entries.entry import Entry, from_record
-from semcache.cache.view.summaries import EntrySummaries, EntrySummary, pack_examples
 from semcache.errors import InvalidVector, StoreCorrupt
+from semcache.forks import Lock
 from semcache.matching.gates import CandidatePair, Gates, Side, common, gate_key
 from semcache.matching.model.features import NEIGHBORS, NearEntry
 from semcache.matching.plan_groups import PlanGroups, PlanGroupSets, group_name, group_names
 from semcache.matching.words.content import content
 from semcache.ports import Neighbor, Record, VectorIndex
+from semcache.prompts.parameter import Parameter
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import TemplateText
 from semcache.prompts.tokens import is_slot, tokens
@@ -25,6 +28,126 @@ log = logging.getLogger(__name__)
 
 _VERSIONS = itertools.count()
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySummary:
+    """What the gates need of an entry, so that most refusals read nothing from the store."""
+
+    side: Side
+    label: str
+    examples: str
+    """Parameters that its prompts came with, as `pack_examples` packs them."""
+    fixed: tuple[int, ...]
+    """Positions of the slots whose words must stay what they were."""
+    change: int
+    """Number of the change that wrote its record."""
+    said: str
+    """Group of its plan where values are what words of the prompt carry."""
+    given: str
+    """Group of its plan where the caller gives the values."""
+    without_given: TemplateText | None = None
+    """Template text without the values that came with the plan; None if none came."""
+
+    @property
+    def prints(self) -> tuple[str, str]:
+        """Catalog and grounding that it was planned with."""
+        return self.side.catalog, self.side.grounding
+
+    def group(self, *, given: bool) -> str:
+        """Return the group of its plan, for prompts that come with values `given` or without."""
+        return self.given if given else self.said
+
+    def facing(self, *, given: bool) -> Side:
+        """Return its side of a pair with a prompt that comes with values `given` or without."""
+        if not given or self.without_given is None:
+            return self.side
+        return self.side._replace(template=self.without_given)
+
+    def parameters(self) -> Iterator[Parameter]:
+        """Yield the parameters that its prompts came with."""
+        for group in json.loads(self.examples):
+            for name, value, mention in group:
+                yield Parameter(intern(name), value, mention)
+
+
+def pack_examples(examples: Iterable[Sequence[Parameter]]) -> str:
+    """Return parameters as JSON: a third of their size, and read only when an entry goes."""
+    packed = [[[p.name, p.value, p.mention] for p in group] for group in examples]
+    return json.dumps(packed, separators=(",", ":"), allow_nan=False)
+
+
+class EntrySummaries(MutableMapping[str, EntrySummary]):
+    """Id → what is known of that entry, in the order of their changes.
+
+    Rows of a snapshot stay packed until they are asked for: 100,000 of them take seconds to unpack,
+    and most are never asked for. Safe to read from several threads while one changes it.
+    """
+
+    def __init__(self, packed: dict[str, bytes] | None = None) -> None:
+        self._rows: dict[str, EntrySummary | bytes] = {**packed} if packed else {}
+        self._lock = Lock()
+        self.damaged = False
+        """Whether a row was found that is not what was written."""
+
+    def __getitem__(self, entry_id: str) -> EntrySummary:
+        """Return what is known of an entry."""
+        seen = self.known(entry_id)
+        if seen is None:
+            raise KeyError(entry_id)
+        return seen
+
+    def known(self, entry_id: str) -> EntrySummary | None:
+        """Return what is known of an entry; None if it is not there.
+
+        Raises:
+            StoreCorrupt: its row is not what was written.
+        """
+        row = self._rows.get(entry_id)
+        if not isinstance(row, bytes):
+            return row
+        # Beside its user: a snapshot is made of views.
+        from semcache.cache.view.snapshot import unpack_row  # noqa: PLC0415
+
+        try:
+            seen = unpack_row(row)
+        except StoreCorrupt:
+            self.damaged = True
+            raise
+        with self._lock:
+            if self._rows.get(entry_id) is row:  # else the entry was replaced or dropped meanwhile
+                self._rows[entry_id] = seen
+        return seen
+
+    def __setitem__(self, entry_id: str, seen: EntrySummary) -> None:
+        with self._lock:
+            self._rows[entry_id] = seen
+
+    def __delitem__(self, entry_id: str) -> None:
+        with self._lock:
+            del self._rows[entry_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def pack(self, ids: Iterable[str]) -> None:
+        """Pack the rows of those of `ids` that are there: a third of the room of unpacked ones."""
+        from semcache.cache.view.snapshot import pack_row  # noqa: PLC0415 - as above
+
+        for entry_id in ids:
+            row = self._rows.get(entry_id)
+            if isinstance(row, EntrySummary):
+                packed = pack_row(row)
+                with self._lock:
+                    if self._rows.get(entry_id) is row:
+                        self._rows[entry_id] = packed
+
+    def rows(self) -> "Iterator[tuple[str, EntrySummary | bytes]]":
+        """Yield each id with what is known of it, or its row where that is still packed."""
+        yield from self._rows.items()
 
 
 Place: TypeAlias = tuple[str, tuple[tuple[int, str], ...]]
@@ -89,13 +212,9 @@ class View:
         for known, seen in reversed(latest):
             habits.add(known, seen.side.template, seen.parameters())
 
-    def same_without_given(self, template: TemplateText) -> tuple[str, ...]:
-        """Return ids of the entries with this template text once their given values are out."""
-        return self.without_given.get(template.text, ())
-
     def same_template(self, template: TemplateText) -> list[str]:
         """Return ids of the entries with this template text and the words that they fix in it."""
-        ids = [*self.exact.get(_place(template, ()), ())]
+        ids = [*self.exact.get((template.text, ()), ())]
         for fixed in tuple(self.fixed.get(template.text, ())):
             ids += self.exact.get(_place(template, fixed), ())
         return ids
@@ -109,10 +228,11 @@ class View:
 
         Entries that fix words have a plan for each, and disagree on nothing.
         """
-        if seen.fixed:
+        groups = self.plan_groups(seen.prints, given=given)
+        if seen.fixed or not groups.contradictions()[0]:
             return False
         words = content(seen.facing(given=given).template.text)
-        return self.plan_groups(seen.prints, given=given).contested(seen.group(given=given), words)
+        return groups.contested(seen.group(given=given), words)
 
     def comparable(
         self, side: Side, neighbors: Sequence[Neighbor], gates: Gates, *, given: bool
@@ -122,20 +242,22 @@ class View:
         `side`: that of the prompt, which came with values `given` or without.
         """
         found: list[NearEntry] = []
-        known: dict[tuple[object, ...] | None, bool] = {}
+        known: dict[tuple[object, ...], bool] = {}
         for neighbor in neighbors:
             seen = self.entries.known(neighbor.id)
             if seen is None:
                 continue
-            pair = CandidatePair(side, seen.facing(given=given), neighbor.similarity)
-            looks = None if given else gate_key(pair.candidate)
-            admitted = known.get(looks)  # most candidates are alike in what the gates look at
-            if admitted is None:
-                admitted = gates.admit(pair)
-                if looks is not None:
-                    known[looks] = admitted
-            if admitted:
-                found.append(_near(seen, neighbor, pair, given=given))
+            if given:
+                near = _near_given(seen, neighbor, side, gates)
+            else:
+                looks = gate_key(seen.side)  # most candidates are alike in what the gates look at
+                admitted = known.get(looks)
+                if admitted is None:
+                    pair = CandidatePair(side, seen.side, neighbor.similarity)
+                    admitted = known[looks] = gates.admit(pair)
+                near = _near(seen.side.template, neighbor, seen.said) if admitted else None
+            if near is not None:
+                found.append(near)
                 if len(found) == NEIGHBORS:
                     break
         return found
@@ -146,10 +268,6 @@ class View:
         words = " ".join(content(entry.template.text))
         groups = self.plan_groups((entry.catalog, entry.grounding), given=False)
         return not groups.said_by(words).keys() <= {said}
-
-    def varying(self, entry: Entry) -> tuple[tuple[int, ...], ...]:
-        """Return the positions of the slots that entries with its template text fix."""
-        return tuple(self.fixed.get(entry.template.text, ()))
 
     def put(self, record: Record, embedder: str) -> None:
         """Take in a record, replacing what was known under its id."""
@@ -261,9 +379,16 @@ def _seen(entry: Entry, change: int) -> EntrySummary:
     )
 
 
-def _near(seen: EntrySummary, neighbor: Neighbor, pair: CandidatePair, *, given: bool) -> NearEntry:
-    template = common(pair).candidate.template if given else pair.candidate.template
-    text, group = template.text, seen.group(given=given)
+def _near_given(
+    seen: EntrySummary, neighbor: Neighbor, side: Side, gates: Gates
+) -> NearEntry | None:
+    pair = CandidatePair(side, seen.facing(given=True), neighbor.similarity)
+    admitted = gates.admit(pair)
+    return _near(common(pair).candidate.template, neighbor, seen.given) if admitted else None
+
+
+def _near(template: TemplateText, neighbor: Neighbor, group: str) -> NearEntry:
+    text = template.text
     return NearEntry(neighbor.id, neighbor.similarity, content(text), template.slots, group, text)
 
 

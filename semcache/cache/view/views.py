@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from semcache.cache.entries.decoded_entries import DecodedEntries
 from semcache.cache.single_flight import KeyLocks
 from semcache.cache.view.snapshot import pack_view, unpack_view
-from semcache.cache.view.summaries import DecodedEntries
 from semcache.cache.view.view import View
 from semcache.errors import StoreCorrupt, StoreError
 from semcache.forks import Forked, Lock, follow_forks
@@ -112,11 +112,13 @@ class Views(Forked):
         Raises:
             StoreUnavailable: the store cannot be read.
         """
-        self._hand_out()
+        if self._store.last_change() != self._change:
+            self._hand_out()
         change = self._change  # before looking at what is pending: all up to it was handed out
         known = self._tenants.get(tenant)
         view = None if known is None else known.view
-        if known is not None and view is not None and not known.pending and not view.damaged:
+        damaged = view is None or view.entries.damaged or view.groups.damaged
+        if known is not None and view is not None and not known.pending and not damaged:
             view.change = change
             return view
         with self._loading.enter(tenant):
@@ -145,11 +147,11 @@ class Views(Forked):
                     # Too far behind, or nothing loaded yet: views are read whole when asked for.
                     self._tenants.clear()
                     self._change = last
-                    self._decoded.forget(None)
+                    self._decoded.drop(None)
                     forget_memos()
                     return
                 for change in changes:
-                    self._decoded.forget(change.tenant, change.id)
+                    self._decoded.drop(change.tenant, change.id)
                     known = self._tenants.get(change.tenant)
                     if known is not None:
                         known.pending.append(change)

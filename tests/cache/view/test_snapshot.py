@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from semcache import Found, Hit, Parameter, PlanCache
 from semcache.cache.view import views as views_module
-from semcache.cache.view.snapshot import pack_view, unpack_view
-from semcache.cache.view.summaries import EntrySummaries, EntrySummary, pack_examples
-from semcache.cache.view.view import View
+from semcache.cache.view.snapshot import pack_row, pack_view, unpack_row, unpack_view
+from semcache.cache.view.view import EntrySummaries, EntrySummary, View, pack_examples
 from semcache.canonical import Json
 from semcache.errors import InvalidParameter, StoreCorrupt
 from semcache.matching.gates import Side
@@ -260,14 +259,14 @@ def test_an_entry_that_is_replaced_while_it_is_unpacked_stays_replaced(
     [record, *_] = records(tmp_path, clock)
     view.put(record, "")
     old = view.entries[record.id]
-    entries = EntrySummaries({record.id: old.pack()})
+    entries = EntrySummaries({record.id: pack_row(old)})
     new = EntrySummary(old.side, old.label, "[]", (), 99, old.said, old.given)
 
     def interrupted(line: bytes) -> EntrySummary:
         entries[record.id] = new
         return old
 
-    monkeypatch.setattr(EntrySummary, "unpack", staticmethod(interrupted))
+    monkeypatch.setattr("semcache.cache.view.snapshot.unpack_row", interrupted)
     assert entries[record.id] is old
     assert entries[record.id] is new
 
@@ -288,12 +287,12 @@ def test_what_is_known_of_an_entry_survives_packing(
         seen = EntrySummary(
             side, text, pack_examples([said, said]), tuple(range(len(slots))), 12, "f", "g"
         )
-        line = seen.pack()
+        line = pack_row(seen)
     except (UnicodeEncodeError, ValueError, InvalidParameter):
         return
     assert b"\n" not in line
-    assert EntrySummary.unpack(line) == seen
-    assert [*EntrySummary.unpack(line).parameters()] == [*said, *said]
+    assert unpack_row(line) == seen
+    assert [*unpack_row(line).parameters()] == [*said, *said]
 
 
 SAID = st.sampled_from(["sales by city", "orders", "sales", "cities of <year>"])

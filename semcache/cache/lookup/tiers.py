@@ -1,23 +1,120 @@
-"""The semantic tier: entries near in meaning, and of those the one with the least risk."""
+"""The tiers in their order: a prompt is asked for in each, and what it came to is accounted for.
+
+The exact tiers serve an entry with the prompt's own template text, or with its schema. The semantic
+tier serves, of the entries near in meaning, the one with the least risk.
+"""
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from semcache.cache.context import CacheContext
 from semcache.cache.entries.entry import Entry
-from semcache.cache.lookup.bind_entry import Refused
-from semcache.cache.lookup.context import KEPT, BoundEntry, Lookup
-from semcache.cache.lookup.evaluation import bind_candidate, evaluate, says_the_same
-from semcache.cache.query import Query
-from semcache.cache.result import Candidate, Hit
-from semcache.errors import EmbeddingError, InvalidVector
+from semcache.cache.lookup.alignment import by_alignment
+from semcache.cache.lookup.bind_entry import Refused, says_the_same
+from semcache.cache.lookup.context import KEPT, BoundEntry, Lookup, bind_candidate, evaluate
+from semcache.cache.lookup.verification import VerificationQueue
+from semcache.cache.query import PromptRequest, Query, check_switch
+from semcache.cache.result import Candidate, Found, Hit, Miss, Trace
+from semcache.errors import EmbeddingError, InvalidSettings, InvalidVector, StoreError
+from semcache.events import Tier
 from semcache.forks import give_way
 from semcache.matching.decision import WeighedGroup
-from semcache.matching.gates import CandidatePair, Verdict, risk_gates, threshold
+from semcache.matching.gates import (
+    CandidatePair,
+    Verdict,
+    compare_signs,
+    over,
+    risk_gates,
+)
 from semcache.matching.model.risk import probability_wrong
-from semcache.matching.words.content import embedded_text
+from semcache.matching.words.content import embedded_text, unexplained_signs
 from semcache.ports import Neighbor, Vector
+from semcache.prompts.schema import identity, psk
 from semcache.prompts.unseen.supposition import suppose
+
+
+def by_template(lookup: Lookup) -> Hit | None:
+    """Serve an entry with the prompt's template text."""
+    before = _served_before(lookup)
+    if before is not None:
+        lookup.tiers.append(("template", "hit"))
+        return lookup.hit("template", before)
+    ids = lookup.view.same_template(lookup.query.template)
+    if lookup.query.given:
+        also = lookup.view.without_given.get(lookup.query.given_template.text, ())
+        ids += [known for known in also if known not in ids]
+    entries = [(known, entry) for known in ids if (entry := lookup.known(known)) is not None]
+    passed = _first(lookup, "template", entries, lookup.query)
+    _say(lookup, "template", passed, "refused" if ids else "no entry with this template text")
+    if passed is not None:
+        _keep(lookup, passed)
+    return lookup.hit("template", passed) if passed else None
+
+
+def _served_before(lookup: Lookup) -> BoundEntry | None:
+    """Return what the same words were served before, if its entry may be served now."""
+    before = lookup.query.before
+    if before is None or before.found is None:
+        return None
+    passed, candidate = before.found
+    if lookup.known(passed.id) is not passed.entry:
+        return None
+    lookup.consider(candidate)
+    return passed
+
+
+def _keep(lookup: Lookup, passed: BoundEntry) -> None:
+    """Keep what was served, where the words and the view say all of it.
+
+    Not what depends on the day, nor on what a tenant's evidence says of its values.
+    """
+    query = lookup.query
+    if query.before is None or passed.is_judged or len(lookup.candidates) > 1:
+        return
+    if not passed.entry.reading.is_dated and True not in [m.relative for m in query.mentions]:
+        query.before.found = passed, lookup.candidates[0]
+
+
+def by_schema(lookup: Lookup) -> Hit | None:
+    """Serve an entry with the prompt's schema, if that accounts for the whole prompt."""
+    if lookup.query.schema is None:
+        with lookup.timed("normalize"):
+            schema = lookup.context.queries.schema(lookup.query)
+        if schema is not None:
+            lookup.query = lookup.query._replace(schema=schema)
+    schema = lookup.query.schema
+    if schema is None:
+        return None
+    if schema.partial:
+        lookup.tiers.append(("schema", f"partial: {', '.join(schema.unexplained)}"))
+        return None
+    records = lookup.context.store.find(lookup.query.tenant, f"schema:{identity(schema)}")
+    entries = [(r.id, entry) for r in records if (entry := lookup.decode(r)) is not None]
+    passed = _first(lookup, "schema", entries, lookup.query)
+    nothing = f"no entry with the key {psk(schema)}"
+    _say(lookup, "schema", passed, "refused" if records else nothing)
+    return lookup.hit("schema", passed) if passed else None
+
+
+def _say(lookup: Lookup, tier: Tier, passed: BoundEntry | None, otherwise: str) -> None:
+    lookup.tiers.append((tier, "hit" if passed else otherwise))
+
+
+def _first(
+    lookup: Lookup, tier: Tier, entries: Iterable[tuple[str, Entry]], query: Query
+) -> BoundEntry | None:
+    for entry_id, entry in entries:
+        verdicts = query.exact_verdicts(entry)
+        if tier == "schema" and query.schema is not None:
+            mine = unexplained_signs(query.template.text, query.schema.parameters())
+            its = unexplained_signs(entry.template.text, entry.plan.params)
+            verdicts = (*verdicts, compare_signs(mine, its)) if mine != its else verdicts
+        passed = evaluate(lookup, tier, entry, query, verdicts, score=1.0, entry_id=entry_id)
+        if isinstance(passed, BoundEntry):
+            return passed
+    return None
+
 
 MEMBERS = 3
 """Further members of a group that are tried while those before cannot be bound."""
@@ -26,8 +123,6 @@ WIDER = 4
 _GATES = risk_gates()
 _OF_BINDING = frozenset({"binding", "pinned", "check"})
 """Gates that say of one entry that its plan cannot take the prompt's values."""
-_OF_LIKENESS = frozenset({"threshold", "words", "risk"})
-"""Gates that say how alike two prompts are, and not whether the plan would be valid."""
 
 
 def by_meaning(lookup: Lookup) -> Hit | None:
@@ -179,8 +274,7 @@ def _members(
 def _member(lookup: Lookup, one: WeighedGroup, entry: Entry, query: Query) -> BoundEntry | Verdict:
     verdicts: tuple[Verdict, ...] = (one.verdict,)
     if one.verdict.passed and lookup.above is not None:
-        pair = CandidatePair(query.side(), entry.side, lookup.likeness(one.featured.nearest))
-        verdicts = (*verdicts, threshold(lookup.above)(pair))
+        verdicts = (*verdicts, over(lookup.likeness(one.featured.nearest), lookup.above))
     score = lookup.likeness(one.featured.near.score)
     if verdicts[-1].gate == "risk" and not verdicts[-1].passed:
         _note_refused(lookup, one, entry, query)
@@ -195,8 +289,8 @@ def _note_refused(lookup: Lookup, one: WeighedGroup, entry: Entry, query: Query)
         return
     if says_the_same(entry, query):
         return  # its values decide, which have a risk and labels of their own
-    pair = CandidatePair(query.side(), entry.side, lookup.likeness(one.featured.nearest))
-    if lookup.above is not None and not threshold(lookup.above)(pair).passed:
+    nearest = lookup.likeness(one.featured.nearest)
+    if lookup.above is not None and not over(nearest, lookup.above).passed:
         return
     with contextlib.suppress(Refused):
         passed = bind_candidate(
@@ -219,23 +313,72 @@ def _explain(lookup: Lookup, neighbors: Sequence[Neighbor]) -> None:
     lookup.tiers.append(("semantic", "no candidate passed"))
 
 
-def candidate_in_doubt(lookup: Lookup, floor: float) -> Hit | None:
-    """Return, bound, the nearest candidate of a miss that only its likeness kept back.
+def find(lookup: Lookup) -> Found:
+    """Return the hit of the first tier that has one, or a miss."""
+    hit = by_template(lookup)
+    if hit is None:
+        hit = by_schema(lookup)
+    if hit is None and lookup.view.skeletons.literals:  # slots that take a value never seen
+        hit = by_alignment(lookup)
+    if hit is None:
+        hit = by_meaning(lookup)
+    return lookup.miss() if hit is None else hit
 
-    `floor`: cosine in [-1, 1] under which none is in doubt.
-    """
-    near = [c for c in lookup.candidates if c.score >= floor and c.tier == "semantic"]
-    for candidate in sorted(near, key=lambda c: -c.score):
-        entry = lookup.known(candidate.entry)
-        if entry is None or candidate.verdicts[-1].gate not in _OF_LIKENESS:
-            continue
+
+class Tiers:
+    """Finds plans for prompts. Safe from several threads; trouble with the store is a miss."""
+
+    def __init__(self, context: CacheContext, verification: VerificationQueue | None) -> None:
+        self._context = context
+        self._verification = verification
+
+    def lookup(
+        self,
+        request: PromptRequest,
+        *,
+        threshold: float | None = None,
+        run: str = "",
+        what_if: bool = False,
+    ) -> Found:
+        """Return a hit or a miss; see `PlanCache.lookup`."""
+        if what_if is not False:
+            check_switch("what_if", what_if)
+        above = self._above(threshold)
+        context, tenant = self._context, request.tenant
+        start = context.clock.monotonic()
         try:
-            score, known = candidate.score, candidate.entry
-            passed = bind_candidate(
-                lookup, "semantic", entry, lookup.query, score=score, entry_id=known
+            view = context.views.current(tenant)
+            change = view.change
+            query = context.queries.read(request, view)
+            lookup = Lookup(context, view, query, change, above=above, what_if=what_if)
+            found = find(lookup)
+            verifies = not what_if and lookup.failure != "explored"
+            if self._verification is not None and isinstance(found, Miss) and verifies:
+                found = self._verification.asked(lookup, found, threshold)
+        except StoreError as error:
+            context.health.failed(tenant, "store", error)
+            shown = context.queries.redacted(request.text)
+            found = Miss("store_failed", None, Trace(prompt=shown, tenant=tenant, template=""))
+        else:
+            context.health.worked(found)
+        if not what_if:
+            context.reports.looked_up(found, tenant, run, context.clock.monotonic() - start)
+        return found
+
+    def _above(self, threshold: float | None) -> float | None:
+        """Return the cosine that must be exceeded; None where risk alone decides.
+
+        Raises:
+            InvalidSettings: the prompt's own `threshold` is no cosine, or less than the cache's.
+        """
+        settings = self._context.settings
+        if threshold is None:
+            return settings.threshold if settings.max_wrong is None else None
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+            raise InvalidSettings(f"threshold is {threshold!r}; expected a cosine in [-1, 1]")
+        floor = settings.threshold
+        if not floor <= threshold <= 1:
+            raise InvalidSettings(
+                f"threshold is {threshold!r}; expected {floor:g} (the cache's own) to 1"
             )
-        except Refused:
-            continue
-        lookup.tiers.append(("semantic", "the nearest is in doubt"))
-        return lookup.hit("semantic", passed)
-    return None
+        return float(threshold)

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semcache import PlanCache
+from semcache.cache.entries.decoded_entries import DecodedEntries
 from semcache.cache.entries.entry import Entry, from_record
-from semcache.cache.view.summaries import DecodedEntries
 from semcache.canonical import Json, JsonObject
 from semcache.testing import FakeClock, HashEmbedder
 from tests.calling import calling
