@@ -12,8 +12,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakSet
 
-from semcache.forks import Lock
-
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper
 
@@ -70,13 +68,16 @@ def remembered() -> int:
 
 
 class Lru(Generic[K, V]):
-    """The values put last, by their keys. Thread-safe; reading takes no lock."""
+    """The values put last, by their keys. Thread-safe for keys that are texts, or tuples of texts.
+
+    Without a lock, for which every thread would wait on every hit: each step on an `OrderedDict`
+    with such keys is one of the interpreter. Between two steps another thread may have made room.
+    """
 
     def __init__(self, keep: int) -> None:
         """Begin empty; `keep`: values at most."""
         self.keep = keep
         """Values that are kept at most."""
-        self._lock = Lock()
         self._kept: OrderedDict[K, V] = OrderedDict()
 
     def __len__(self) -> int:
@@ -93,37 +94,40 @@ class Lru(Generic[K, V]):
         """Return the value of `key`, which then goes last; None if it is not kept."""
         value = self._kept.get(key)
         if value is not None:
-            try:
-                self._kept.move_to_end(key)
-            except KeyError:
-                return value  # another thread made room meanwhile
+            self._put_last(key)
         return value
+
+    def _put_last(self, key: K) -> None:
+        try:
+            self._kept.move_to_end(key)
+        except KeyError:
+            return  # another thread made room meanwhile
 
     def put(self, key: K, value: V) -> None:
         """Keep `value`, in place of what was kept for `key`; the oldest makes room."""
-        with self._lock:
-            self._kept[key] = value
-            self._kept.move_to_end(key)
-            while len(self._kept) > self.keep:
-                self._kept.popitem(last=False)
+        kept = self._kept
+        kept[key] = value
+        self._put_last(key)
+        while len(kept) > self.keep:
+            try:
+                kept.popitem(last=False)
+            except KeyError:
+                return  # as above
 
     def pop(self, key: K) -> V | None:
         """Forget `key`; return what was kept for it, None if nothing was."""
-        with self._lock:
-            return self._kept.pop(key, None)
+        return self._kept.pop(key, None)
 
     def values(self) -> list[V]:
         """Return what is kept, oldest first."""
-        with self._lock:
-            return [*self._kept.values()]
+        return [*self._kept.values()]
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._lock:
-            self._kept.clear()
+        self._kept.clear()
 
     def forget(self, going: Callable[[K], bool]) -> None:
         """Forget the keys that are `going`."""
-        with self._lock:
-            for key in [key for key in self._kept if going(key)]:
-                del self._kept[key]
+        for key in [*self._kept]:
+            if going(key):
+                self._kept.pop(key, None)

@@ -9,6 +9,7 @@ from semcache.canonical import Json, JsonObject, as_object, dumps, loads
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidInput, InvalidJson
+from semcache.forks import Lock
 from semcache.memo import Lru
 from semcache.plans.document import SdkModel
 from semcache.prompts.recognizers.closed_values import ClosedValues, Scalar
@@ -38,6 +39,8 @@ class ToolSets:
     def __init__(self, translations: Mapping[str, Mapping[str, Scalar]]) -> None:
         self._translations = translations
         self._kept: Lru[str | Catalog, ToolSet] = Lru(REMEMBERED)
+        self._lock = Lock()
+        """Held over each step on what is kept: to compare catalogs takes more than one."""
 
     def of(self, tools: Tools) -> ToolSet:
         """Return the tool set of `tools`; the same object for those that are equal.
@@ -48,14 +51,16 @@ class ToolSets:
         """
         # The text costs a tenth of parsing; a set in another order is parsed once more.
         key = tools if isinstance(tools, Catalog) else _text(tools)
-        known = self._kept.use(key)
+        with self._lock:
+            known = self._kept.use(key)
         if known is not None:
             return known
         catalog = key if isinstance(key, Catalog) else catalog_of(_list(key))
         made = self.made(catalog)
         # A prompt that was read with one of two equal sets is then known to the other.
         made = next((one for one in self._kept.values() if one.catalog == catalog), made)
-        self._kept.put(key, made)
+        with self._lock:
+            self._kept.put(key, made)
         return made
 
     def made(self, catalog: Catalog | None) -> ToolSet:
