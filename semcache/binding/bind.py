@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from semcache.binding.bindings import Binding, Pin
-from semcache.binding.codecs import alike, inline, named_codec
+from semcache.binding.codecs import UNCHANGED, alike, inline, named_codec
 from semcache.binding.texts.part import check_inline
 from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.errors import BindingError, InvalidJson
@@ -31,6 +31,15 @@ class Fill:
     param: int
     """Position of the parameter in `Recipe.names`."""
     binding: Binding
+    takes: type | None = None
+    """Type of which each value goes into the place as it is, which needs no codec; None: of no
+    type."""
+
+    @classmethod
+    def of(cls, param: int, binding: Binding) -> "Fill":
+        """Return what fills the place of `binding`."""
+        whole = not binding.inline and not binding.path
+        return cls(param, binding, UNCHANGED.get(binding.codec) if whole else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +87,8 @@ class Recipe:
 
     def put(self, plan: JsonObject, values: Sequence[Json]) -> JsonObject:
         """Return `plan` with `values[n]` at place n; what has no place below is shared."""
-        return cast(JsonObject, _put(plan, self.way, values)) if self.way else plan
+        filled: JsonObject = _put(plan, self.way, values) if self.way else plan
+        return filled
 
 
 # Plans of one shape have their values in the same places, and a cache has thousands of them.
@@ -92,7 +102,7 @@ def _unpinned(
     position = {name: i for i, name in enumerate(names)}
     places: dict[Pointer, list[Fill]] = {}
     for binding in bindings:
-        places.setdefault(binding.at, []).append(Fill(position[binding.param], binding))
+        places.setdefault(binding.at, []).append(Fill.of(position[binding.param], binding))
     return Recipe(
         names=names,
         spelled={name_key(name): i for name, i in position.items()} | position,
@@ -169,8 +179,11 @@ def bind(
             _check_pin(pin, given[param], [given[position] for position in echoed])
     for group in recipe.equal:
         _check_equal(recipe, group, given)
-    parts = [_filled(place, given) for place in recipe.places]
-    filled = ["".join(part) if type(part) is tuple else cast(Json, part) for part in parts]
+    parts = [
+        value if type(value := given[place[0].param]) is place[0].takes else _filled(place, given)
+        for place in recipe.places
+    ]
+    filled: list[Any] = ["".join(part) if type(part) is tuple else part for part in parts]
     data = recipe.data
     if template.format in _READ_AROUND:
         data = frozenset(
@@ -205,7 +218,7 @@ _ABSENT = object()
 
 def _given(recipe: Recipe, values: Mapping[str, Json]) -> list[Json]:
     spelled = recipe.spelled
-    given: list[object] = [_ABSENT] * len(recipe.names)
+    given: list[Any] = [_ABSENT] * len(recipe.names)
     for name, value in values.items():
         position = spelled.get(name)
         if position is None:
@@ -219,20 +232,16 @@ def _given(recipe: Recipe, values: Mapping[str, Json]) -> list[Json]:
             raise BindingError(
                 f"parameter {recipe.names[position]!r} is given twice", reason="unknown"
             )
-        given[position] = _json(name, value)
+        given[position] = value if type(value) is int else _json(name, value)
     for follower, followed in recipe.follows:
         if given[follower] is _ABSENT:
             given[follower] = given[followed]
-    return _all(recipe, given)
-
-
-def _all(recipe: Recipe, given: list[object]) -> list[Json]:
     if _ABSENT in given:
         name = recipe.names[given.index(_ABSENT)]
         raise BindingError(
             f"parameter {name!r} has no value; the plan needs {_names(recipe)}", reason="missing"
         )
-    return cast("list[Json]", given)
+    return given
 
 
 def _names(recipe: Recipe) -> str:
@@ -240,8 +249,8 @@ def _names(recipe: Recipe) -> str:
 
 
 def _json(name: str, value: Json) -> Json:
-    # Most values are short ASCII text or whole numbers, which are JSON for sure.
-    if type(value) is int or (type(value) is str and value.isascii()):
+    # Most values are whole numbers or short ASCII text, which are JSON for sure.
+    if type(value) is str and value.isascii():
         return value
     try:
         return plain(value, what=f"parameter {name!r}")

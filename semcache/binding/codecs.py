@@ -186,6 +186,12 @@ CODECS: Mapping[str, Codec] = MappingProxyType(
 """The codecs by name; a template stores the names."""
 
 
+UNCHANGED: Mapping[str, type] = MappingProxyType(
+    {"array": list, "boolean": bool, "integer": int, "number": int, "object": dict, "text": str}
+)
+"""Codec → a type of which it gives every value back as it is."""
+
+
 def codec_between(value: Json, leaf: Json, *, any_case: bool = False) -> str | None:
     """Return the name of the codec that makes `leaf` of `value`, or None.
 
