@@ -18,6 +18,7 @@ from semcache.imports import ensure_imported
 from semcache.matching.samples import Samples
 from semcache.matching.words.classes import word_class
 from semcache.matching.words.difference import Difference
+from semcache.memo import memoized
 from semcache.prompts.unseen.supposition import Supposed
 from semcache.prompts.words import (
     AGGREGATION,
@@ -309,6 +310,7 @@ def order(difference: Difference) -> str:
     return TURNED if difference.turned else MOVED
 
 
+@memoized(20_000)
 def kind(word: str) -> str:
     """Return the class of a word under which evidence of all its words is kept.
 

@@ -33,7 +33,8 @@ class _Used:
         self._words: dict[str, str | Counter[str]] = {}
         """Group → words of its entries, each with how many use it; text where it has one entry,
         as most have: a million counters would take minutes to make."""
-        self._always: dict[str, tuple[str, ...]] = {}
+        self.known_always: dict[str, tuple[str, ...]] = {}
+        """Words that every entry of a group uses, of the groups that somebody asked for."""
         for words, by in saying.items():
             if isinstance(by, str):
                 self.count(by, words, 1)
@@ -52,7 +53,7 @@ class _Used:
         return dict.fromkeys(known.split(), 1) if isinstance(known, str) else known
 
     def count(self, group: str, words: str, by: int) -> None:
-        self._always.pop(group, None)
+        self.known_always.pop(group, None)
         if by == 1 and group not in self._words:
             self._words[group] = words
             self.using.update(set(words.split()))
@@ -75,12 +76,12 @@ class _Used:
             self._words.pop(group, None)
 
     def always(self, group: str) -> tuple[str, ...]:
-        always = self._always.get(group)
+        always = self.known_always.get(group)
         if always is None:
             size, words = self.size(group), self.words(group)
             # Sorted, since sums over them are rounded by their order, which sets leave to chance.
             always = tuple(sorted([word for word, times in words.items() if times == size]))
-            self._always[group] = always
+            self.known_always[group] = always
         return always
 
 
@@ -104,17 +105,15 @@ class PlanGroups:
         """Sayings with more than one group, and with more than one entry; None: not counted."""
         self._lock = Lock()
 
-    def _used(self) -> _Used:
-        used = self._counted
-        if used is not None:
-            return used
+    def _count_used(self) -> _Used:
         with self._lock:
             if self._counted is None:
                 self._counted = _Used(self.saying)
             return self._counted
 
     def __len__(self) -> int:
-        return len(self._used())
+        used = self._counted
+        return len(self._count_used() if used is None else used)
 
     def add(self, group: str, words: tuple[str, ...]) -> None:
         """Take in an entry of `group` with these content words."""
@@ -171,21 +170,29 @@ class PlanGroups:
 
     def size(self, group: str) -> int:
         """Return how many entries the group has."""
-        return self._used().size(group)
+        used = self._counted
+        return (self._count_used() if used is None else used).size(group)
 
     def words(self, group: str) -> Mapping[str, int]:
         """Return each word of the group with the number of its entries that use it."""
-        return self._used().words(group)
+        used = self._counted
+        return (self._count_used() if used is None else used).words(group)
 
     def always(self, group: str) -> tuple[str, ...]:
         """Return the words that every entry of the group uses."""
-        used = self._used()
+        used = self._counted
+        if used is None:
+            used = self._count_used()
+        known = used.known_always.get(group)
+        if known is not None:
+            return known
         with self._lock:
             return used.always(group)
 
     def using(self, word: str) -> int:
         """Return how many groups use the word."""
-        return self._used().using[word]
+        used = self._counted
+        return (self._count_used() if used is None else used).using[word]
 
 
 GroupKey: TypeAlias = tuple[bool, str, str]

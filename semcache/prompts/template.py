@@ -79,16 +79,10 @@ def mask(text: str, mentions: Sequence[Mention]) -> TemplateText:
     at = 0
     for mention in mentions:
         literal = text[at : mention.start]
-        before = _last_word(literal)
+        kind, before = mention.kind, _last_word(literal)
+        kind = kind if kind.isidentifier() else slot_name(kind)
         slots.append(
-            Slot(
-                slot_name(mention.kind),
-                mention.name,
-                before,
-                mention.text,
-                mention.value,
-                mention.relative,
-            )
+            Slot(kind, mention.name, before, mention.text, mention.value, mention.relative)
         )
         pieces += (literal, HOLE)
         at = mention.end

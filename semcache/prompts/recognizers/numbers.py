@@ -89,7 +89,8 @@ def numbers(text: str) -> Iterator[Recognition]:
             continue
         found = _number(lower, match, last_year_end)
         if found is not None:
-            if not _is_sure(found, match["digits"], match["scale"]):
+            plain = match["digits"].isdecimal() and not match["scale"]
+            if not plain and not _is_sure(found, match["digits"], match["scale"]):
                 start = match.start("sign") if match["sign"] else match.start("digits")
                 found = found._replace(value=text[start : match.end()])
             if found.kind == "year":
@@ -119,7 +120,7 @@ def _list_numbers(lower: str) -> frozenset[int]:
 
     None where more than one number may be the next of the list: then nobody knows which is a value.
     """
-    if not any(mark in lower for mark in ("1.", "1)", "1:")):
+    if "1." not in lower and "1)" not in lower and "1:" not in lower:
         return frozenset()
     marks = [*_LIST_NUMBER.finditer(lower)]
     starts: list[int] = []
@@ -149,7 +150,8 @@ def _number(lower: str, match: "re.Match[str]", last_year_end: int) -> Recogniti
         return Recognition(start, end, CURRENCIES[symbol.strip()], value)
     if (amount := _with_unit(lower, start, end, value)) is not None:
         return amount
-    if not scale and not sign and _is_year(lower, start, digits, last_year_end):
+    unsigned = not scale and not sign and len(digits) == 4
+    if unsigned and _is_year(lower, start, digits, last_year_end):
         return Recognition(start, end, "year", value)
     return Recognition(start, end, "number", value, _counts_from_now(lower, start, end))
 
@@ -161,10 +163,8 @@ _SHORT_SCALES = frozenset({"k", "m"})
 
 
 def _is_sure(found: Recognition, digits: str, scale: str | None) -> bool:
-    """Return whether the digits can be read in one way only."""
-    if (digits.isdecimal() and not scale) or found.kind == "ordinal":
-        return True
-    if isinstance(found.value, str):
+    """Return whether digits with a scale or with signs among them can be read in one way only."""
+    if found.kind == "ordinal" or isinstance(found.value, str):
         return True
     if _GROUPED.fullmatch(digits):
         return "," in digits and found.kind not in _DECIMAL_COMMA
@@ -222,6 +222,8 @@ def _continues(lower: str, end: int) -> bool:
 
 
 def _scaled(digits: str, scale: str | None) -> int | float | str:
+    if scale is None and digits.isdecimal() and digits[0] != "0" and len(digits) <= _MOST_DIGITS:
+        return int(digits)
     plain = digits.replace(",", "")
     if (len(plain) > 1 and plain[0] == "0" and plain[1] != ".") or len(plain) > _MOST_DIGITS:
         return digits  # "01234" is a name made of digits: a number would lose its zero
@@ -274,7 +276,7 @@ _AND_NUMBER = re.compile(rf"\s+and\s+({_DIGITS})(?!\w)")
 
 
 def _is_year(lower: str, start: int, digits: str, last_year_end: int) -> bool:
-    if len(digits) != 4 or _YEAR.fullmatch(digits) is None:
+    if _YEAR.fullmatch(digits) is None:
         return False
     if 0 <= last_year_end < start and _YEAR_LINK.fullmatch(lower, last_year_end, start):
         return True
