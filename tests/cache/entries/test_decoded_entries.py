@@ -31,8 +31,10 @@ def test_a_decoded_entry_is_decoded_again_once_its_record_changed() -> None:
     assert decoded.entry(replace(changed, change=2)).planner == "other"
 
 
+TEXTS = st.text(st.characters(exclude_characters="$"), max_size=9)
+"""`$` begins an expression, which a plan may have only if it can be read."""
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.text(max_size=9),
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
     max_leaves=12,
 )
