@@ -46,8 +46,8 @@ from semcache.canonical import as_object, loads
 from semcache.errors import SemCacheError
 from semcache.models.difference import LowRankDifference
 from semcache.models.weights import BaseWeights, Tensors
+from semcache.planners.intent_graph import IntentGraph
 from semcache.planners.model.plan_files import PlanFiles
-from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.plans.codec import decode
 from semcache.ports import Planned, PlanRequest
 from semcache.prompts.schema import PromptSchema

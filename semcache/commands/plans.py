@@ -26,7 +26,7 @@ from semcache.commands.options import (
 from semcache.commands.output import WRONG, print_json
 from semcache.errors import InvalidInput, InvalidPlan
 from semcache.files import unreadable
-from semcache.planners.steps.intent_graph import IntentGraph
+from semcache.planners.intent_graph import IntentGraph
 from semcache.plans.codec import FORMATS, adopt, check, decode, refuse
 from semcache.plans.document import DocumentPlan, ExecutionPlan
 from semcache.plans.finding import Finding

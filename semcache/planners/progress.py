@@ -7,9 +7,9 @@ from semcache.catalog.builtin import Question
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InputNeeded, InvalidInput
 from semcache.events import Event, NodeFinished
+from semcache.planners.intent_graph import IntentGraph, IntentNode
 from semcache.planners.learned import Learned
 from semcache.planners.note_store import NoteStore
-from semcache.planners.steps.intent_graph import IntentGraph, IntentNode
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Observer, PlanStore
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from semcache.cache.result import Found, Hit
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import NeedsInput
-from semcache.planners.steps.intent_graph import IntentGraph
+from semcache.planners.intent_graph import IntentGraph
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import NodeResult
 from semcache.runs.tree import Run

@@ -12,7 +12,7 @@ from semcache.canonical import Json, JsonObject
 from semcache.errors import BindingError, InvalidParameter, ModelError, PlanningError
 from semcache.forks import give_way
 from semcache.planners.failures import Failure, FailureMemory
-from semcache.planners.steps.intent_graph import IntentGraph
+from semcache.planners.intent_graph import IntentGraph
 from semcache.plans.codec import adopt
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Planned, Selector

@@ -16,9 +16,9 @@ from semcache.errors import (
     StepLimitExceeded,
 )
 from semcache.planners.failures import FailureMemory
+from semcache.planners.intent_graph import IntentGraph
 from semcache.planners.progress import IntentLog, Progress, fresh
 from semcache.planners.questions import Interview
-from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import serves
 from semcache.plans.document import ExecutionPlan, WrittenPlan
 from semcache.ports import Outcome

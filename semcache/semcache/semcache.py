@@ -15,13 +15,13 @@ from semcache.execution.state import State
 from semcache.forks import Closeable
 from semcache.imports import ensure_imported
 from semcache.planners.failures import FailureMemory
+from semcache.planners.intent_graph import IntentGraph
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.pending_runs import PendingRuns
 from semcache.planners.progress import IntentLog
 from semcache.planners.questions import Ask, Interview
-from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import (

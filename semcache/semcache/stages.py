@@ -18,13 +18,13 @@ from semcache.errors import (
     PlanningError,
     Referred,
 )
+from semcache.planners.intent_graph import IntentGraph
 from semcache.planners.model.grounding import Groundings
 from semcache.planners.model.normalizer import ModelNormalizer
 from semcache.planners.model.plan_files import PlanFiles
 from semcache.planners.model.planner import ModelPlanner
 from semcache.planners.model.verification import VerifiedPlanner, verified
 from semcache.planners.questions import Interview
-from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.plans.codec import decode
 from semcache.plans.document import ExecutionPlan

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
-from semcache.planners.arguments.operation_index import known_as
-from semcache.planners.arguments.operation_phrase import READING, VERBS
+from semcache.planners.arguments.operation_index import READING, VERBS, known_as
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import (
     AUXILIARIES,

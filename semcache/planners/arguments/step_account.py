@@ -4,18 +4,19 @@ What is none of these would be lost in the plan, so that the plan is refused. Th
 the operation (its name, summary, the properties that were filled) and from the tables below.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.shape import shape
 from semcache.planners.arguments.argument_match import Placed
-from semcache.planners.arguments.operation_index import IndexedOperation
-from semcache.planners.arguments.operation_phrase import (
+from semcache.planners.arguments.operation_index import (
     LOOSE,
     PARTICLES,
     READING,
     VERBS,
+    IndexedOperation,
     OperationPhrase,
     same_verb,
     spaces,
@@ -79,7 +80,7 @@ class StepAccount:
         return not self.odd and not self.unsaid
 
 
-def accounts(
+def account_of(
     goal: str,
     known: IndexedOperation,
     placed: Sequence[Placed],
@@ -87,19 +88,18 @@ def accounts(
     *,
     wired: Collection[str] = (),
     verbatim: bool = False,
-) -> list[StepAccount]:
-    """Return how each phrasing of an operation accounts for `goal`, best first.
+) -> StepAccount:
+    """Return how the phrasing of an operation that fits best accounts for `goal`.
 
     `placed`: the values that the operation takes of it. `wired`: properties that take what steps
     before give. `verbatim`: whether one takes the words of the step as they stand.
     """
     units = units_of(trimmed(goal), placed)
     readers = (
-        _Reader(units, known, one, placed, catalog=catalog, wired=wired, verbatim=verbatim)
-        for one in known.phrasings
+        _Reader(units, known, one, placed, catalog, wired, verbatim) for one in known.phrasings
     )
     found = [reader.account() for reader in readers]
-    return sorted(found, key=lambda one: (not one.whole, one.rank, len(one.odd)))
+    return min(found, key=lambda one: (not one.whole, one.rank, len(one.odd)))
 
 
 def speaks_of_one(goal: str) -> bool:
@@ -107,35 +107,34 @@ def speaks_of_one(goal: str) -> bool:
     return not _ONE.isdisjoint(tokens(goal))
 
 
+@lru_cache(maxsize=16)
+def _synonyms(catalog: Catalog) -> Mapping[tuple[str, ...], Sequence[str]]:
+    """Return the words of each synonym of a catalog → the singular words that it stands for."""
+    return {
+        tuple(tokens(word)): [singular(one) for one in tokens(meant.replace("_", " "))]
+        for word, meant in catalog.synonyms.items()
+    }
+
+
+@dataclass
 class _Reader:
     """Reads the units of a step by one phrasing of an operation."""
 
-    def __init__(
-        self,
-        units: Sequence[StepUnit],
-        known: IndexedOperation,
-        phrasing: OperationPhrase,
-        placed: Sequence[Placed],
-        *,
-        catalog: Catalog,
-        wired: Collection[str],
-        verbatim: bool,
-    ) -> None:
-        self.units = units
-        self.placed = placed
-        self.known = known
-        self.phrasing = phrasing
-        self.wired = wired
-        self.verbatim = verbatim
-        self.own = {singular(word) for word in phrasing.words} | {*phrasing.words}
-        self.spaces = spaces(known.operation.name)
-        self.operators = {one.name: one.operator for one in shape(known.operation).inputs}
-        self.meant = {
-            tuple(tokens(word)): [singular(one) for one in tokens(meant.replace("_", " "))]
-            for word, meant in catalog.synonyms.items()
-        }
-        self.said: set[str] = set()
-        self.odd: list[str] = []
+    units: Sequence[StepUnit]
+    known: IndexedOperation
+    phrasing: OperationPhrase
+    placed: Sequence[Placed]
+    catalog: Catalog
+    wired: Collection[str]
+    verbatim: bool
+    said: set[str] = field(default_factory=set)
+    odd: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.own = {singular(word) for word in self.phrasing.words} | {*self.phrasing.words}
+        self.spaces = spaces(self.known.operation.name)
+        self.operators = {one.name: one.operator for one in shape(self.known.operation).inputs}
+        self.meant = _synonyms(self.catalog)
 
     def account(self) -> StepAccount:
         exact, start = self._verb()

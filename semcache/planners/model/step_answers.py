@@ -8,8 +8,8 @@ from semcache.canonical import Json, JsonObject
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidInput, NotActionable
+from semcache.planners.intent_graph import IntentGraph
 from semcache.planners.steps.clauses import TRANSFORMS
-from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import (
     ACTIONS,
     MAX_INTENTS,

@@ -15,7 +15,7 @@ from semcache.errors import NotActionable, PlanningError
 from semcache.planners.arguments.argument_match import Placed
 from semcache.planners.arguments.input_fields import places
 from semcache.planners.arguments.operation_index import known_as
-from semcache.planners.arguments.step_account import accounts
+from semcache.planners.arguments.step_account import account_of
 from semcache.plans.codec import check
 from semcache.plans.routes import RoutePlan
 from semcache.ports import Planned, PlanRequest
@@ -119,7 +119,7 @@ def _check_account(
         if isinstance(text, str) and text in by_placeholder and name in into
     ]
     known = known_as(chosen.operation, request.catalog)
-    found = accounts(request.prompt, known, placed, request.catalog)[0]
+    found = account_of(request.prompt, known, placed, request.catalog)
     if found.odd:
         told = ", ".join(map(repr, found.odd))
         raise PlanningError(f"{chosen.operation.name!r} does not account for {told}")

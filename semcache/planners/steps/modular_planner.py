@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from semcache.errors import NotActionable, PlanningError, Referred
+from semcache.planners.intent_graph import IntentGraph
 from semcache.planners.split_identifier import joined
 from semcache.planners.steps.assembly import Assembled, assemble
-from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import (
     Decomposer,
     Decomposition,

@@ -19,7 +19,7 @@ from semcache.planners.arguments.operation_index import (
     index_of,
     known_as,
 )
-from semcache.planners.arguments.step_account import StepAccount, accounts, speaks_of_one
+from semcache.planners.arguments.step_account import StepAccount, account_of, speaks_of_one
 from semcache.planners.arguments.synonyms import words
 from semcache.planners.steps.intents import SubIntent
 from semcache.planners.steps.resolution import (
@@ -112,10 +112,9 @@ class WordResolver:
         # "her claims" says whose: the value that the step before was to give, and is asked for.
         lacking = made.missing if isinstance(made, Unfit) and intent.depends_on else ()
         wired = [wire.property for wire in made.wires] if isinstance(made, Fit) else lacking
-        found = accounts(
+        return account_of(
             intent.goal, known, made.placed, asked.catalog, wired=wired, verbatim=verbatim
         )
-        return found[0]
 
 
 def _told(account: StepAccount) -> str:

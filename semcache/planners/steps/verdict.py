@@ -14,8 +14,7 @@ from semcache.catalog.catalog import Catalog
 from semcache.catalog.shape import snake
 from semcache.errors import InvalidSettings
 from semcache.planners.arguments.effects import excluded_words, says_write
-from semcache.planners.arguments.operation_index import content, known_as
-from semcache.planners.arguments.operation_phrase import VERBS
+from semcache.planners.arguments.operation_index import VERBS, content, known_as
 from semcache.planners.steps.clauses import TRANSFORMS
 from semcache.planners.steps.intents import Decomposition, SubIntent
 from semcache.planners.steps.resolution import NoTool, Referral, Resolution, Resolved

@@ -19,10 +19,10 @@ from semcache.errors import (
     PlanningError,
     Referred,
 )
+from semcache.planners.intent_graph import IntentGraph
 from semcache.planners.model.decomposer import GroundedDecomposer
 from semcache.planners.split_identifier import PARTING
 from semcache.planners.steps.builtin_resolver import BuiltinResolver
-from semcache.planners.steps.intent_graph import IntentGraph
 from semcache.planners.steps.intents import serves
 from semcache.planners.steps.modular_planner import ModularPlanner
 from semcache.planners.steps.patterns import Patterns

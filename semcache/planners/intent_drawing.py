@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from semcache.planners.steps.intent_graph import IntentGraph, IntentNode, Status
+from semcache.planners.intent_graph import IntentGraph, IntentNode, Status
 
 MAX_STEPS = 60
 """Steps that a flowchart shows; the rest are counted."""

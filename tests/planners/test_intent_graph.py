@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from semcache import Parameter
 from semcache.errors import InvalidInput, PlanningError
-from semcache.planners.steps.intent_graph import Edge, IntentGraph
+from semcache.planners.intent_graph import Edge, IntentGraph
 from semcache.planners.steps.intents import GOAL, Decomposition, DependencyIssue, SubIntent, serves
 from semcache.plans.codec import decode
 

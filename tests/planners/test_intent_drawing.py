@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.planners.steps.intent_graph import IntentGraph
+from semcache.planners.intent_graph import IntentGraph
 from semcache.planners.steps.intents import Decomposition, SubIntent
 
 

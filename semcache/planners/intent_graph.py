@@ -41,7 +41,6 @@ class Edge:
     source: str
     relation: Relation
     target: str
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +274,7 @@ class IntentGraph:
 
     def mermaid(self) -> str:
         """Return the goal and its steps as a Mermaid flowchart."""
-        from semcache.planners.steps.intent_drawing import mermaid  # noqa: PLC0415 - it draws this class
+        from semcache.planners.intent_drawing import mermaid  # noqa: PLC0415 - it draws this class
 
         return mermaid(self)
 
@@ -284,7 +283,7 @@ class IntentGraph:
 
     def __str__(self) -> str:
         """Return the goal and its steps as text, a line each."""
-        from semcache.planners.steps.intent_drawing import text  # noqa: PLC0415 - it draws this class
+        from semcache.planners.intent_drawing import text  # noqa: PLC0415 - it draws this class
 
         return text(self)
 
