@@ -54,9 +54,9 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         """What turns texts into vectors."""
         self._intake = PlanIntake(context)
         self._promotion = Promotion(context, self._intake)
-        self._verification = (
-            None if verifier is None else VerificationQueue(context, verifier, self._promotion)
-        )
+        self._verification: VerificationQueue | None = None
+        if verifier is not None:
+            self._verification = VerificationQueue(context, verifier, self._promotion)
         self._tiers = Tiers(context, self._verification)
         self._selection = Selection(context, self._promotion)
         self._preload = Preload(context, self._tiers)
@@ -105,21 +105,21 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         `threshold`: cosine in [-1, 1], in the unit of all-MiniLM-L6-v2 (`ports.Embedder`), that a
         semantic candidate must exceed. `max_wrong`: highest share of the hits found by meaning that
         may be wrong, in (0, 1): then risk alone decides, under the threshold too (see
-        `matching.risk`). None: threshold, gates, and a risk of 1.25 %.
+        `matching.model.risk`). None: threshold, gates, and a risk of 1.25 %.
         `ttl_s`: seconds from storing to expiry, None for never; `ttl_slides`: which hits make it
         begin anew, `never`, `exact` (template and schema tiers) or `always`. `max_entries` and
         `max_bytes` bound each tenant, `max_total_entries` and `max_total_bytes` all together; None:
-        no bound. What is worth least makes room (see `stores.worth`), overall in the tenant that
+        no bound. What is worth least makes room (see `stores.eviction`), overall in the tenant that
         has most. `frozen`: only serve what is there; not a byte of the directory is written, which
         may be read-only, and `store` answers with a reason.
         `timezone`: where days begin and end for words such as "yesterday".
         `translations`: name of a parameter, or slot type → words of prompts → the value that plans
         have for them: `{"state": {"California": "CA"}}`. Words that it does not have are refused
         where a plan has another value than the words.
-        `ignore`: fields of plans that are new each time (a call's random id, a thought), as paths
-        such as `/tool_calls/*/id` (`*` any one key or position, `**` any number of them) or keys at
-        any depth such as `thought`, inside JSON texts too; or a function that takes a path. They
-        are taken out before a plan is kept or compared, so that a served plan lacks them; items of
+        `ignore`: fields of plans that are new each time (a call's id, a thought), as paths such as
+        `/tool_calls/*/id` (`*` any one key or position, `**` any number of them) or keys at any
+        depth such as `thought`, inside JSON texts too; or a function that takes a path. They are
+        taken out before a plan is kept or compared, so that a served plan lacks them; items of
         lists are null there. Give them anew where they are needed.
         `verifier`: asked about candidates that likeness alone keeps from being served; what it
         confirms hits from then on, and with `verify="inline"` at once.
@@ -262,8 +262,7 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         """Return how many choices of a plan, alike, `take` wants of it: 1, 2, or 0 for never.
 
         Where the words leave much doubt, one choice of somebody who errs once in twenty is not
-        enough for `max_wrong`. `values`: for all that the option misses. After two, `take` may
-        still want the prompt planned.
+        enough for `max_wrong`. `values`: for all that the option misses.
 
         Raises:
             InvalidInput, InvalidParameter: `values` are not those that the option misses.
@@ -282,9 +281,8 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
         """Serve a plan that was chosen among `options`: a hit of the tier `selected`.
 
         None: the plan cannot take the values, was removed, or is too likely wrong although it was
-        chosen. The plan that is stored for the prompt then tells whether the choice was right; once
-        fewer than `max_wrong` (without one: 5 %) of such choices are wrong, they are served too,
-        all but one in five. The prompt joins the plan, so that others like it are found by
+        chosen; once plans stored for such prompts were the chosen ones often enough, most of such
+        choices are served. The prompt joins the plan, so that others like it are found by
         their words. `values`: for all that the option misses. `choices`: 1, or 2 where it was
         chosen twice with the same values. `seconds`: how long choosing took.
 
@@ -304,13 +302,12 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
     def selects(self, *, tenant: str = "default") -> bool:
         """Return whether plans may be chosen for the tenant: audits do not speak against it.
 
-        More wrong ones among the chosen plans that were made anew than `max_wrong` (without one: 5
-        %) lets expect end it, by an exact binomial test at 5 %.
+        More wrong audits of chosen plans than `max_wrong` (without one: 5 %) lets expect end it.
         """
         with self.guarded(tenant):
             counts = self._context.counters.read(tenant)
-            right, wrong = counts["selected:right"], counts["selected:wrong"]
-            return audits_allow(right, wrong, self.settings.max_wrong)
+            told = counts["selected:right"], counts["selected:wrong"]
+            return audits_allow(*told, self.settings.max_wrong)
         return False
 
     def verified(self) -> None:
@@ -352,8 +349,7 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
                 BindingError: what is handed in cannot be stored; nothing was changed.
         """
         if self._context.corrections.pending:
-            # First, or what waits would take this plan for the one that is meant.
-            self._context.corrections.retry()
+            self._context.corrections.retry()  # first, or what waits would be about this plan
         request = self._context.queries.request(
             prompt, tenant=tenant, params=params, schema=schema, grounding=grounding, tools=tools
         )
@@ -388,8 +384,8 @@ class PlanCache(Preparation, Feedback, Removal, Transfer, Reporting, Closeable):
     def flush(self) -> None:
         """Write counts that are kept in memory; plans are written when stored.
 
-        A tenant with many changes leaves a snapshot too, so that it is opened quickly even if this
-        process is killed: a service that never closes its cache may call this now and then.
+        A tenant with many changes leaves a snapshot too, so that it is opened quickly whatever
+        becomes of this process: services that never close their cache call this now and then.
         """
         self._context.flush()
 

@@ -263,7 +263,7 @@ def _names(value: Json) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgramPlan(WrittenPlan):
-    """A plan in the program format; possibly malformed, which `plans.checks` tells.
+    """A plan in the program format; possibly malformed, which `plans.codec` tells.
 
     In `data`, two numbers below a text are those characters of it: the rest of the text is the
     program's own.

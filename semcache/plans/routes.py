@@ -41,7 +41,7 @@ START = "start_node"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoutePlan(WrittenPlan):
-    """A plan in the routes format; possibly malformed, which `plans.checks` tells."""
+    """A plan in the routes format; possibly malformed, which `plans.codec` tells."""
 
     format: ClassVar[str] = "routes"
 

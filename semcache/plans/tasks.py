@@ -133,7 +133,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskPlan(WrittenPlan):
-    """A plan in the tasks format; possibly malformed, which `plans.checks` tells."""
+    """A plan in the tasks format; possibly malformed, which `plans.codec` tells."""
 
     _tasks: tuple[Task, ...] | None = field(default=None, init=False, repr=False)
 

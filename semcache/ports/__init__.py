@@ -243,7 +243,7 @@ class Planner(Protocol):
     """From a prompt and its schema to a plan. Safe from several threads."""
 
     def plan(self, request: PlanRequest) -> Planned:
-        """Return a plan that passes `plans.checks` against the catalog.
+        """Return a plan that passes `plans.codec` against the catalog.
 
         Raises:
             NotActionable: the catalog cannot do what was asked; asking again will not help.

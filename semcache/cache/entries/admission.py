@@ -63,7 +63,7 @@ def valid_plan(plan: PlanSource, catalog: Catalog | None) -> ExecutionPlan:
     """Return `plan` as a plan that could run.
 
     Raises:
-        InvalidPlan: it is not JSON, or `plans.checks` finds something wrong; carries all findings.
+        InvalidPlan: it is not JSON, or `plans.codec` finds something wrong; carries all findings.
         NotActionable: the plan says that the request cannot be met.
     """
     decoded = spelled(decode(plan), catalog)

@@ -82,7 +82,7 @@ class ModelPlanner:
         return f"{fingerprint}/{self._text.label}/{self._format_text.label}"
 
     def plan(self, request: PlanRequest) -> Planned:
-        """Return a plan that passes `plans.checks` against the catalog with the prompt's values.
+        """Return a plan that passes `plans.codec` against the catalog with the prompt's values.
 
         Raises:
             NotActionable: the model says that the catalog cannot do this, its plan does nothing, or

@@ -51,7 +51,7 @@ def assemble(
     `intents` have an order: see `IntentGraph.ordered`.
 
     Raises:
-        PlanningError: a step has no operation, or the plan would not pass `plans.checks`; the
+        PlanningError: a step has no operation, or the plan would not pass `plans.codec`; the
             message tells every finding.
     """
     open_ = [one.id for one in intents if one.id not in resolved]

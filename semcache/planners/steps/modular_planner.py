@@ -76,7 +76,7 @@ class ModularPlanner:
         return f"{NAME}/{self._decomposer.name}"
 
     def plan(self, request: PlanRequest) -> Planned:
-        """Return a plan that passes `plans.checks` and `verify`, with the graph of its intents.
+        """Return a plan that passes `plans.codec` and `verify`, with the graph of its intents.
 
         Raises:
             NotActionable: the catalog is empty, or a model says that this cannot be done.
