@@ -32,7 +32,7 @@ NEAR = 0.5
 is not worth the question."""
 WRONG = 0.05
 """Probability with which a chosen plan may be wrong where no `max_wrong` is set. Most are far less
-likely to be: in replays with a simulated model .003 to .006 of the chosen plans were wrong."""
+likely to be: in replays with a simulated model .005 to .007 of all hits were wrong."""
 DOUBT = 0.05
 """Chance of so many wrong audits, were the bound kept, under which selection ends."""
 CHOICES = (0.0, math.log(19), math.log(19) * 1.5)
