@@ -22,7 +22,7 @@ from semcache.binding import codecs
 from semcache.cache import context
 from semcache.cache.entries import writer
 from semcache.cache.evidence.training_labels import TrainingLabels
-from semcache.cache.lookup import lookup, semantic
+from semcache.cache.lookup import tiers
 from semcache.cache.view.view import View
 from semcache.matching import decision
 from semcache.matching.gates import Gates, held, risk_gates
@@ -40,7 +40,7 @@ def _text(template: TemplateText) -> str:
 
 
 def _embedding(stack: contextlib.ExitStack) -> None:
-    for module in (semantic, writer):
+    for module in (tiers, writer):
         stack.enter_context(patch.object(module, "embedded_text", _text))
 
 
@@ -86,13 +86,13 @@ PARTS: dict[str, Without] = {
         patch.object(content, "_arranged", list)
     ),
     "alignment of unseen values": lambda s: s.enter_context(
-        patch.object(lookup, "by_alignment", lambda _: None)
+        patch.object(tiers, "by_alignment", lambda _: None)
     ),
     "supposed values behind other words refused": lambda s: s.enter_context(
         patch.object(decision, "misplaced_values", lambda *_: ())
     ),
     "unheard words taken for values": lambda s: s.enter_context(
-        patch.object(semantic, "by_supposing", lambda _: None)
+        patch.object(tiers, "by_supposing", lambda _: None)
     ),
 }
 """What is left out → how."""
