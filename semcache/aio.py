@@ -21,7 +21,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.result import Found
 from semcache.errors import StoreUnavailable
-from semcache.forks import WAITS, ErrorCapture
+from semcache.process.forks import WAITS, ErrorCapture
 from semcache.runs.run_context import LOOP
 from semcache.semcache import SemCache
 

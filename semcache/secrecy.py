@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-from semcache.forks import Lock
+from semcache.process.forks import Lock
 
 HIDDEN = "<redacted>"
 """What stands in the place of a secret."""

@@ -10,7 +10,7 @@ import semcache
 
 PACKAGE = Path(semcache.__file__).parent
 
-LEAVES = {"errors", "canonical", "forks", "imports", "secrecy", "schemas"}
+LEAVES = {"errors", "canonical", "process", "secrecy", "schemas"}
 VALUES = LEAVES | {"events", "catalog", "plans"}
 TEXTS = VALUES | {"prompts", "binding"}
 PORTS = TEXTS | {"ports"}
@@ -21,25 +21,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "canonical": {"errors"},
     "schemas": {"errors", "canonical"},
     "events": LEAVES,
-    "forks": set(),
-    "imports": {"forks"},
-    "memo": {"forks"},
-    "secrecy": {"forks"},
+    "process": set(),
+    "secrecy": {"process"},
     "files": {"errors"},
     "catalog": LEAVES,
-    "plans": LEAVES | {"catalog", "memo"},
-    "prompts": LEAVES | {"catalog", "memo"},
-    "binding": LEAVES | {"catalog", "plans", "prompts", "memo"},
+    "plans": LEAVES | {"catalog"},
+    "prompts": LEAVES | {"catalog"},
+    "binding": LEAVES | {"catalog", "plans", "prompts"},
     "settings": LEAVES | {"files"},
     "ports": TEXTS,
-    "matching": PORTS | {"memo"},
-    "cache": PORTS | {"matching", "settings", "files", "memo"},
+    "matching": PORTS,
+    "cache": PORTS | {"matching", "settings", "files"},
     "responses": PORTS | {"cache", "settings"},
     "runs": PORTS,
-    "planners": PORTS | {"runs", "memo"},
+    "planners": PORTS | {"runs"},
     "execution": PORTS | {"runs"},
-    "stores": PORTS | {"files", "memo"},
-    "models": PORTS | {"memo"},
+    "stores": PORTS | {"files"},
+    "models": PORTS,
     "sources": PORTS | {"files"},
     "semcache": PORTS | {"cache", "execution", "planners", "responses", "runs", "settings"},
     "wiring": PORTS

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from semcache import forks
+from semcache.process import forks
 
 
 def until(holds: Callable[[], bool], *, within_s: float = 60.0) -> None:

@@ -13,7 +13,7 @@ from semcache.binding.codecs import UNCHANGED, alike, inline, named_codec
 from semcache.binding.texts.part import check_inline
 from semcache.canonical import Json, JsonObject, Pointer, plain
 from semcache.errors import BindingError, InvalidJson
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.tokens import fold_case
 

@@ -15,7 +15,7 @@ from semcache.binding.periods import PERIODS, period_bound
 from semcache.binding.texts.parts import WRITERS
 from semcache.canonical import Json, dumps, same
 from semcache.errors import BindingError
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 from semcache.prompts.mentions import Mention, possible_values
 from semcache.prompts.recognizers.dates import in_order_of
 from semcache.prompts.recognizers.numbers import number_as_shown, number_readings

@@ -9,8 +9,8 @@ from semcache.binding.bind import Recipe
 from semcache.binding.bindings import WHY, Binding, Pin, Why
 from semcache.canonical import Json, JsonObject, Pointer, dumps, pointer_text
 from semcache.errors import BindingError
-from semcache.memo import memoized
 from semcache.plans.document import LISTED
+from semcache.process.memo import memoized
 from semcache.prompts.parameter import Parameter
 
 if TYPE_CHECKING:

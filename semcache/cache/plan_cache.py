@@ -23,11 +23,11 @@ from semcache.cache.transfer import Transfer
 from semcache.cache.vector_renewal import VectorRenewal
 from semcache.cache.warm_up import Preload, Preparation
 from semcache.catalog.catalog import Catalog
-from semcache.forks import Closeable
-from semcache.imports import ensure_imported
 from semcache.plans.codec import PlanSource
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Embedder, Observer, PlanOption, Verifier
+from semcache.process.forks import Closeable
+from semcache.process.imports import ensure_imported
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.redaction import Redact
 from semcache.prompts.schema import PromptSchema

@@ -15,8 +15,8 @@ from semcache.cache.view.view import View
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidInput, InvalidPrompt, ModelError, NormalizationError
 from semcache.matching.gates import Side, Verdict, exact_verdicts, words_and_value
-from semcache.memo import Lru
 from semcache.ports import Clock, Normalizer
+from semcache.process.memo import Lru
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, by_name, name_key
 from semcache.prompts.recognizers.learned_values import LearnedValues

@@ -16,10 +16,10 @@ from semcache.cache.result import Found, Hit, Miss
 from semcache.canonical import Json, dumps, loads
 from semcache.errors import InvalidJson, StoreError
 from semcache.events import EntriesRemoved, Event, LookupFinished, PhaseFinished, TierFailed
-from semcache.forks import Forked, Lock, follow_forks
 from semcache.matching.model.bound import Certificate
-from semcache.memo import Lru
 from semcache.ports import Clock, Observer, PlanStore
+from semcache.process.forks import Forked, Lock, follow_forks
+from semcache.process.memo import Lru
 
 if TYPE_CHECKING:
     from semcache.cache.context import CacheContext

@@ -21,8 +21,8 @@ from semcache.cache.query import check_found
 from semcache.cache.reports import HealthReporter
 from semcache.cache.result import Found
 from semcache.errors import PlanningError, StoreError
-from semcache.forks import Forked, Holder, Lock, follow_forks, holder, lives, withdraw
 from semcache.ports import Clock, PlanStore
+from semcache.process.forks import Forked, Holder, Lock, follow_forks, holder, lives, withdraw
 
 
 @dataclass(slots=True)

@@ -9,9 +9,9 @@ from semcache.canonical import Json, JsonObject, as_object, dumps, loads
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidInput, InvalidJson
-from semcache.forks import Lock
-from semcache.memo import Lru
 from semcache.plans.document import SdkModel
+from semcache.process.forks import Lock
+from semcache.process.memo import Lru
 from semcache.prompts.recognizers.closed_values import ClosedValues, Scalar
 
 Tools: TypeAlias = Catalog | Sequence[object]

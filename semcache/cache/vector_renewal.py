@@ -13,9 +13,9 @@ from semcache.cache.entries.entry import from_record
 from semcache.cache.query import check_tenant
 from semcache.canonical import as_object, dumps, loads
 from semcache.errors import EmbeddingError, InvalidJson, SemCacheError, StoreCorrupt, StoreError
-from semcache.forks import ErrorCapture, Lock
 from semcache.matching.words.content import embedded_text
 from semcache.ports import Record
+from semcache.process.forks import ErrorCapture, Lock
 
 log = logging.getLogger(__name__)
 

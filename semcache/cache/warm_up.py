@@ -12,7 +12,7 @@ from semcache.cache.lookup.tiers import Tiers
 from semcache.cache.query import check_tenant
 from semcache.cache.vector_renewal import VectorRenewal
 from semcache.errors import EmbeddingError, StoreError
-from semcache.forks import ErrorCapture, Lock
+from semcache.process.forks import ErrorCapture, Lock
 
 PROMPT = "warm up"
 """The prompt that tenants are asked with, to see no more than that they answer."""

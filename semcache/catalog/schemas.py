@@ -7,7 +7,7 @@ from typing import Protocol
 from semcache.canonical import Json, JsonObject, Pointer, as_object, pointer_text
 from semcache.catalog.fit import Check, quick_check
 from semcache.errors import InvalidOperation
-from semcache.imports import ensure_imported
+from semcache.process.imports import ensure_imported
 
 MAX_WHAT = 200  # characters; a validator quotes the whole value that it dislikes
 

@@ -20,8 +20,8 @@ from semcache.errors import (
     OperationRefused,
     OutputTooLarge,
 )
-from semcache.forks import ErrorCapture
 from semcache.ports import Clock, Limits
+from semcache.process.forks import ErrorCapture
 from semcache.runs.run_context import LOOP
 from semcache.runs.run_context import node as open_node
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from semcache.canonical import Json, JsonObject
-from semcache.imports import ensure_imported
 from semcache.matching.samples import Samples
 from semcache.matching.words.classes import word_class
 from semcache.matching.words.difference import Difference
-from semcache.memo import memoized
+from semcache.process.imports import ensure_imported
+from semcache.process.memo import memoized
 from semcache.prompts.unseen.supposition import Supposed
 from semcache.prompts.words import (
     AGGREGATION,

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from semcache.matching.given_slots import own_agree, without_slots
 from semcache.matching.words.content import signs
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 from semcache.prompts.parameter import name_key
 from semcache.prompts.template import Slot, TemplateText
 

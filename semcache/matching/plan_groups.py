@@ -12,7 +12,7 @@ from semcache.binding.codecs import inline
 from semcache.binding.template import PlanTemplate
 from semcache.canonical import Json, digest
 from semcache.errors import StoreCorrupt
-from semcache.forks import Lock
+from semcache.process.forks import Lock
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -5,8 +5,8 @@ import threading
 from typing import Protocol
 
 from semcache.errors import InvalidSettings, ModelUnavailable
-from semcache.imports import ensure_imported
 from semcache.ports import Verification
+from semcache.process.imports import ensure_imported
 
 
 class _Scores(Protocol):

@@ -20,8 +20,8 @@ from typing_extensions import TypedDict
 
 from semcache.canonical import JsonObject, dumps
 from semcache.errors import InvalidJson, WeightsUnavailable
-from semcache.imports import ensure_imported
 from semcache.models.weights import Matrix, Tensors
+from semcache.process.imports import ensure_imported
 from semcache.schemas import STRICT, Name, Sha256, Value, read
 
 FOLDER = "embedder"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from semcache.errors import InvalidSettings
-from semcache.memo import Lru, TextKeeper
 from semcache.ports import Vector, Vectors
+from semcache.process.memo import Lru, TextKeeper
 
 
 class VectorMemo(TextKeeper):

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from semcache.errors import EmbeddingError
-from semcache.forks import Lock
-from semcache.imports import ensure_imported
 from semcache.models.difference import LowRankDifference
 from semcache.models.memo import VectorMemo, check_counts
 from semcache.models.weights import BaseWeights, Matrix, RowTable
 from semcache.models.wordpiece import WordPiece
 from semcache.ports import Vectors
+from semcache.process.forks import Lock
+from semcache.process.imports import ensure_imported
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

@@ -16,8 +16,8 @@ from semcache.errors import (
     ModelRejected,
     ModelUnavailable,
 )
-from semcache.forks import Lock
-from semcache.imports import ensure_imported
+from semcache.process.forks import Lock
+from semcache.process.imports import ensure_imported
 from semcache.secrecy import remember, without
 
 if TYPE_CHECKING:

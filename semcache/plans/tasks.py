@@ -19,10 +19,10 @@ from typing import ClassVar
 
 from semcache.canonical import Json, JsonObject, Pointer, as_object, dumps, pointer_text
 from semcache.catalog.catalog import Catalog
-from semcache.memo import memoized
 from semcache.plans.document import ExecutionPlan, Reference, WrittenPlan, texts
 from semcache.plans.finding import Finding, finding
 from semcache.plans.paths import is_expression
+from semcache.process.memo import memoized
 
 # References: `$task1.order.items[0].id`, and what they lead to.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from semcache.canonical import Json, plain
 from semcache.catalog.shape import snake
 from semcache.errors import InvalidJson, InvalidParameter
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 
 
 @dataclass(frozen=True, slots=True)

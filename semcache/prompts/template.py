@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from semcache.canonical import Json, same
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 from semcache.prompts.mentions import Mention, possible_values
 from semcache.prompts.parameter import Parameter, name_key, type_key
 from semcache.prompts.recognizers.learned_values import LearnedValues

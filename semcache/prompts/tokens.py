@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from semcache.errors import InvalidPrompt
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 from semcache.prompts.words import (
     ARTICLES,
     CLOSED_CLASS,

@@ -4,7 +4,7 @@ The sets hold closed-class words of general English, the few hundred that a gram
 holds a noun of any domain: those come from a catalog, a vocabulary or the tenant's own prompts.
 """
 
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 
 
 def _words(listed: str) -> frozenset[str]:

@@ -11,9 +11,9 @@ from semcache.cache.single_flight import KeyLocks
 from semcache.canonical import Json, loads, plain, spelled
 from semcache.errors import InvalidInput, InvalidJson, InvalidSettings, StoreError
 from semcache.events import ResponseLookedUp, TierFailed
-from semcache.forks import Closeable, Lock
-from semcache.imports import ensure_imported
 from semcache.ports import Clock, Observer, ResponseStore, Room
+from semcache.process.forks import Closeable, Lock
+from semcache.process.imports import ensure_imported
 from semcache.settings import directory_of
 
 log = logging.getLogger(__name__)

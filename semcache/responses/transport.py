@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from semcache.canonical import Json
-from semcache.forks import Closeable
+from semcache.process.forks import Closeable
 from semcache.responses.cache import ABSENT, Absent, Responses
 from semcache.responses.openai_protocol import (
     CacheableRequest,

@@ -30,8 +30,8 @@ from semcache.errors import (
     StoreUnavailable,
 )
 from semcache.events import Level
-from semcache.imports import ensure_imported
 from semcache.ports import Clock, Message, Model, Observer
+from semcache.process.imports import ensure_imported
 from semcache.runs.dialog import Accepted, Dialog, Rejected, json_object
 from semcache.runs.redaction import kept
 from semcache.runs.run_context import told

@@ -10,12 +10,12 @@ from semcache.cache.lookup.selection import Option
 from semcache.cache.result import Found, Hit, Miss
 from semcache.canonical import Json, JsonObject
 from semcache.errors import BindingError, InvalidParameter, ModelError, PlanningError
-from semcache.forks import give_way
 from semcache.planners.failures import Failure, FailureMemory
 from semcache.planners.intent_graph import IntentGraph
 from semcache.plans.codec import adopt
 from semcache.plans.document import ExecutionPlan
 from semcache.ports import Clock, Planned, Selector
+from semcache.process.forks import give_way
 from semcache.prompts.schema import PromptSchema
 from semcache.runs.run_context import here
 from semcache.runs.run_context import node as open_node

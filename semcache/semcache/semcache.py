@@ -12,8 +12,6 @@ from semcache.catalog.builtin import NeedsInput
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.grounding import Grounding
 from semcache.execution.state import State
-from semcache.forks import Closeable
-from semcache.imports import ensure_imported
 from semcache.planners.failures import FailureMemory
 from semcache.planners.intent_graph import IntentGraph
 from semcache.planners.model.grounding import Groundings
@@ -37,6 +35,8 @@ from semcache.ports import (
     Selector,
     Verifier,
 )
+from semcache.process.forks import Closeable
+from semcache.process.imports import ensure_imported
 from semcache.prompts.redaction import Redact
 from semcache.responses.cache import Responses
 from semcache.runs.creation import workflow

@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 
 from semcache.errors import InvalidSettings, MissingExtra
-from semcache.imports import ensure_imported
+from semcache.process.imports import ensure_imported
 from semcache.secrecy import remember
 
 KEY_BYTES = 32

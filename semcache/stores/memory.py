@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Literal
 
 from semcache.errors import StoreUnavailable
-from semcache.forks import Lock
 from semcache.ports import PAGE, UNBOUNDED, Bounds, Change, Put, Record, Room, Use
+from semcache.process.forks import Lock
 from semcache.stores.eviction import (
     TenantRanking,
     by_tenant,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from semcache.errors import StoreUnavailable
-from semcache.forks import Lock
 from semcache.ports import Room
+from semcache.process.forks import Lock
 
 
 def alive(used_s: float, ttl_s: float | None, now_s: float) -> bool:

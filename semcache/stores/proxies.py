@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from semcache.errors import SemCacheError, StoreError, StoreUnavailable
-from semcache.forks import ErrorCapture, Forked, Lock, follow_forks
 from semcache.ports import UNBOUNDED, Bounds, PlanStore, Put, Record
+from semcache.process.forks import ErrorCapture, Forked, Lock, follow_forks
 from semcache.stores.memory import MemoryStore
 
 RETRY_S = 1.0

@@ -2,7 +2,7 @@
 
 from semcache.errors import InvalidSettings, MissingExtra
 from semcache.events import Event, TokenPrices
-from semcache.forks import Closeable
+from semcache.process.forks import Closeable
 from semcache.telemetry.otel import OtelObserver
 
 

@@ -11,7 +11,6 @@ from semcache.cache.plan_cache import PlanCache
 from semcache.cache.view.views import NOTE
 from semcache.catalog.catalog import Catalog
 from semcache.errors import InvalidSettings, MissingExtra, SemCacheError, StoreUnavailable
-from semcache.imports import ensure_imported
 from semcache.planners.rules.normalizer import RuleNormalizer
 from semcache.ports import (
     Clock,
@@ -24,6 +23,7 @@ from semcache.ports import (
     VectorIndex,
     Verifier,
 )
+from semcache.process.imports import ensure_imported
 from semcache.prompts.redaction import Redact
 from semcache.settings import Settings
 from semcache.stores.cipher import Cipher

@@ -16,7 +16,7 @@ import pytest
 from semcache import Hit, PlanCache
 from semcache.cache.single_flight import KeyLocks
 from semcache.canonical import JsonObject
-from semcache.forks import Lock
+from semcache.process.forks import Lock
 from semcache.stores.disk.database import damage
 from semcache.stores.disk.store import DiskStore
 from semcache.testing import HashEmbedder

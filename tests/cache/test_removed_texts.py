@@ -8,7 +8,7 @@ import pytest
 
 from semcache import Parameter, PlanCache
 from semcache.cache import query
-from semcache.memo import forget_memos, remembered
+from semcache.process.memo import forget_memos, remembered
 from semcache.settings import Settings
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.memory import MemoryStore

@@ -1,8 +1,8 @@
 """Decoded entries: those that were served last, ready to be bound."""
 
 from semcache.cache.entries.entry import Entry, from_record
-from semcache.memo import Lru
 from semcache.ports import Record
+from semcache.process.memo import Lru
 
 KEPT = 5_000
 """Entries that are kept: half of what a tenant has by default, those that were served last."""

@@ -14,9 +14,9 @@ from semcache.cache.entries.extraction import EntryExtraction
 from semcache.canonical import Json, JsonObject, digest, dumps, leaves, loads, spelled
 from semcache.errors import BindingError, InvalidInput, InvalidPlan, StoreCorrupt
 from semcache.matching.gates import PinnedWords, Side, words_and_value
-from semcache.memo import memoized
 from semcache.plans.codec import adopt
 from semcache.ports import Record, Vector
+from semcache.process.memo import memoized
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.redaction import is_stand_in
 from semcache.prompts.template import Slot, TemplateText

@@ -9,9 +9,9 @@ from semcache.cache.entries.entry import Entry, from_record, merged
 from semcache.cache.reports import HealthReporter
 from semcache.errors import EmbeddingError, StoreCorrupt, StoreError
 from semcache.events import EntryStored
-from semcache.forks import give_way
 from semcache.matching.words.content import embedded_text
 from semcache.ports import Bounds, Embedder, PlanStore, Put, Record, Vector
+from semcache.process.forks import give_way
 
 EXAMPLES = 16
 """Parameter sets that an entry remembers of the prompts planned into it."""

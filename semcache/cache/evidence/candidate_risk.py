@@ -6,7 +6,6 @@ from typing import NamedTuple, TypeAlias
 from semcache.cache.evidence.evidence_notes import EvidenceNotes, TenantEvidence
 from semcache.cache.query import Query
 from semcache.cache.view.view import View
-from semcache.forks import Forked, Lock, follow_forks
 from semcache.matching.decision import DecisionRule, WeighedGroup
 from semcache.matching.gates import Gates
 from semcache.matching.model.bound import is_withheld, lowest_sampled
@@ -14,8 +13,9 @@ from semcache.matching.model.features import MatchContext, featured
 from semcache.matching.model.risk import Prior
 from semcache.matching.model.value_risk import ValueChange, shipped_values
 from semcache.matching.words.content import content
-from semcache.memo import Lru
 from semcache.ports import Neighbor, PlanStore
+from semcache.process.forks import Forked, Lock, follow_forks
+from semcache.process.memo import Lru
 from semcache.prompts.unseen.supposition import Supposed
 
 REMEMBERED = 512

@@ -13,7 +13,6 @@ from functools import partial
 from semcache.cache.single_flight import KeyLocks
 from semcache.canonical import dumps, loads
 from semcache.errors import InvalidJson, StoreError
-from semcache.forks import Lock
 from semcache.matching.evidence import Evidence
 from semcache.matching.evidence_note import copied, note_text, noted
 from semcache.matching.model.bound import Certificate, TenantBound, certified_share
@@ -26,6 +25,7 @@ from semcache.matching.model.risk import (
     raised,
 )
 from semcache.ports import PlanStore
+from semcache.process.forks import Lock
 
 log = logging.getLogger(__name__)
 

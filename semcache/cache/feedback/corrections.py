@@ -20,9 +20,9 @@ from semcache.cache.feedback.correction import Correction, Removed
 from semcache.cache.reports import HealthReporter
 from semcache.canonical import Json, dumps, loads
 from semcache.errors import InvalidJson, StoreCorrupt, StoreError
-from semcache.forks import Forked, Lock, follow_forks
-from semcache.memo import forget_texts
 from semcache.ports import Journal, PlanStore
+from semcache.process.forks import Forked, Lock, follow_forks
+from semcache.process.memo import forget_texts
 
 VETOES_NOTE = "vetoes"
 VETOES_KEPT = 10_000

@@ -18,7 +18,6 @@ from semcache.cache.query import PromptRequest, Query, check_switch
 from semcache.cache.result import Candidate, Found, Hit, Miss, Trace
 from semcache.errors import EmbeddingError, InvalidSettings, InvalidVector, StoreError
 from semcache.events import Tier
-from semcache.forks import give_way
 from semcache.matching.decision import WeighedGroup
 from semcache.matching.gates import (
     CandidatePair,
@@ -30,6 +29,7 @@ from semcache.matching.gates import (
 from semcache.matching.model.risk import probability_wrong
 from semcache.matching.words.content import embedded_text, unexplained_signs
 from semcache.ports import Neighbor, Vector
+from semcache.process.forks import give_way
 from semcache.prompts.schema import identity, psk
 from semcache.prompts.unseen.supposition import suppose
 

@@ -17,9 +17,9 @@ from semcache.cache.lookup.context import Lookup, bind_candidate
 from semcache.cache.result import Found, Hit, Miss
 from semcache.canonical import Json
 from semcache.errors import SemCacheError
-from semcache.forks import Forked, Lock, follow_forks
-from semcache.memo import Lru
 from semcache.ports import Verification, Verifier
+from semcache.process.forks import Forked, Lock, follow_forks
+from semcache.process.memo import Lru
 
 log = logging.getLogger(__name__)
 

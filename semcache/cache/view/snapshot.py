@@ -21,8 +21,8 @@ from semcache.canonical import Json, JsonObject, loads
 from semcache.errors import InvalidJson, StoreCorrupt
 from semcache.matching.gates import PinnedWords, Side
 from semcache.matching.plan_groups import PlanGroupSets
-from semcache.memo import memoized
 from semcache.ports import VectorIndex
+from semcache.process.memo import memoized
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import Slot, TemplateText
 from semcache.prompts.tokens import SLOT

@@ -11,12 +11,12 @@ from typing import TypeAlias, TypeVar
 
 from semcache.cache.entries.entry import Entry, from_record
 from semcache.errors import InvalidVector, StoreCorrupt
-from semcache.forks import Lock
 from semcache.matching.gates import CandidatePair, Gates, Side, common, gate_key
 from semcache.matching.model.features import NEIGHBORS, NearEntry
 from semcache.matching.plan_groups import PlanGroups, PlanGroupSets, group_name, group_names
 from semcache.matching.words.content import content
 from semcache.ports import Neighbor, Record, VectorIndex
+from semcache.process.forks import Lock
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.recognizers.learned_values import LearnedValues
 from semcache.prompts.template import TemplateText

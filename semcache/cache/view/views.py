@@ -11,9 +11,9 @@ from semcache.cache.single_flight import KeyLocks
 from semcache.cache.view.snapshot import pack_view, unpack_view
 from semcache.cache.view.view import View
 from semcache.errors import StoreCorrupt, StoreError
-from semcache.forks import Forked, Lock, follow_forks
-from semcache.memo import Lru, forget_memos
 from semcache.ports import Change, Neighbor, PlanStore, Snapshots, VectorIndex
+from semcache.process.forks import Forked, Lock, follow_forks
+from semcache.process.memo import Lru, forget_memos
 
 log = logging.getLogger(__name__)
 

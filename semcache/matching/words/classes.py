@@ -3,7 +3,7 @@
 from typing import Literal, TypeAlias
 
 from semcache.matching.words.content import MARKS
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 from semcache.prompts.tokens import is_sign, is_slot
 from semcache.prompts.words import (
     AGGREGATION,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from sys import intern
 from typing import TypeAlias
 
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.template import TemplateText
 from semcache.prompts.tokens import is_sign, is_slot, tokens

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from semcache.matching.words.classes import is_mistyped, is_other_thing, stem, word_class
 from semcache.matching.words.content import ADJUNCTS
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 from semcache.prompts.words import AGGREGATION, COMPARISON, DIRECTION, NEGATION, ORDER
 
 _SORTS = tuple(enumerate((NEGATION, COMPARISON, DIRECTION, AGGREGATION, ORDER)))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TypeAlias
 
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 from semcache.prompts.parameter import name_key
 from semcache.prompts.tokens import tokens
 from semcache.prompts.words import singular

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from semcache.canonical import Json
-from semcache.memo import memoized
+from semcache.process.memo import memoized
 from semcache.prompts.parameter import type_key
 from semcache.prompts.tokens import PIECE, lowered, phrase_key
 from semcache.prompts.words import CLOSED_CLASS, is_grammar, singular

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from semcache.forks import Lock
+from semcache.process.forks import Lock
 from semcache.prompts.mentions import Mention
 from semcache.prompts.parameter import Parameter, type_key
 from semcache.prompts.template import TemplateText, slot_name

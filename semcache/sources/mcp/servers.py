@@ -26,8 +26,8 @@ from semcache.errors import (
     SourceRejected,
     SourceUnavailable,
 )
-from semcache.forks import Closeable
 from semcache.ports import Clock
+from semcache.process.forks import Closeable
 from semcache.sources.definitions import Definitions, Uses, shortened
 from semcache.sources.documents import Documents
 from semcache.sources.mcp.connection import Connection

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
 from semcache.errors import SourceRejected, SourceUnavailable
-from semcache.forks import ErrorCapture
+from semcache.process.forks import ErrorCapture
 from semcache.secrecy import remember_environment, remember_headers, remember_url
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from semcache.errors import (
     SourceRejected,
     SourceUnavailable,
 )
-from semcache.imports import ensure_imported
+from semcache.process.imports import ensure_imported
 from semcache.secrecy import remember, without
 from semcache.sources.documents import body_of, missing
 

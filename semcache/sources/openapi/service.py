@@ -10,7 +10,7 @@ from pathlib import Path
 from semcache.canonical import as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Effect
-from semcache.forks import Closeable
+from semcache.process.forks import Closeable
 from semcache.sources.documents import Documents
 from semcache.sources.openapi.endpoints import Endpoints, version
 from semcache.sources.openapi.exchange import Auth, Credentials, Exchange, origin

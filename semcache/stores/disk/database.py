@@ -11,7 +11,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from semcache.errors import StoreUnavailable
-from semcache.forks import Forked, Lock, follow_forks, pauses
+from semcache.process.forks import Forked, Lock, follow_forks, pauses
 from semcache.stores.disk.directory import DATABASE
 from semcache.stores.disk.failures import ErrorTranslation, failure
 from semcache.stores.disk.tables import DiskSchema

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 from semcache.errors import InvalidInput, StoreCorrupt, StoreError, StoreUnavailable
-from semcache.forks import barrier
+from semcache.process.forks import barrier
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 # A missing table or column is SQLITE_ERROR; our own statements have no errors to find.

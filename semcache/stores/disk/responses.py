@@ -9,8 +9,8 @@ from sqlite3 import Connection
 from typing import Any, TypeVar
 
 from semcache.errors import StoreError
-from semcache.forks import Lock
 from semcache.ports import Room
+from semcache.process.forks import Lock
 from semcache.stores.cipher import Cipher
 from semcache.stores.disk.database import Database, DatabaseHandle
 from semcache.stores.disk.directory import VERSION, claim

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from semcache.errors import InvalidInput, StoreUnavailable
-from semcache.memo import Lru
 from semcache.ports import Record
+from semcache.process.memo import Lru
 from semcache.stores.disk.database import Database, DatabaseHandle, damage
 from semcache.stores.disk.directory import DATABASE, VERSION, claim, require, set_aside
 from semcache.stores.disk.tables import PLANS, DiskTables

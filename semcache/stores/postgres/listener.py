@@ -9,7 +9,7 @@ from collections.abc import Callable
 import psycopg
 from psycopg import Connection, sql
 
-from semcache.forks import Forked, Lock, follow_forks
+from semcache.process.forks import Forked, Lock, follow_forks
 
 _inherited: list[Connection] = []
 """Connections of the parent process; collecting them would end them for it too."""

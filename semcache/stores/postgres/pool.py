@@ -20,7 +20,7 @@ from psycopg.pq import PGconn, Ping
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from semcache.errors import StoreError, StoreUnavailable
-from semcache.forks import Forked, Holder, Lock, follow_forks, holder, lives
+from semcache.process.forks import Forked, Holder, Lock, follow_forks, holder, lives
 from semcache.stores.postgres.connection import (
     NoAnswer,
     PatientConnection,

@@ -11,8 +11,8 @@ import psycopg
 from psycopg import Connection, sql
 
 from semcache.errors import StoreError
-from semcache.forks import Lock
 from semcache.ports import Neighbor, Vector
+from semcache.process.forks import Lock
 from semcache.stores.postgres.connection import without_limit
 from semcache.stores.postgres.pool import Connections
 from semcache.stores.postgres.tables import Embedding, PostgresTables

@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 
-from semcache.forks import Lock
 from semcache.ports import Neighbor, Vector, Vectors
+from semcache.process.forks import Lock
 from semcache.stores.vectors.codebook import ASKED, LEVELS, Codebook, lists_of, sample_size
 from semcache.stores.vectors.codes import RowCodes, blocks
 from semcache.stores.vectors.index_file import read_snapshot, write_snapshot

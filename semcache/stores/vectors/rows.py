@@ -5,8 +5,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from semcache.imports import ensure_imported
 from semcache.ports import Vector, Vectors
+from semcache.process.imports import ensure_imported
 from semcache.stores.vectors.codes import RowCodes, candidates
 from semcache.stores.vectors.threads import alone
 

@@ -5,7 +5,16 @@ from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from semcache.forks import PATIENCE_S, Forked, Holder, follow_forks, holder, lives, pauses, withdraw
+from semcache.process.forks import (
+    PATIENCE_S,
+    Forked,
+    Holder,
+    follow_forks,
+    holder,
+    lives,
+    pauses,
+    withdraw,
+)
 
 
 class SharedLock(Forked):

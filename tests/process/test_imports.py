@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from semcache.imports import ensure_imported
+from semcache.process.imports import ensure_imported
 from tests.interrupts import interrupted
 
 # An audit hook cannot be taken away again, and only a new process has not imported anything yet.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from semcache.forks import ForkBarrier, Forked, Lock, follow_forks
+from semcache.process.forks import ForkBarrier, Forked, Lock, follow_forks
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.vectors.shared_lock import SharedLock
 from tests.interrupts import interrupted

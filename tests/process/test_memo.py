@@ -1,6 +1,6 @@
 """The mapping in which everything that is remembered of bounded size is kept."""
 
-from semcache.memo import Lru
+from semcache.process.memo import Lru
 
 
 def test_what_was_put_or_used_longest_ago_makes_room() -> None:

@@ -12,7 +12,7 @@ import importlib
 import time
 from _thread import start_new_thread
 
-from semcache.forks import ErrorCapture, Forked, barrier, follow_forks, pauses
+from semcache.process.forks import ErrorCapture, Forked, barrier, follow_forks, pauses
 
 
 class _Import:

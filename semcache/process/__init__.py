@@ -1,0 +1,1 @@
+"""One process: its threads, forks, interrupts and late imports, and memories of bounded size."""
