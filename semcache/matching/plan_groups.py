@@ -58,12 +58,13 @@ class _Used:
             self._words[group] = words
             self.using.update(set(words.split()))
             return
-        size, known = self.size(group) + by, self._words.get(group)
+        # Never under 0, which an edited snapshot could come to: less was counted than was there.
+        size, known = max(0, self.size(group) + by), self._words.get(group)
         if not isinstance(known, Counter):
             known = Counter(self.words(group))
         for word in set(words.split()):
             before = known[word]
-            known[word] += by
+            known[word] = max(0, before + by)
             self.using[word] += (known[word] > 0) - (before > 0)
             if not known[word]:
                 del known[word]
@@ -128,10 +129,10 @@ class PlanGroups:
             said = " ".join(words)
             before = self.said_by(said)
             counted = {**before, group: before.get(group, 0) + by}
-            left = {name: times for name, times in counted.items() if times}
+            left = {name: times for name, times in counted.items() if times > 0}
             # Replaced, not changed in place: a reader may be walking the old one.
             if not left:
-                del self.saying[said]
+                self.saying.pop(said, None)
             elif left == {group: 1}:
                 self.saying[said] = group
             else:
@@ -257,9 +258,10 @@ class PlanGroupSets:
 def _schema() -> (
     "TypeAdapter[list[tuple[GroupKey, list[str], list[str], dict[str, dict[str, int]]]]]"
 ):
-    from pydantic import TypeAdapter  # noqa: PLC0415 - as above
+    from pydantic import PositiveInt, TypeAdapter  # noqa: PLC0415 - as above
 
-    return TypeAdapter(list[tuple[GroupKey, list[str], list[str], dict[str, dict[str, int]]]])
+    counts = dict[str, dict[str, PositiveInt]]
+    return TypeAdapter(list[tuple[GroupKey, list[str], list[str], counts]])
 
 
 def _packed(saying: Saying) -> tuple[list[str], list[str], Saying]:

@@ -1,9 +1,11 @@
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semcache.matching.plan_groups import PlanGroups
+from semcache.errors import StoreCorrupt
+from semcache.matching.plan_groups import PlanGroups, PlanGroupSets
 
 ENTRIES = st.lists(
     st.tuples(st.sampled_from("fg"), st.lists(st.sampled_from("abc"), max_size=3).map(tuple))
@@ -82,3 +84,29 @@ def test_words_that_every_entry_of_a_family_uses_follow_its_entries(
     for name in "fg":
         said = [set(words) for group, words in after if group == name]
         assert set(groups.always(name)) == (set.intersection(*said) if said else set())
+
+
+@pytest.mark.parametrize("times", [0, -1, -7])
+def test_packed_groups_with_fewer_than_one_entry_are_refused(times: int) -> None:
+    packed = json.dumps([[[False, "", ""], [], [], {"sales state": {"a": times, "b": 2}}]])
+    groups = PlanGroupSets(packed.encode())
+    with pytest.raises(StoreCorrupt, match="the groups of a snapshot cannot be read"):
+        groups.of((False, "", ""))
+    assert groups.damaged
+
+
+@settings(max_examples=60)
+@given(ENTRIES, ENTRIES)
+def test_taking_out_more_than_was_counted_leaves_no_group_under_nothing(
+    added: list[tuple[str, tuple[str, ...]]], removed: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    groups = PlanGroups()
+    for entry in added:
+        groups.add(*entry)
+    len(groups)  # counted from here on
+    for entry in removed:
+        groups.remove(*entry)
+    for group, words in (*added, *removed):
+        assert groups.size(group) >= 0
+        assert all(times > 0 for times in groups.words(group).values())
+        assert all(times > 0 for times in groups.said_by(" ".join(words)).values())
