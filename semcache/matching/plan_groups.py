@@ -58,13 +58,12 @@ class _Used:
             self._words[group] = words
             self.using.update(set(words.split()))
             return
-        # Never under 0, which an edited snapshot could come to: less was counted than was there.
-        size, known = max(0, self.size(group) + by), self._words.get(group)
+        size, known = self.size(group) + by, self._words.get(group)
         if not isinstance(known, Counter):
             known = Counter(self.words(group))
         for word in set(words.split()):
             before = known[word]
-            known[word] = max(0, before + by)
+            known[word] += by
             self.using[word] += (known[word] > 0) - (before > 0)
             if not known[word]:
                 del known[word]
@@ -129,7 +128,7 @@ class PlanGroups:
             said = " ".join(words)
             before = self.said_by(said)
             counted = {**before, group: before.get(group, 0) + by}
-            left = {name: times for name, times in counted.items() if times > 0}
+            left = {name: times for name, times in counted.items() if times}
             # Replaced, not changed in place: a reader may be walking the old one.
             if not left:
                 self.saying.pop(said, None)
@@ -172,7 +171,8 @@ class PlanGroups:
     def size(self, group: str) -> int:
         """Return how many entries the group has."""
         used = self._counted
-        return (self._count_used() if used is None else used).size(group)
+        # Under 0 where an edited snapshot counted less than was there, and it was taken out.
+        return max(0, (self._count_used() if used is None else used).size(group))
 
     def words(self, group: str) -> Mapping[str, int]:
         """Return each word of the group with the number of its entries that use it."""
