@@ -9,7 +9,7 @@ import numpy as np
 
 from semcache.ports import Neighbor, Vector, Vectors
 from semcache.process.forks import Lock
-from semcache.stores.vectors.codebook import ASKED, LEVELS, Codebook, lists_of, sample_size
+from semcache.stores.vectors.codebook import ASKED, LEVELS, Codebook, sample_size
 from semcache.stores.vectors.codes import RowCodes, blocks
 from semcache.stores.vectors.index_file import read_snapshot, write_snapshot
 from semcache.stores.vectors.ranking import checked_vector, ranked
@@ -19,6 +19,8 @@ from semcache.stores.vectors.shared_lock import SharedLock
 LARGE = 5_000
 """Rows from which on codes are worth their room and the time to learn them: fewer are compared one
 and all in 0.3 ms, as many as a search by codes takes at 30,000."""
+SLOW = 20_000
+"""Rows from which on codes are learned on a thread of their own: fewer take half a second."""
 _GROWN = 2
 """Codes are learned anew once there are so many times the rows."""
 _SPARSE = 4
@@ -144,7 +146,7 @@ class FaissIndex:
         rows = self._rows
         if rows is None or not self._is_due(rows):
             return
-        if lists_of(len(rows)) == 1:
+        if len(rows) < SLOW:
             self._learn(late=True)
         elif self._learner is None or not self._learner.is_alive():
             # Of two that are begun at once the second ends at once.

@@ -18,6 +18,7 @@ from tests.stores.vectors.test_codes import DIMENSION, NEAREST, filled, recall, 
 @pytest.fixture(autouse=True)
 def _many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("semcache.stores.vectors.codebook.MANY", 1_000)
+    monkeypatch.setattr("semcache.stores.vectors.faiss_index.SLOW", 1_000)
 
 
 def named(rows: Vectors) -> dict[str, np.ndarray]:
