@@ -15,7 +15,7 @@ from semcache.stores.vectors.threads import alone
 LEVELS = 16
 MANY = 200_000
 """Rows from which on they are in lists: of 100,000 a look through all of them takes less time than
-one through the lists that are needed (`scale.py`: 2.3 ms a semantic hit, and 3.3 with lists)."""
+one through the lists that are needed (`scale.py`: 2.7 ms a semantic hit, and 3.3 with lists)."""
 _LISTS = 2
 """Lists for each row of a square that has as many fields as there are rows: looking for the lists
 to look through, and through them, then takes about equally long."""
