@@ -227,6 +227,23 @@ def leaves(value: Json, at: Pointer = ()) -> Iterator[tuple[Pointer, Json]]:
         yield at, value
 
 
+def value_at(value: Json, pointer: Pointer) -> Json:
+    """Return what stands at `pointer` in `value`.
+
+    Raises:
+        LookupError: nothing stands there; its argument is the step that leads nowhere.
+    """
+    for step in pointer:
+        match value:
+            case dict() if isinstance(step, str) and step in value:
+                value = value[step]
+            case list() if isinstance(step, int) and 0 <= step < len(value):
+                value = value[step]
+            case _:
+                raise LookupError(step)
+    return value
+
+
 def with_texts(value: Json, change: Callable[[str], Json]) -> Json:
     """Return a copy of `value` with what `change` makes of each text in it; keys stay."""
     match value:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from semcache.binding.bindings import Binding, Pin
 from semcache.binding.codecs import UNCHANGED, alike, inline, named_codec
 from semcache.binding.texts.part import check_inline
-from semcache.canonical import Json, JsonObject, Pointer, plain
+from semcache.canonical import Json, JsonObject, Pointer, plain, value_at
 from semcache.errors import BindingError, InvalidJson
 from semcache.process.memo import memoized
 from semcache.prompts.parameter import Parameter, name_key
@@ -331,19 +331,9 @@ def _encoded(fill: Fill, given: list[Json]) -> Json:
 
 
 def _part(value: Json, path: Pointer, param: str) -> Json:
-    for step in path:
-        try:
-            value = _inside(value, step)
-        except (LookupError, TypeError) as error:
-            raise BindingError(
-                f"the value of {param!r} has no part {step!r}", reason="shape"
-            ) from error
-    return value
-
-
-def _inside(value: Json, step: str | int) -> Json:
-    if isinstance(value, dict) and isinstance(step, str):
-        return value[step]
-    if isinstance(value, list) and isinstance(step, int):
-        return value[step]
-    raise TypeError("a scalar has no parts")
+    try:
+        return value_at(value, path)
+    except LookupError as error:
+        raise BindingError(
+            f"the value of {param!r} has no part {error.args[0]!r}", reason="shape"
+        ) from error

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from semcache.binding.bindings import Why
 from semcache.binding.codecs import CODECS
-from semcache.canonical import Json, JsonObject, Pointer, pointer_text
+from semcache.canonical import Json, JsonObject, Pointer, pointer_text, value_at
 from semcache.plans.codec import adopt
 from semcache.schemas import STRICT, AnyValue, Name, Value, Word
 
@@ -78,27 +78,18 @@ def _check_bindings(plan: JsonObject, rows: list[_BindingRow]) -> None:
         if strange:
             raise ValueError(f"a binding has the codec {min(strange)!r}, which this version lacks")
         place = repr(pointer_text(at))
-        if around and not (len(around) == 2 and isinstance(_at(plan, at), str)):
+        try:
+            bound = value_at(plan, at)
+        except LookupError as error:
+            raise ValueError(f"a value is bound to {place}, which is not there") from error
+        if around and not (len(around) == 2 and isinstance(bound, str)):
             raise ValueError(f"a binding at {place} is not inside a text, with text on both sides")
         if at in inline and not (around and inline[at]):
             raise ValueError(f"two values are bound to {place}")
-        _at(plan, at)
         inline[at] = bool(around)
     for at in inline:
         if any(at[:length] in inline for length in range(1, len(at))):
             raise ValueError(f"values are bound to {pointer_text(at)!r} and to what it is part of")
-
-
-def _at(plan: Json, place: Pointer) -> Json:
-    for step in place:
-        match plan:
-            case dict() if isinstance(step, str) and step in plan:
-                plan = plan[step]
-            case list() if isinstance(step, int) and step < len(plan):
-                plan = plan[step]
-            case _:
-                raise ValueError(f"a value is bound to {pointer_text(place)!r}, which is not there")
-    return plan
 
 
 SCHEMA: TypeAdapter[TemplateDoc] = TypeAdapter(Annotated[TemplateDoc, AfterValidator(agreeing)])

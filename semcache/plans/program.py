@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from semcache.canonical import Json, JsonObject, Pointer, as_object
+from semcache.canonical import Json, JsonObject, Pointer, as_object, value_at
 from semcache.plans.document import Reference, WrittenPlan, read_object, read_value
 
 # Variables: `{{name}}` and `${name.field}` in texts, `{"var": "name"}`.
@@ -94,14 +94,10 @@ def _span(body: JsonObject, at: Pointer) -> Span | None:
 
 def found(value: Json, at: Pointer) -> Json:
     """Return what stands at `at` in `value`; None if nothing does."""
-    for step in at:
-        if isinstance(value, dict) and isinstance(step, str):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
-            value = value[step]
-        else:
-            return None
-    return value
+    try:
+        return value_at(value, at)
+    except LookupError:
+        return None
 
 
 def pieces(text: str, spans: tuple[Span, ...] = ()) -> tuple[str | Variable, ...]:

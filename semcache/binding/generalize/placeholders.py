@@ -8,7 +8,7 @@ from typing import TypeAlias
 from semcache.binding.bindings import Filling
 from semcache.binding.leaves import Leaf
 from semcache.binding.texts.parts import written
-from semcache.canonical import Json, JsonObject, Pointer, pointer_text
+from semcache.canonical import Json, JsonObject, Pointer, pointer_text, value_at
 from semcache.catalog.schemas import choices, types
 from semcache.errors import BindingError
 from semcache.plans.codec import adopt
@@ -72,13 +72,10 @@ def _parts(written: str) -> Pointer:
 
 
 def _has(value: Json, path: Pointer) -> bool:
-    for step in path:
-        if isinstance(value, dict) and step in value:
-            value = value[str(step)]
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            return False
+    try:
+        value_at(value, path)
+    except LookupError:
+        return False
     return True
 
 

@@ -8,7 +8,7 @@ from semcache.binding.codecs import WRITTEN
 from semcache.binding.template import PlanTemplate
 from semcache.cache.entries.entry import Entry
 from semcache.cache.query import Query
-from semcache.canonical import Json, Pointer, pointer_text
+from semcache.canonical import Json, Pointer, pointer_text, value_at
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.redaction import Secrets
 from semcache.prompts.template import Slot, TemplateText
@@ -87,17 +87,11 @@ def _plan(plan: PlanTemplate, names: Mapping[str, str]) -> PlanTemplate:
 def _filled(plan: PlanTemplate, place: tuple[Fill, ...], names: Mapping[str, str]) -> Json:
     bindings = [fill.binding for fill in place]
     if not any(binding.param in names for binding in bindings):
-        return _at(plan.plan, bindings[0].at)
+        return value_at(plan.plan, bindings[0].at)
     if not bindings[0].inline:
         return names[bindings[0].param]
     # Every value in this text is put in again on each hit: what stood there is not needed.
     return "".join(b.before + b.after for b in bindings)
-
-
-def _at(node: Json, at: Pointer) -> Json:
-    for step in at:
-        node = node[step]  # type: ignore[index]  # a binding leads to a leaf
-    return node
 
 
 def _refusal(plan: PlanTemplate, names: Mapping[str, str], secrets: Secrets) -> str:

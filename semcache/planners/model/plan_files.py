@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
-from semcache.canonical import Json, JsonObject, Pointer, as_object, loads, plain
+from semcache.canonical import Json, JsonObject, Pointer, as_object, loads, plain, value_at
 from semcache.catalog.catalog import Catalog
 from semcache.errors import BindingError, InvalidInput, PlanningError
 from semcache.planners.model.planner import with_structure
@@ -177,7 +177,6 @@ def _with_placeholders(planned: Planned, catalog: Catalog) -> JsonObject | None:
 
 def _put(body: Json, at: Pointer, text: str) -> None:
     *above, last = at
-    for part in above:
-        body = body[part] if isinstance(body, dict | list) else None  # type: ignore[index] # a pointer into this very plan
-    if isinstance(body, dict | list):
-        body[last] = text  # type: ignore[index] # as above
+    holder = value_at(body, tuple(above))
+    if isinstance(holder, dict | list):
+        holder[last] = text  # type: ignore[index] # a pointer into this very plan
