@@ -249,12 +249,15 @@ def _list(kinds: Iterable[str]) -> str:
 
 
 def risk_gates() -> Gates:
-    """Return the gates that a candidate must pass whatever its risk is."""
+    """Return the gates that a candidate must pass whatever its risk is; see `gate_key`."""
     return Gates((catalog, grounding, parameters, slots, same_signs, held))
 
 
 def gate_key(candidate: Side) -> tuple[object, ...]:
-    """Return what `risk_gates` look at in a candidate for a prompt that comes without values."""
+    """Return what `risk_gates` look at in a candidate for a prompt that comes without values.
+
+    Of candidates with equal keys one is asked about, and its verdicts hold for all.
+    """
     template = candidate.template
     exact = template.signature, signs(template.text), candidate.held
     return candidate.catalog, candidate.grounding, *exact

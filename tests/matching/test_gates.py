@@ -1,7 +1,10 @@
+from typing import get_args
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semcache.cache.result import Reason
 from semcache.matching.gates import (
     CandidatePair,
     PinnedWords,
@@ -134,6 +137,11 @@ def test_gates_are_asked_in_order_until_one_refuses() -> None:
     assert [v.gate for v in other] == ["catalog"]
 
 
+def test_what_a_gate_refuses_is_a_reason_of_a_miss() -> None:
+    verdicts = (risk_gates() + threshold(0.0))(pair())
+    assert {verdict.gate for verdict in verdicts} <= set(get_args(Reason))
+
+
 def test_exact_gates_ask_nothing_about_words_or_scores() -> None:
     assert [v.gate for v in exact_gates()(pair(score=-1))] == ["catalog", "grounding", "parameters"]
 
@@ -156,7 +164,8 @@ def test_gates_admit_a_pair_if_no_verdict_refuses(query: Side, candidate: Side) 
 
 SIDES = st.builds(
     side,
-    st.sampled_from(["sales in 2024", "tax in 2024", "2024 and 2023", "sales", 'sales of "a b"']),
+    st.sampled_from(["sales in 2024", "sales in 1850", "tax in 2024", "2024 and 2023", "sales"])
+    | st.sampled_from(['sales of "a b"', 'sales of "c"', "sales of -5"]),
     catalog=st.sampled_from(["", "a"]),
     grounding=st.sampled_from(["", "g"]),
 )
