@@ -1,5 +1,6 @@
 """The small benchmark scripts run, and measure what they say."""
 
+import contextlib
 import json
 import random
 import sys
@@ -123,3 +124,11 @@ def test_indexes_are_measured_beside_an_exact_one(script: Any, tmp_path: Path) -
     assert ways["flat"]["recall"] == 1
     assert ways["ours"]["recall"] >= 0.999
     assert all(way["seconds"] > 0 for way in ways.values())
+
+
+def test_each_part_of_matching_can_be_left_out(script: Any) -> None:
+    parts = script("ablation").PARTS
+    assert len(parts) > 10
+    for without in parts.values():
+        with contextlib.ExitStack() as stack:
+            without(stack)  # raises where what it replaces has another name by now

@@ -148,3 +148,95 @@ def test_anything_can_be_checked(steps: list[Json]) -> None:
     check(plan, RETRIEVALS)
     check_values(plan, RETRIEVALS)
     broken_program(plan, RETRIEVALS)
+
+
+def test_the_catalog_is_asked_for_operations_and_inputs() -> None:
+    findings = told(
+        step(0, "calling", tool_name="vektor_search", tool_params={}),
+        step(1, "vector_search", vector_search=5, top_k=50, output_var="x"),
+        step(2, "retrieve_knowledge_graph", vector_search="{{x}}", top_k={"var": "x"},
+             output_var="y"),
+        step(3, "calling", tool_name="vector_search", tool_params={"topk": 3, "query": "${x}"}),
+        end(4),
+        catalog=RETRIEVALS,
+    )  # fmt: skip
+    assert [f.split(": ")[0] for f in findings] == [
+        "operation /instructions/0/parameters/tool_name",
+        "input /instructions/1/parameters/query",
+        "input /instructions/1/parameters/top_k",
+        "input /instructions/3/parameters/tool_params",
+    ]
+
+
+def test_llm_generate_needs_no_operation() -> None:
+    assert told(
+        step(0, "calling", tool_name="llm_generate", tool_params={"prompt": "x"}),
+        step(1, "llm_generate", prompt="x", output_var="result"),
+        catalog=RETRIEVALS,
+    ) == []  # fmt: skip
+
+
+def test_only_inputs_with_bound_values_are_checked_again() -> None:
+    steps = [
+        step(0, "vector_search", query=5, output_var="x"),
+        step(1, "vector_search", query="q", top_k="many", output_var="y"),
+        end(2),
+    ]
+    at = ("instructions", 1, "parameters", "top_k")
+    findings = check_values(ProgramPlan.from_dict(steps, frozenset({at})), RETRIEVALS)
+    assert [f.path for f in findings] == ["/instructions/1/parameters/top_k"]
+
+
+# specs: C-5
+def test_a_variable_that_nothing_sets_is_told() -> None:
+    findings = told(step(0, "assign", total=1), end(1, "{{totl}} ${total.x} {{params.year}}"))
+    assert findings == [
+        (
+            "reference /instructions/1/parameters/final_answer: reads 'totl', which nothing sets; "
+            "did you mean 'total'?"
+        )
+    ]
+
+
+def test_a_variable_that_is_only_set_later_is_told() -> None:
+    findings = told(step(0, "assign", x={"var": "y"}), step(1, "assign", y=1), end(2))
+    assert [f.split(": ")[1] for f in findings] == ["reads 'y', which cannot have been set by then"]
+
+
+def test_a_variable_that_a_loop_sets_for_its_next_turn_is_fine() -> None:
+    findings = told(
+        step(0, "assign", x=0),
+        step(1, "assign", x="${y} + 1"),
+        step(2, "assign", y="${x}"),
+        step(3, "jmp", condition_prompt="?", jump_if_true=1, jump_if_false=4),
+        end(4),
+    )
+    assert findings == []
+
+
+# specs: C-9
+@pytest.mark.parametrize("name", ["answer", "final", "a", "final_answers", "Final_Answer"])
+def test_a_program_without_a_final_answer_is_told(name: str) -> None:
+    (finding,) = told(step(0, "assign", **{name: 1}))
+    assert "sets neither 'final_answer' nor 'result'" in finding
+
+
+def test_a_way_past_the_end_is_told() -> None:
+    findings = told(
+        step(0, "jmp", condition_prompt="?", jump_if_true=1, jump_if_false=2),
+        end(1),
+        step(2, "assign", x=1),
+    )
+    assert findings == [
+        (
+            "target /instructions/2: is the last instruction and sets no 'final_answer'; expected "
+            "the final answer"
+        )
+    ]
+
+
+def test_a_loop_without_a_way_out_is_told() -> None:
+    (finding, *_) = told(
+        step(0, "assign", x=1), step(1, "jmp", target_seq=0), step(2, "reasoning"), end(3)
+    )
+    assert finding.startswith("endless /instructions/0: leads to no end")

@@ -8,6 +8,7 @@ from semcache import Parameter, PromptSchema
 from semcache.canonical import Json
 from semcache.errors import InvalidJson, InvalidParameter
 from semcache.prompts.parameter import type_key
+from semcache.prompts.schema import AGGREGATES, OPERATORS, aggregate_name, operator_name
 
 
 def test_the_wire_form_is_snake_case_and_has_the_key() -> None:
@@ -118,3 +119,34 @@ def test_a_schema_survives_its_wire_form(
     again = PromptSchema.from_json(schema.to_json())
     assert again == schema
     assert again.identity == schema.identity
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("greater_than", ">"),
+        ("greater than", ">"),
+        ("$gte", ">="),
+        ("less_than_or_equal", "<="),
+        ("not_equals", "!="),
+        ("==", "="),
+        ("is_not_null", "is_not_null"),
+        ("~", None),
+        ("", None),
+    ],
+)
+def test_an_operator_is_known_by_every_usual_spelling(spelling: str, name: str | None) -> None:
+    # specs: F4 (operators)
+    assert operator_name(spelling) == name
+
+
+def test_canonical_names_are_their_own() -> None:
+    assert [operator_name(name) for name in OPERATORS] == list(OPERATORS)
+    assert [aggregate_name(name) for name in AGGREGATES] == list(AGGREGATES)
+
+
+def test_an_aggregate_is_known_by_every_usual_spelling() -> None:
+    # specs: F4 (aggregates)
+    assert aggregate_name("Average") == "avg"
+    assert aggregate_name("standard_deviation") == "stddev"
+    assert aggregate_name("sum of squares") is None
