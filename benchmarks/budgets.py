@@ -1,16 +1,17 @@
 """Measure every budget of the design as a ratio, both sides of it in this one run.
 
-    python benchmarks/budgets.py [--quick | --large] [--json OUT] [--seed N] [--directory DIR]
+    python benchmarks/budgets.py [--quick | --large] [--only PART...] [--json OUT] [--seed N]
+                                 [--directory DIR]
 
-The workload is made, not recorded: prompts such as "rank the margin of refunds in 2024 by region
-for suppliers top 5". Each template has its own plan in the routes format (400 bytes of JSON) and
-two values; prompts asked have other values than those stored, all templates equally often.
+Prompts asked have other values than those stored, all templates equally often (`workload.py`).
 Caches are on `--directory` (default: tmpfs, if there is one). Times are medians, of the best of a
 few rounds; the sides of a ratio take turns, so that a busy machine slows both.
 
-Vectors come from a stand-in of 384 dimensions (a hash of each word), so that filling a cache does
-not take minutes; its seconds are taken off where "without embedding" is said. One real embedding
-is timed with all-MiniLM-L6-v2, one thread, no text twice.
+Parts: `imports` (imports and commands), `embedding` (the shipped embedder, each prompt embedded
+for real: `embedding_budgets.py`), `entries` (hits, memory, opening), `sharing` (processes, tenants:
+`sharing_budgets.py`). In `entries` vectors come from a stand-in of 384 dimensions (a hash of each
+word), so that filling a cache does not take minutes; its seconds are taken off where "without"
+embedding is said.
 
 `--quick`: 1,000 entries instead of 10,000, to see that it runs. `--large`: also 100,000 entries.
 GPTCache is measured only where `gptcache` can be imported; it is no dependency of ours.
@@ -20,209 +21,47 @@ import argparse
 import gc
 import importlib.util
 import json
-import os
-import platform
 import random
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import diskcache
-import numpy as np
+from embedding_budgets import embeddings, hits_by_meaning, one_embedding, sentence_transformer
+from sharing_budgets import bounded_stores, processes, threads, waiting
+from timing import NOTHING, ROUNDS, Line, each, micro, ratio, spent, table, without_embedding
 from tqdm import tqdm
+from workload import (
+    DIMENSION,
+    TAUGHT,
+    TENANT,
+    Shape,
+    Timed,
+    asked,
+    expect,
+    fill,
+    machine,
+    opened,
+    polite,
+    scratch,
+    shapes,
+    teach,
+)
 
-from semcache import Hit, Parameter, PlanCache, __version__
-from semcache.errors import EmbeddingError
-from semcache.models.minilm import MiniLMEmbedder
-from semcache.models.weights import shipped_weights
+from semcache import Hit, PlanCache, __version__
 from semcache.stores.disk.store import DiskStore
 from semcache.stores.records import encode
-from semcache.testing import HashEmbedder
 
-TENANT = "default"
-DIMENSION = 384
 HEAVY = ("torch", "sentence_transformers", "faiss", "openai")
-ROUNDS = 5
-NEVER_COMPILED = "PYTHONDONTWRITEBYTECODE"
-"""Set, each process would compile all modules anew, which no installed program does."""
-TAUGHT = 64
-"""Prompts that a tenant is told the plans of before its hits by meaning are measured."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One budget, its bound, and what was measured."""
-
-    budget: str
-    bound: str
-    measured: str
-    met: bool | None
-    """None: not measured here."""
-    details: str = ""
-
-
-# Workload ------------------------------------------------------------------------------------
-
-VERBS = "compare rank chart average sum plot export audit forecast split".split()
-MEASURES = "revenue margin discount quantity weight price delay rating cost tax".split()
-ENTITIES = (
-    "orders invoices shipments returns payments products tickets visits refunds claims".split()
-)
-GROUPS = "category region channel state city month store brand segment warehouse".split()
-PARTIES = "suppliers partners members guests agents dealers tenants owners pilots nurses".split()
-
-
-@dataclass(frozen=True)
-class Shape:
-    """One template of the workload."""
-
-    verb: str
-    measure: str
-    entity: str
-    group: str
-    party: str
-
-    def prompt(self, year: int, limit: int) -> str:
-        """Return the prompt for these values."""
-        return (
-            f"{self.verb} the {self.measure} of {self.entity} in {year} by {self.group} "
-            f"for {self.party} top {limit}"
-        )
-
-    def plan(self, year: int, limit: int) -> dict[str, Any]:
-        """Return the plan for these values."""
-        query = {
-            "table": self.entity,
-            "measure": self.measure,
-            "how": self.verb,
-            "group_by": [self.group],
-            "filters": [
-                {"field": "year", "operator": "equals", "value": year},
-                {"field": "party", "operator": "equals", "value": self.party},
-            ],
-            "order_by": [{"field": self.measure, "direction": "desc"}],
-            "limit": limit,
-        }
-        return {
-            "start_node": {"route": "query"},
-            "query": {"operation": "query_sales", "input": query, "route": "done"},
-            "done": {"completed": True, "vars": {"answer": "$.query.data"}},
-        }
-
-
-def shapes(count: int, rng: random.Random) -> list[Shape]:
-    """Return `count` different templates, at most 100,000."""
-    numbers = rng.sample(range(100_000), count)
-    return [
-        Shape(
-            VERBS[n % 10],
-            MEASURES[n // 10 % 10],
-            ENTITIES[n // 100 % 10],
-            GROUPS[n // 1000 % 10],
-            PARTIES[n // 10_000],
-        )
-        for n in numbers
-    ]
-
-
-def asked(templates: Sequence[Shape], count: int, rng: random.Random) -> list[str]:
-    """Return prompts of these templates with values of their own."""
-    return [
-        rng.choice(templates).prompt(rng.randrange(1990, 2030), rng.randrange(2, 99))
-        for _ in range(count)
-    ]
-
-
-class Timed:
-    """The stand-in embedder, adding up the seconds that it takes."""
-
-    def __init__(self) -> None:
-        self._inner = HashEmbedder(dim=DIMENSION)
-        self.fingerprint = self._inner.fingerprint
-        self.seconds = 0.0
-
-    def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Return one row a text."""
-        start = time.perf_counter()
-        rows = self._inner.embed(texts)
-        self.seconds += time.perf_counter() - start
-        return rows
-
-
-def opened(directory: Path, embedder: Timed) -> PlanCache:
-    """Return the cache in `directory`."""
-    return PlanCache.open(directory, embedder=embedder, max_entries=None, ttl_s=None)
-
-
-def fill(cache: PlanCache, templates: Sequence[Shape]) -> None:
-    """Store a plan for each template."""
-    for shape in tqdm(templates, desc=f"storing {len(templates):,}", leave=False, file=sys.stderr):
-        params = [Parameter("year", 2024, mention="2024"), Parameter("limit", 5, mention="5")]
-        stored = cache.store(shape.prompt(2024, 5), shape.plan(2024, 5), params=params)
-        if not stored or stored.reason:
-            raise SystemExit(f"the workload cannot be stored: {stored.reason}")
-
-
-def teach(
-    cache: PlanCache, prompts: Sequence[str], lead: str, tail: str = "", *, tenant: str = TENANT
-) -> None:
-    """Label prompts between `lead` and `tail` as the planned misses of stored templates would be.
-
-    A tenant without labels serves little.
-    """
-    entries = cache._context.views.current(tenant).entries  # noqa: SLF001 - labels without their stores
-    for prompt in prompts:
-        stored, asked = cache.lookup(prompt, tenant=tenant), f"{lead}{prompt}{tail}"
-        cache.lookup(asked, tenant=tenant)
-        if isinstance(stored, Hit):
-            family = entries[stored.entry].said
-            cache._context.labels.planned(tenant, asked, {family})  # noqa: SLF001 - as above
-
-
-# Timing --------------------------------------------------------------------------------------
-
-
-def each(call: Callable[[Any], object], items: Sequence[Any]) -> list[float]:
-    """Return the seconds of `call` for each of `items`."""
-    took = []
-    for item in items:
-        start = time.perf_counter()
-        call(item)
-        took.append(time.perf_counter() - start)
-    return took
-
-
-def medians(*sides: tuple[Callable[[Any], object], Sequence[Any]]) -> list[float]:
-    """Return for each side its median seconds in the best of the rounds; sides take turns."""
-    best = [float("inf")] * len(sides)
-    for _ in range(ROUNDS):
-        for i, (call, items) in enumerate(sides):
-            best[i] = min(best[i], statistics.median(each(call, items)))
-    return best
-
-
-def micro(seconds: float) -> str:
-    """Return `seconds` as microseconds, or as milliseconds where there are many."""
-    return f"{seconds * 1e6:.1f} us" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms"
-
-
-def ratio(name: str, bound: float, value: float, details: str, *, unit: str = "x") -> Line:
-    """Return the line of a ratio that must stay under `bound`."""
-    scale, sign = (100, " %") if unit == "%" else (1, " x")
-    shown = f"{value * scale:.1f}{sign}"
-    return Line(name, f"< {bound * scale:g}{sign}", shown, value < bound, details)
-
+PARTS = ("imports", "embedding", "entries", "sharing")
+"""Of this script; each may be measured without the others."""
 
 # Budgets -------------------------------------------------------------------------------------
 
@@ -263,31 +102,17 @@ def commands(directory: Path) -> Iterator[Line]:
     """Measure the processor time of whole commands, each in a process of its own."""
     with scratch(directory) as work:
         ask = ["ask", "--demo", "--directory", str(work / "cache")]
-        spent(*ask, "Show me total sales in 2024 by category")  # which plans, and compiles modules
+        first = "Show me total sales in 2024 by category"
+        spent("-m", "semcache", *ask, first)  # which plans, and compiles modules
         for shown, bound, command in (
             ("--version", 0.15, ["--version"]),
             ("--help", 0.15, ["--help"]),
             ("ask, a template hit", 1.0, [*ask, "Show me total sales in 2021 by category"]),
             ("warm-up: the embedder too", 1.0, ["warm-up", "--directory", str(work / "cache")]),
         ):
-            took = min(spent(*command) for _ in range(ROUNDS))
+            took = min(spent("-m", "semcache", *command)[0] for _ in range(ROUNDS))
             measured = f"{took:.2f} s"
             yield Line(f"`semcache {shown}`", f"< {bound:g} s of processor", measured, took < bound)
-
-
-def spent(*arguments: str) -> float:
-    """Return the seconds of processor time of a command; modules stay compiled in a folder."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    compiled = str(Path(tempfile.gettempdir()) / "semcache-budgets-compiled")
-    environ = {name: value for name, value in os.environ.items() if name != NEVER_COMPILED}
-    subprocess.run(  # noqa: S603 - our own words, no shell
-        [sys.executable, "-m", "semcache", *arguments],
-        env={**environ, "PYTHONPYCACHEPREFIX": compiled},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def template_hits(
@@ -330,48 +155,35 @@ def template_hits(
     )
 
 
-def semantic_hits(
+def beside_embedding(
     cache: PlanCache,
     templates: Sequence[Shape],
     embedder: Timed,
-    embedding: float | None,
+    embedding: float,
     rng: random.Random,
 ) -> Iterator[Line]:
-    """Measure hits of the semantic tier, their embedding taken off, against one real embedding.
+    """Measure what a hit of the semantic tier takes beside its embedding; no budget.
 
     Templates never asked for in these words before, and then the same with other values, which are
     neither searched nor weighed again while nothing is stored.
     """
     rounds = [polite(asked(templates, 300, rng)) for _ in range(ROUNDS)]
     expect(cache, polite(asked(templates, 20, rng)), "semantic")
-    best = without_embedding(cache.lookup, rounds, embedder)
+    new = without_embedding(cache.lookup, rounds, embedder)
     picked = [rng.choice(templates) for _ in range(200)]
     others = [polite([s.prompt(y, y - 1985) for s in picked]) for y in range(1990, 1991 + ROUNDS)]
     again = without_embedding(cache.lookup, others, embedder)
-    bound = 0.10 if len(templates) <= 10_000 else 0.25
-    name = f"semantic hit without embedding / one embedding, {len(templates):,} entries"
-    if embedding is None:
-        yield Line(name, f"< {bound:.0%}", micro(best), None, "the embedder cannot be loaded here")
-        return
-    details = f"{micro(best)} / {micro(embedding)}"
-    yield ratio(name, bound, best / embedding, details, unit="%")
-    details = f"{micro(again)} / {micro(embedding)}"
-    yield Line(
-        f"the same, asked before with other values, {len(templates):,} entries",
-        "-",
-        f"{again / embedding:.1%}",
-        None,
-        details,
-    )
-
-
-def polite(prompts: Sequence[str]) -> list[str]:
-    """Return a paraphrase of each prompt."""
-    return [f"could you please {prompt}?" for prompt in prompts]
+    size = f"{len(templates):,} entries"
+    for what, seconds in (
+        ("semantic hit without its embedding / one embedding", new),
+        ("the same, asked before with other values", again),
+    ):
+        details = f"{micro(seconds)} / {micro(embedding)}"
+        yield Line(f"{what}, {size}", "", f"{seconds / embedding:.1%}", None, details)
 
 
 def weighing(
-    cache: PlanCache, templates: Sequence[Shape], embedding: float | None, rng: random.Random
+    cache: PlanCache, templates: Sequence[Shape], embedding: float, rng: random.Random
 ) -> Iterator[Line]:
     """Measure gates, features and risk of the neighbors of a prompt, and learning from its plan.
 
@@ -393,65 +205,13 @@ def weighing(
         ("gates, features and risk of a lookup", 0.6e-3, gates, ""),
         ("learning from a planned miss", 2e-3, learn, f"; slowest, written down: {micro(worst)}"),
     ):
-        share = "" if embedding is None else f"{seconds / embedding:.1%} of one embedding"
         yield Line(
             f"{what}, {size}",
             f"< {bound * 1e3:g} ms",
             f"{seconds * 1e3:.2f} ms",
             seconds < bound,
-            share + more,
+            f"{seconds / embedding:.1%} of one embedding{more}",
         )
-
-
-def one_embedding(rng: random.Random) -> float | None:
-    """Return the median seconds of one real embedding of a prompt; None if there is no model."""
-    embedder = MiniLMEmbedder(shipped_weights(), memo=0)
-    prompts = asked(shapes(200, rng), 200, rng)
-    try:
-        embedder.embed(prompts[:5])
-    except EmbeddingError:
-        return None
-    return statistics.median(each(lambda text: embedder.embed([text]), prompts))
-
-
-def threads(cache: PlanCache, templates: Sequence[Shape], rng: random.Random) -> Iterator[Line]:
-    """Measure hits a second of eight threads against one, in pairs of rounds."""
-    prompts = asked(templates, 4000, rng)
-    ratios, speeds = [], []
-    for _ in range(ROUNDS):
-        one, eight = (hits_a_second(cache, prompts, count) for count in (1, 8))
-        ratios.append(eight / one)
-        speeds.append((one, eight))
-    best = max(range(ROUNDS), key=ratios.__getitem__)
-    one, eight = speeds[best]
-    measured = f"{statistics.median(ratios):.2f} x"
-    yield Line(
-        "template-tier hits a second, 8 threads / 1 thread",
-        ">= 1 x",
-        measured,
-        statistics.median(ratios) >= 1,
-        f"median of {ROUNDS} pairs; best {eight:,.0f} / {one:,.0f} a second",
-    )
-
-
-def hits_a_second(cache: PlanCache, prompts: Sequence[str], count: int) -> float:
-    """Return hits a second of `count` threads that share out `prompts`; each has connected."""
-    ready = threading.Barrier(count + 1)
-
-    def work(share: Sequence[str]) -> None:
-        cache.lookup(share[0])
-        ready.wait()
-        for prompt in share:
-            cache.lookup(prompt)
-
-    running = [threading.Thread(target=work, args=(prompts[i::count],)) for i in range(count)]
-    for thread in running:
-        thread.start()
-    ready.wait()
-    start = time.perf_counter()
-    for thread in running:
-        thread.join()
-    return len(prompts) / (time.perf_counter() - start)
 
 
 def reopening(directory: Path, templates: Sequence[Shape]) -> Iterator[Line]:
@@ -511,7 +271,7 @@ def gptcache(
     name = f"GPTCache hit / ours, both without embedding, {len(templates):,} entries"
     missing = [n for n in ("gptcache", "sqlalchemy") if importlib.util.find_spec(n) is None]
     if missing:  # it would install what it lacks by itself
-        yield Line(name, "> 20 x", "-", None, f"not installed: {', '.join(missing)}")
+        yield Line(name, "> 20 x", NOTHING, None, f"not installed: {', '.join(missing)}")
         return
     from gptcache import Cache, Config  # noqa: PLC0415 - measured only where it is installed
     from gptcache.adapter.api import get, put  # noqa: PLC0415 - as above
@@ -558,42 +318,10 @@ def gptcache(
         )
 
 
-def without_embedding(
-    call: Callable[[str], object], rounds: Sequence[Sequence[str]], embedder: Timed
-) -> float:
-    """Return the median seconds of a call in the best round, what the embedder took taken off."""
-    best = float("inf")
-    for prompts in rounds:
-        took = []
-        for prompt in prompts:
-            before, start = embedder.seconds, time.perf_counter()
-            call(prompt)
-            took.append(time.perf_counter() - start - (embedder.seconds - before))
-        best = min(best, statistics.median(took))
-    return best
-
-
 # The run -------------------------------------------------------------------------------------
 
 
-@contextmanager
-def scratch(directory: Path) -> Iterator[Path]:
-    """Give a folder that is removed afterwards."""
-    with tempfile.TemporaryDirectory(dir=directory, prefix="semcache-budgets-") as name:
-        yield Path(name)
-
-
-def expect(cache: PlanCache, prompts: Sequence[str], tier: str) -> None:
-    """End the run unless each of `prompts` hits in `tier`: else something else would be timed."""
-    for prompt in prompts:
-        found = cache.lookup(prompt)
-        if not isinstance(found, Hit) or found.tier != tier:
-            raise SystemExit(f"expected a hit of the {tier} tier:\n{found.explain()}")
-
-
-def measure(
-    count: int, embedding: float | None, directory: Path, rng: random.Random
-) -> Iterator[Line]:
+def measure(count: int, embedding: float, directory: Path, rng: random.Random) -> Iterator[Line]:
     """Yield the lines that depend on how many entries there are."""
     templates = shapes(count, rng)
     embedder = Timed()
@@ -603,7 +331,7 @@ def measure(
             taught = [shape.prompt(1999, 7) for shape in rng.choices(templates, k=TAUGHT)]
             teach(cache, taught, "could you please ", "?")
             yield from template_hits(cache, templates, work, rng)
-            yield from semantic_hits(cache, templates, embedder, embedding, rng)
+            yield from beside_embedding(cache, templates, embedder, embedding, rng)
             if count <= 10_000:
                 yield from threads(cache, templates, rng)
                 yield from gptcache(work / "gptcache", cache, templates, embedder)
@@ -613,48 +341,22 @@ def measure(
             yield from memory(work / "cache", templates)
 
 
-def table(lines: Sequence[Line]) -> str:
-    """Return the lines as a table for a terminal."""
-    verdicts = {True: "met", False: "NOT MET", None: "not measured"}
-    rows = [("budget", "bound", "measured", "")]
-    rows += [(line.budget, line.bound, line.measured, verdicts[line.met]) for line in lines]
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    out = []
-    for row, details in zip(rows, ["", *(line.details for line in lines)], strict=True):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        out.append("  ".join([*cells, details]).rstrip())
-    return "\n".join(out)
-
-
-def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
-    packages = ("numpy", "faiss-cpu", "diskcache", "pydantic")
-    return {
-        "semcache": __version__,
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        **{name: version(name) for name in packages},
-    }
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the table, and return 0 if no budget was exceeded."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="1,000 entries, to see that it runs")
     size.add_argument("--large", action="store_true", help="also 100,000 entries; takes minutes")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the figures as JSON")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--directory", type=Path, help="where the caches are made")
     given = parser.parse_args(arguments)
-    tmpfs = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
-    directory = given.directory or (tmpfs if tmpfs.is_dir() else Path(tempfile.gettempdir()))
-    rng = random.Random(given.seed)  # noqa: S311 - a workload, not a secret
-    lines = [*importing(), *commands(directory)]
-    embedding = one_embedding(rng)
-    for count in [1_000] if given.quick else [10_000, 100_000] if given.large else [10_000]:
-        lines += measure(count, embedding, directory, rng)
-    print(f"semcache {__version__}, seed {given.seed}, caches in {directory}\n")
+    lines = []
+    for line in measured(given):
+        lines.append(line)
+        print(f"{line.budget}: {line.measured}", file=sys.stderr)
+    print(f"semcache {__version__}, seed {given.seed}, caches in {place(given.directory)}\n")
     print(table(lines))
     if given.json:
         report = {
@@ -664,6 +366,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }
         given.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     return int(any(line.met is False for line in lines))
+
+
+def place(directory: Path | None) -> Path:
+    """Return where caches are made."""
+    tmpfs = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
+    return directory or (tmpfs if tmpfs.is_dir() else Path(tempfile.gettempdir()))
+
+
+def measured(given: argparse.Namespace) -> Iterator[Line]:
+    """Yield the lines of the parts that were asked for."""
+    rng = random.Random(given.seed)  # noqa: S311 - a workload, not a secret
+    directory, count = place(given.directory), 1_000 if given.quick else 10_000
+    if "imports" in given.only:
+        yield from importing()
+        yield from commands(directory)
+    if "embedding" in given.only:
+        encode = sentence_transformer()
+        yield from embeddings(encode, rng)
+        yield from hits_by_meaning(directory, count, encode, rng)
+    if "entries" in given.only:
+        embedding = one_embedding(rng)
+        for entries in [count, 100_000] if given.large else [count]:
+            yield from measure(entries, embedding, directory, rng)
+    if "sharing" in given.only:
+        yield from processes(directory, count, given.seed)
+        yield from bounded_stores(directory, rng)
+        yield from waiting(directory, rng)
 
 
 if __name__ == "__main__":

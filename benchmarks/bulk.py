@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from budgets import DIMENSION, TENANT, Shape
 from curves import NEAR, Workload
 from tqdm import tqdm
+from workload import DIMENSION, TENANT, Shape
 
 from semcache import Parameter, PlanCache
 from semcache.cache.context import CacheContext

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from budgets import Shape, machine, shapes
+from workload import Shape, machine, shapes
 
 NEAR = (
     "airports borders castles deserts estuaries forests glaciers harbors islands junctions".split()
 )
-"""One word more than budgets.py has, for more than 100,000 templates."""
+"""One word more than workload.py has, for more than 100,000 templates."""
 
 
 class Workload:

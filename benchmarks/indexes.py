@@ -27,8 +27,8 @@ from statistics import median
 
 import faiss
 import numpy as np
-from budgets import micro
 from curves import write_json
+from timing import micro
 from tqdm import tqdm
 
 from semcache.models.minilm import MiniLMEmbedder

@@ -26,8 +26,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import bulk
-from budgets import Timed, opened
 from curves import Workload, draw, options, write_json
+from workload import Timed, opened
 
 from semcache import Hit, Parameter, PlanCache
 from semcache.stores.disk.store import DiskStore

@@ -8,7 +8,7 @@ no package index: its static policy is restated here from its repository (cosine
 neighbor over a threshold; hnswlib with M 52, ef 400 and 350 at construction). The others come by
 `pip install 'semcache-plans[peers]'`; whoever isn't installed is left out of the table.
 
-Each cache is filled with `budgets.py`'s templates, a plan each, and asked for
+Each cache is filled with `workload.py`'s templates, a plan each, and asked for
 
 - `again`: prompts word for word as stored;
 - `values`: prompts of the same templates with values of their own;
@@ -41,8 +41,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import psutil
-from budgets import Shape, fill, micro, polite, scratch, shapes, teach
 from curves import write_json
+from timing import micro
+from workload import Shape, fill, polite, scratch, shapes, teach
 
 from semcache import PlanCache
 from semcache.models.minilm import MiniLMEmbedder

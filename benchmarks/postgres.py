@@ -39,9 +39,9 @@ from pathlib import Path
 
 import bulk
 import psycopg
-from budgets import DIMENSION, TAUGHT, TENANT, teach
 from curves import Workload
 from psycopg.conninfo import make_conninfo
+from workload import DIMENSION, TAUGHT, TENANT, teach
 
 from semcache import Hit, PlanCache, __version__
 from semcache.stores.postgres.store import PostgresStore

@@ -35,9 +35,9 @@ from shutil import rmtree
 from typing import Any
 
 import bulk
-from budgets import TAUGHT, TENANT, Timed, opened, teach
 from curves import Workload, draw, options, write_json
 from load import place
+from workload import TAUGHT, TENANT, Timed, opened, teach
 
 from semcache import Hit, PlanCache
 from semcache.stores.disk.sidecar import VIEWS

@@ -37,10 +37,10 @@ from typing import Any
 
 import psutil
 import soak_worker
-from budgets import Timed
 from curves import Workload, options, write_json
 from load import place
 from soak_worker import BOUND, CORRECTED, SMALL, opened, planned, workload
+from workload import Timed
 
 from semcache import Hit
 from semcache.ports import PlanStore

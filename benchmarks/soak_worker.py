@@ -19,8 +19,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from budgets import Timed
 from curves import Workload
+from workload import Timed
 
 from semcache import Hit, Miss, Parameter, PlanCache
 from semcache.ports import Clock
