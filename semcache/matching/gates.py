@@ -253,6 +253,15 @@ def risk_gates() -> Gates:
     return Gates((catalog, grounding, parameters, slots, same_signs, held))
 
 
+def choice_gates() -> Gates:
+    """Return the gates that a plan must pass before a model may choose it.
+
+    Slots may differ: the model reads both prompts, and binding sees to it that each value of the
+    prompt goes somewhere.
+    """
+    return Gates((catalog, grounding, parameters, same_signs, held))
+
+
 def gate_key(candidate: Side) -> tuple[object, ...]:
     """Return what `risk_gates` look at in a candidate for a prompt that comes without values.
 

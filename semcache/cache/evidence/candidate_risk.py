@@ -182,6 +182,18 @@ class CandidateRisk(Forked):
         with known.lock:  # the evidence was changed meanwhile
             return self._weighed(known, known.version, view, query, neighbors)
 
+    def weighed_by(
+        self, gates: Gates, view: View, query: Query, neighbors: Sequence[Neighbor]
+    ) -> tuple[WeighedGroup, ...]:
+        """Return the same by other gates.
+
+        Raises:
+            StoreUnavailable: the evidence cannot be read.
+        """
+        known = self.notes.tenants[query.tenant]
+        with known.lock:
+            return weigh(known, view, query, neighbors, gates)
+
     def another(
         self,
         view: View,

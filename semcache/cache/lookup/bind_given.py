@@ -4,14 +4,16 @@ Where the caller gives every value that the plan depends on, no word need be und
 else was found in the prompt, a number that nobody gave, must be what it was for the entry.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from semcache.binding.bind import BoundPlan
 from semcache.binding.bindings import Pin
 from semcache.cache.entries.entry import Entry
 from semcache.cache.entries.extraction import SlotExtraction
 from semcache.cache.lookup.bind_entry import FilledPlan, Refused, bound, value_of
 from semcache.cache.query import Query
-from semcache.canonical import Json
+from semcache.canonical import Json, leaves
 from semcache.matching.gates import match_slots
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key
@@ -47,10 +49,11 @@ def _said(mention: str | None, texts: set[str]) -> bool:
 _WORDS_ALONE = frozenset({"unknown", "echo"})
 
 
-def bind_by_names(entry: Entry, query: Query) -> FilledPlan:
+def bind_by_names(entry: Entry, query: Query, *, chosen: bool = False) -> FilledPlan:
     """Bind `entry` to the values that the caller of `query` gave, name by name.
 
-    The names are those of the entry; the gate `parameters` saw to that.
+    The names are those of the entry; the gate `parameters` saw to that. `chosen`: by a model, so
+    that slots may differ: then the prompt must say what the plan has of values that nobody named.
 
     Raises:
         Refused: a value that nobody gave differs, one is said in another measure, or the plan
@@ -63,7 +66,7 @@ def bind_by_names(entry: Entry, query: Query) -> FilledPlan:
         if key in reading.names:
             values[reading.names[key]] = given.value
     told = set(values)
-    for slot, mine, its in _own(entry, query):
+    for slot, mine, its in _own(entry, query, chosen=chosen):
         values[slot.name] = slot.value
         if mine is None or its is None:
             _check_literal(entry, slot, query)
@@ -94,7 +97,9 @@ def _is_other_measure(left: str, right: str) -> bool:
     return "percent" in {left, right} or all(kind.startswith("money") for kind in (left, right))
 
 
-def _own(entry: Entry, query: Query) -> Iterator[tuple[SlotExtraction, Slot | None, Slot | None]]:
+def _own(
+    entry: Entry, query: Query, *, chosen: bool
+) -> Iterator[tuple[SlotExtraction, Slot | None, Slot | None]]:
     """Yield each value of the entry that nobody named, its slot, and the prompt's slot for it.
 
     No slots: the words stayed words of the template, or say a given value once more.
@@ -103,6 +108,8 @@ def _own(entry: Entry, query: Query) -> Iterator[tuple[SlotExtraction, Slot | No
     its = [slot for slot in query.given_template.slots if not slot.name]
     fitting = _for_these(mine, its)
     roles = match_slots(mine, fitting)
+    if roles is None and chosen and not _are_of_the_same_kinds(mine, fitting):
+        mine, roles = [], ()
     if roles is None:
         raise Refused("binding", "which value plays which part cannot be told")
     left = list(range(len(mine)))
@@ -115,6 +122,10 @@ def _own(entry: Entry, query: Query) -> Iterator[tuple[SlotExtraction, Slot | No
         else:
             left.remove(at)
             yield slot, mine[at], fitting[roles[at]]
+
+
+def _are_of_the_same_kinds(mine: Sequence[Slot], its: Sequence[Slot]) -> bool:
+    return Counter(slot.kind for slot in mine) == Counter(slot.kind for slot in its)
 
 
 def _for_these(mine: Sequence[Slot], its: Sequence[Slot]) -> list[Slot]:
@@ -155,3 +166,18 @@ def _without(quoted: str, given: Sequence[Parameter]) -> str:
     inner = quoted[1:-1]
     bare = [Parameter(p.name, p.value, None) for p in given]
     return given_template(inner, bare, find_mentions(inner, given=bare)).text
+
+
+def check_accounted(query: Query, plan: BoundPlan) -> None:
+    """Refuse a chosen plan that makes nothing of a value of the prompt: a condition may be lost.
+
+    A value is accounted for by the name that it was given by, by the plan if that has its words,
+    or by a given value whose own words are not known.
+    """
+    slots = query.given_template.slots
+    placed = {name_key(slot.name) for slot in slots if slot.name}
+    held = f" {' '.join(_flat(str(value)) for _, value in leaves(plan.plan))} "
+    loose = [s for s in slots if not s.name and f" {_flat(s.mention_text)} " not in held]
+    if len(loose) > len(query.given.keys() - placed):
+        said = loose[0].mention_text
+        raise Refused("slots", f"the prompt says {said!r}, of which the plan makes nothing")

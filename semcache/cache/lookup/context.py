@@ -19,14 +19,21 @@ from semcache.cache.lookup.bind_entry import (
     says_the_same,
     value_change,
 )
-from semcache.cache.lookup.bind_given import bind_by_names, bind_by_schema
+from semcache.cache.lookup.bind_given import bind_by_names, bind_by_schema, check_accounted
 from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit, Miss, Reason, Trace
 from semcache.cache.view.view import EntrySummary, View
 from semcache.canonical import JsonObject
 from semcache.errors import StoreCorrupt
 from semcache.events import Phase, Tier
-from semcache.matching.gates import STRICT, Verdict, likeness, match_slots
+from semcache.matching.gates import (
+    STRICT,
+    CandidatePair,
+    Verdict,
+    likeness,
+    match_slots,
+    slots,
+)
 from semcache.matching.model.value_risk import ValueChange
 from semcache.plans.codec import MAKERS, check_values
 from semcache.plans.document import ExecutionPlan
@@ -277,7 +284,7 @@ def bind_candidate(
         check_told(entry, query)
     if tier == "semantic":
         check_said(entry, query)
-        query = query if query.given else _in_roles(entry, query)
+        query = _read_for(lookup, entry, query)
     plan, served = _filled(lookup, tier, entry, query)
     change = value_change(lookup.view, seen, entry, query, served.values)
     if tier == "semantic" and not says_the_same(entry, query):
@@ -295,7 +302,22 @@ def fill(lookup: Lookup, entry: Entry, query: Query) -> tuple[ExecutionPlan, Fil
     Raises:
         Refused: the plan cannot take the values.
     """
-    return _filled(lookup, "semantic", entry, query if query.given else _in_roles(entry, query))
+    return _filled(lookup, "semantic", entry, _read_for(lookup, entry, query))
+
+
+def _read_for(lookup: Lookup, entry: Entry, query: Query) -> Query:
+    """Return the prompt with its values where those of the entry stand, if they pair off."""
+    if query.given or _is_only_chosen(lookup, entry, query):
+        return query
+    return _in_roles(entry, query)
+
+
+def _is_only_chosen(lookup: Lookup, entry: Entry, query: Query) -> bool:
+    """Return whether a model alone says that the entry fits: its slots are others."""
+    if not lookup.choice:
+        return False
+    its = entry.side._replace(template=entry.given) if query.given else entry.side
+    return not slots(CandidatePair(query.side(), its, 0.0)).passed
 
 
 def _filled(
@@ -305,6 +327,9 @@ def _filled(
     try:
         if tier == "schema":
             served = bind_by_schema(entry, query)
+        elif _is_only_chosen(lookup, entry, query):
+            served = bind_by_names(entry, query, chosen=True)
+            check_accounted(query, served.bound)
         elif query.given:
             served = bind_by_names(entry, query)
         else:

@@ -1,7 +1,7 @@
 """Plan selection: the cached plans that a missed prompt may mean, and the one that was chosen."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import NamedTuple
@@ -16,12 +16,13 @@ from semcache.cache.lookup.tiers import neighbors_of
 from semcache.cache.query import PromptRequest, Query
 from semcache.cache.result import Hit, Miss
 from semcache.errors import InvalidInput, InvalidParameter, StoreError
-from semcache.matching.gates import CandidatePair, risk_gates
+from semcache.matching.decision import WeighedGroup
+from semcache.matching.gates import CandidatePair, choice_gates
 from semcache.matching.model.features import NEIGHBORS
 from semcache.matching.model.risk import probability_wrong
 from semcache.plans.codec import adopt
 from semcache.plans.document import ExecutionPlan
-from semcache.ports import PlanOption
+from semcache.ports import Neighbor, PlanOption
 from semcache.prompts.parameter import Parameter, by_name, name_key
 
 OPTIONS = 5
@@ -41,7 +42,7 @@ twenty chooses the right plan 19 times as often as a wrong one that it is drawn 
 another order, it may err for the same reason, so that a second choice counts half."""
 MOST = len(CHOICES) - 1
 
-_GATES = risk_gates()
+_GATES = choice_gates()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Selection:
         """Return up to five distinct plans, nearest first; see `PlanCache.options`."""
         found: dict[str, Option] = {}
         try:
-            lookup = self._lookup(request)
+            lookup = self._lookup(request, choice=CHOICES[1])
             if not len(lookup.view.index):
                 return ()
             for group, option in self._near(lookup, request):
@@ -183,7 +184,7 @@ class Selection:
             return None
         if found.in_doubt and not self._is_trusted(found, choices):
             return None
-        hit, query, entry = found[:3]
+        hit, query, entry = found.hit, found.query, found.entry
         with self._context.health.guarded(query.tenant):
             renew(self._context, "selected", hit.entry, entry)
             self._context.labels.judged(query.tenant, query.shown, hit.entry, right=True)
@@ -234,9 +235,9 @@ class Selection:
     def _weighed(self, lookup: Lookup, entry: Entry, entry_id: str) -> tuple[float, float] | None:
         """Return how alike a prompt and an entry are, and the log odds of its plan.
 
-        None: the entry is not near, or differs in signs or types of values. What choices add is in
-        the log odds; they are infinitely low where words of negation, comparison or direction
-        differ and the plan was not chosen twice.
+        None: the entry is not near, or differs in signs. What choices add is in the log odds; they
+        are infinitely low where words of negation, comparison or direction differ, or types of
+        values, and the plan was not chosen twice.
         """
         query, view = lookup.query, lookup.view
         if says_the_same(entry, query):
@@ -245,14 +246,28 @@ class Selection:
         neighbors = neighbors_of(lookup, query) or ()
         its = tuple(near for near in neighbors if near.id == entry_id)
         group = None if seen is None else seen.group(given=bool(query.given))
-        # Where others crowd it out, it takes the last place among those that are weighed.
-        for among in (neighbors, (*neighbors[: NEIGHBORS - 1], *its)):
-            for one in self._context.labels.weighed(view, query, among):
+        is_last = lookup.choice >= CHOICES[MOST]
+        for weighed, has_its_slots in self._weighings(lookup, neighbors, its):
+            for one in weighed:
                 if one.featured.near.group == group:
-                    likeness = lookup.likeness(one.featured.near.score)
-                    turned = one.is_turned and lookup.choice < CHOICES[MOST]
-                    return likeness, -math.inf if turned else one.score + lookup.choice
+                    sure = is_last or (has_its_slots and not one.is_turned)
+                    score = one.score + lookup.choice if sure else -math.inf
+                    return lookup.likeness(one.featured.near.score), score
         return None
+
+    def _weighings(
+        self, lookup: Lookup, neighbors: Sequence[Neighbor], its: tuple[Neighbor, ...]
+    ) -> Iterator[tuple[Sequence[WeighedGroup], bool]]:
+        """Yield the groups among `neighbors` as they were weighed, until the wanted group is there.
+
+        And whether their slots are those of the prompt. `its`: the wanted entry, which others may
+        crowd out: then it takes the last place.
+        """
+        labels, view, query = self._context.labels, lookup.view, lookup.query
+        least = (*neighbors[: NEIGHBORS - 1], *its)
+        yield labels.weighed(view, query, neighbors), True
+        yield labels.weighed(view, query, least), True
+        yield labels.weighed_by(_GATES, view, query, least), False
 
     @property
     def _max_wrong(self) -> float:
