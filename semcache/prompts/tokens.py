@@ -8,7 +8,7 @@ they have the same signs in the same places.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from semcache.errors import InvalidPrompt
@@ -227,7 +227,8 @@ _PIECE = re.compile(
 _PLAIN = re.compile(r"[a-z_]+(?:'[a-z]+)*|[0-9]+")
 _WORD = re.compile(r"\w+(?:'\w+)*'?", re.ASCII)
 _COMPOUND = re.compile(r"[\w']+(?:-[\w']+)*", re.ASCII)
-_SOFT = (",", ".", "?")
+_MARKS = ",.?"
+"""Marks that say nothing behind a word."""
 _EXCLAIMED = re.compile(rf"\b(thank you|{'|'.join(sorted(POLITENESS))})!+(?!\S)")
 _AFFIXES = frozenset(
     "ante anti arch auto bi co contra counter de demi dis down em en ex extra fore hemi hyper hypo "
@@ -289,8 +290,9 @@ def _parts(chunk: str) -> tuple[str, ...]:
 
 
 def _of_piece(piece: str, before: str, after: str) -> tuple[str, ...]:
-    if piece.endswith(_SOFT) and (before or piece[1:]) and not piece[:-1].endswith(_SOFT):
-        piece = piece[:-1]
+    bare = piece.rstrip(_MARKS)
+    if bare or before:
+        piece = bare if _is_said_once(piece[len(bare) :]) else piece
     if piece[:1] == "<" and len(piece) > 2:
         return (piece.removesuffix("'s"),)
     if _WORD.fullmatch(piece):
@@ -303,15 +305,30 @@ def _of_piece(piece: str, before: str, after: str) -> tuple[str, ...]:
     return (piece,) if piece else ()
 
 
+def _is_said_once(marks: str) -> bool:
+    """Return whether no mark stands there twice, as in `etc.,`: "..." and "??" are what is said."""
+    return len(set(marks)) == len(marks)
+
+
 def _compound(piece: str) -> list[str]:
     parts = piece.split("-")
     found: list[str] = []
     for i, part in enumerate(parts):
-        if part in _BOUND or len(part) == 1:
+        if part in _BOUND or (len(part) == 1 and not _is_joined_letter(parts, i)):
             found.append(("-" if i else "") + part + ("-" if i < len(parts) - 1 else ""))
         elif part:
             found += _spelled_out(part)
     return found
+
+
+def _is_joined_letter(parts: Sequence[str], at: int) -> bool:
+    """Return whether a letter stands for a word beside a whole one: `x-axis`, `vitamin-c`.
+
+    Not the article and the pronoun, which without a hyphen would say nothing; nor `A-` and `x-1`.
+    """
+    beside = (*parts[max(0, at - 1) : at], *parts[at + 1 : at + 2])
+    letter = parts[at].isalpha() and parts[at] not in {"a", "i"}
+    return letter and all(len(part) > 1 and part.isalpha() for part in beside)
 
 
 def _spelled_out(token: str) -> tuple[str, ...]:
