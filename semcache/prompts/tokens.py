@@ -111,6 +111,7 @@ IGNORED_BY_MEANING = (
     Ignored("courtesy, articles and ways to ask", "show me the sales. Thank you!", "sales"),
     Ignored("`,` `.` `?` behind a word", "sales, by state", "sales by state"),
     Ignored("a hyphen between two whole words", "one-way fares", "one way fares"),
+    Ignored("a hyphen between a letter and a whole word", "the x-axis", "the x axis"),
     Ignored("possessive endings and short forms", "Ada's sales", "Ada sales"),
 )
 """What may differ in the semantic tier besides, where risk is weighed."""
@@ -246,8 +247,8 @@ def tokens(text: str) -> tuple[str, ...]:
 
     Of a raw text or of a template text. Negation is spelled out ("don't" is `do`, `not`), other
     short forms and possessives lose their ending ("what's" is `what`, "Sofia's" is `sofia`).
-    Hyphens part whole words ("one-way" is two) and stay at bound ones ("in-active" is `in-`,
-    `active`).
+    Hyphens part whole words ("one-way" is two, "x-axis" too) and stay at bound ones ("in-active" is
+    `in-`, `active`).
     """
     text = fold_case(_composed(text))
     if "'" in text:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from semcache import Hit, PlanCache
+from semcache import Hit, Parameter, PlanCache
 from semcache.errors import InvalidInput, InvalidParameter, StoreUnavailable
 from semcache.events import TierFailed
 from semcache.models.minilm import MiniLMEmbedder
@@ -132,6 +132,40 @@ def test_words_of_direction_take_two_choices_and_signs_are_never_passed_over(
         assert cache.stats() == before
     if needed:
         assert given_input(cache.take(option, told, choices=needed)) == VALUES
+
+
+RENT = "flats with a monthly rent of 1200"
+RENTED = "which flats have a monthly rent of 1500 dollars"
+"""The words of its value are read as money, and those of the other as a number."""
+
+
+@pytest.mark.parametrize("given", [None, {"rent": "R1500"}])
+def test_a_plan_for_values_of_other_kinds_is_served_where_it_was_chosen_twice(
+    minilm: MiniLMEmbedder, given: dict[str, str] | None
+) -> None:
+    with PlanCache.open(embedder=minilm) as cache:
+        params = [Parameter("rent", "R1200", mention="1200")]
+        cache.store(RENT, calling("flats", rent="R1200"), params=params)
+        missed(cache.lookup(RENTED, params=given))
+        (option,) = cache.options(RENTED, params=given)
+        told = {} if given else {"rent": "R1500"}
+        assert option.shown.missing.keys() == told.keys()
+        assert cache.choices_needed(option, told) == 2
+        assert cache.take(option, told) is None
+        assert given_input(cache.take(option, told, choices=2)) == {"rent": "R1500"}
+        more = f"{RENTED} and 3 rooms"
+        for option in cache.options(more, params=given):
+            assert cache.choices_needed(option, told) == 0
+            assert cache.take(option, told, choices=2) is None
+
+
+def test_a_value_that_a_plan_has_itself_is_accounted_for(minilm: MiniLMEmbedder) -> None:
+    with PlanCache.open(embedder=minilm) as cache:
+        plan = calling("credit", by="department", order="dept_code")
+        cache.store("total credit of each department, sorted by code", plan)
+        (option,) = cache.options("total credit of each department sorted by DEPT_CODE")
+        assert cache.choices_needed(option) == 2
+        assert cache.options("total credit of each department sorted by DEPT_NAME") == ()
 
 
 def test_a_stricter_bound_takes_more_choices(minilm: MiniLMEmbedder) -> None:
