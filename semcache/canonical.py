@@ -215,6 +215,11 @@ def as_object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
+def as_list(value: Json) -> list[Json]:
+    """Return `value` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
 def leaves(value: Json, at: Pointer = ()) -> Iterator[tuple[Pointer, Json]]:
     """Yield each scalar and each empty container of `value` with its pointer, in document order."""
     if isinstance(value, dict) and value:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from semcache.canonical import Json, digest, plain
+from semcache.canonical import Json, JsonObject, digest, plain
 from semcache.catalog.labels import Value, labels
 from semcache.catalog.operation import Call, Operation
 from semcache.catalog.schemas import Schema, Violation, enums
@@ -53,7 +53,7 @@ class Catalog:
         self._builtins = {k: v for k, v in _named(builtins).items() if k not in self._by_name}
         self._synonyms = dict(synonyms or {})
         self._closed = _domains(closed or {}, self._by_name.values())
-        self._labels = labels(operation.input_schema for operation in self._by_name.values())
+        self._labels = labels(self.input_schemas.values())
         self._fingerprints = {
             name: operation.fingerprint for name, operation in self._by_name.items()
         }
@@ -86,6 +86,11 @@ class Catalog:
     def names(self) -> tuple[str, ...]:
         """The names of all operations, sorted."""
         return tuple(self._by_name)
+
+    @property
+    def input_schemas(self) -> dict[str, JsonObject]:
+        """Name → JSON Schema of its input, of each operation."""
+        return {name: operation.input_schema for name, operation in self._by_name.items()}
 
     @property
     def closed(self) -> Mapping[str, tuple[str, ...]]:

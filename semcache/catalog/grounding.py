@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from semcache.canonical import Json, JsonObject, as_object, digest, plain
+from semcache.canonical import Json, JsonObject, as_list, as_object, digest, plain
 from semcache.errors import InvalidInput, InvalidJson
 
 _VARIABLE = re.compile(r"\{(\w+)\}")
@@ -71,12 +71,11 @@ class Grounding:
         findings = [*_findings(spec), *_case_findings(cases)]
         if findings:
             raise InvalidInput(f"the grounding {spec.get('name')!r}: {'; '.join(findings)}")
-        listed = cases if isinstance(cases, list) else []
         return cls(
             name=str(spec["name"]),
             domain=str(spec["domain"]),
             version=str(spec["version"]),
-            use_cases=tuple(_use_case(case) for case in listed if isinstance(case, dict)),
+            use_cases=tuple(_use_case(case) for case in as_list(cases) if isinstance(case, dict)),
             constraints=tuple(_texts(spec.get("constraints", []))),
         )
 
@@ -179,7 +178,7 @@ def _use_case(case: JsonObject) -> UseCase:
 
 
 def _texts(value: Json) -> Iterable[str]:
-    return map(str, value) if isinstance(value, list) else ()
+    return map(str, as_list(value))
 
 
 def _is_text(value: object) -> bool:

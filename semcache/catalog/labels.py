@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from semcache.canonical import Json, JsonObject
+from semcache.canonical import Json, JsonObject, as_list, as_object
 from semcache.catalog.schemas import CONTROL_FIELDS, alternatives, listed_values, properties
 from semcache.catalog.shape import snake
 
@@ -80,7 +80,7 @@ def labeled(part: JsonObject) -> Iterator[tuple[str, Value]]:
 
 
 def _constants(choices: Json) -> Iterator[tuple[Json, Json]]:
-    for one in choices if isinstance(choices, list) else ():
+    for one in as_list(choices):
         listed = listed_values(one) if isinstance(one, dict) else []
         values = [value for value in listed if value is not None]
         if isinstance(one, dict) and len(values) == 1:
@@ -98,8 +98,7 @@ def _beside(names: Json, listed: Json) -> Iterator[tuple[Json, Json]]:
 
 
 def _microsoft(described: Json) -> Iterator[tuple[Json, Json]]:
-    values = described.get("values") if isinstance(described, dict) else None
-    for one in values if isinstance(values, list) else ():
+    for one in as_list(as_object(described).get("values")):
         if isinstance(one, dict) and "value" in one:
             yield one.get("name"), one["value"]
 

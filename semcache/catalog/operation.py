@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from semcache.canonical import Json, JsonObject, digest
+from semcache.canonical import Json, JsonObject, as_list, digest
 from semcache.errors import InvalidOperation
 
 Effect = Literal["read", "write"]
@@ -51,8 +51,8 @@ class Operation:
                 f"operation {self.name!r} has no argument {argument!r} to take its idempotency key"
             )
         left: JsonObject = {key: value for key, value in properties.items() if key != argument}
-        needed = [key for key in required if key != argument] if isinstance(required, list) else []
-        narrowed: JsonObject = {**schema, "properties": left, "required": list(needed)}
+        needed: list[Json] = [key for key in as_list(required) if key != argument]
+        narrowed: JsonObject = {**schema, "properties": left, "required": needed}
         return replace(self, input_schema=narrowed, idempotency_key=argument)
 
     @property

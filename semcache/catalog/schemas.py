@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from semcache.canonical import Json, JsonObject, Pointer, as_object, pointer_text
+from semcache.canonical import Json, JsonObject, Pointer, as_list, as_object, pointer_text
 from semcache.catalog.fit import Check, quick_check
 from semcache.errors import InvalidOperation
 from semcache.process.imports import ensure_imported
@@ -165,7 +165,7 @@ def listed_values(part: JsonObject) -> list[Json]:
     """Return the values that a schema lists: its enum, and its constant if it has one."""
     values = part.get("enum")
     constant = [part["const"]] if "const" in part else []
-    return [*(values if isinstance(values, list) else ()), *constant]
+    return [*as_list(values), *constant]
 
 
 def texts(

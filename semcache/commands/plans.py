@@ -97,8 +97,9 @@ def _plan_run(options: argparse.Namespace) -> int:
         raise InvalidInput(f"--params is a {type(given).__name__}; expected a JSON object")
     with ExitStack() as stack:
         catalog = catalog_of(options, stack)
-        schemas = {operation.name: operation.input_schema for operation in catalog}
-        template = generalize(_plan(options).to_dict(), by_name(given), schemas=schemas)
+        template = generalize(
+            _plan(options).to_dict(), by_name(given), schemas=catalog.input_schemas
+        )
         bound = bind(template, given)
         plan = adopt(bound.plan, bound.data)
         refuse(_findings(plan, catalog))

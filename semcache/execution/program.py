@@ -199,11 +199,7 @@ class ProgramRun(PlanRun):
 
     def names(self, step: Instruction) -> set[str]:
         """Return the variables that an instruction reads."""
-        return {
-            variable.name
-            for name in step.read
-            for _, variable in self.reader.read(step.parameters[name], (*step.inside, name))
-        }
+        return {variable.name for _, variable in step.variables(self.reader.bound)}
 
     def timed(self, step: Instruction) -> Done:
         """Do one instruction before its turn, and say how long it took."""

@@ -3,11 +3,11 @@
 import ast
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from semcache.canonical import MAX_BITS, Json, Pointer, spelled
 from semcache.errors import ExecutionError, ExpressionError, OutputTooLarge
-from semcache.plans.program import Bound, Variable, pieces, variable, variables
+from semcache.plans.program import Bound, Variable, pieces, variable
 
 MAX_LENGTH = 500  # characters of one expression, with a letter and digits for each variable
 
@@ -114,16 +114,13 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = {
 class Reader:
     """Puts values in the place of references. What was bound is returned as it is."""
 
-    __slots__ = ("_bound", "_limit")
+    __slots__ = ("_limit", "bound")
 
     def __init__(self, bound: Bound, *, limit: int) -> None:
         """Keep where values were bound, and how many bytes a text may grow to."""
-        self._bound = bound
+        self.bound = bound
+        """Where values were bound."""
         self._limit = limit
-
-    def read(self, value: Json, at: Pointer) -> Iterator[tuple[Pointer, Variable]]:
-        """Yield the references in `value`, which stands at `at`, each with its place."""
-        return variables(value, at, self._bound)
 
     def resolved(self, value: Json, at: Pointer, values: Mapping[str, Json], node: str) -> Json:
         """Return `value`, which stands at `at` in the plan, with every reference replaced.
@@ -140,7 +137,7 @@ class Reader:
     def _resolved(
         self, value: Json, at: Pointer, values: Mapping[str, Json], node: str, grown: list[int]
     ) -> Json:
-        if at in self._bound.whole:
+        if at in self.bound.whole:
             return value
         if isinstance(value, str):
             return self._text(self._parts(value, at, values), values, node, grown)
@@ -163,9 +160,9 @@ class Reader:
         Raises:
             ExecutionError: as `resolved`; or the arithmetic has no result.
         """
-        if isinstance(value, str) and at not in self._bound.whole:
+        if isinstance(value, str) and at not in self.bound.whole:
             parts = self._parts(value, at, values)
-            if at not in self._bound.spans and is_arithmetic(parts):
+            if at not in self.bound.spans and is_arithmetic(parts):
                 read = [self._value(p, values, node) for p in parts if isinstance(p, Variable)]
                 numbers = [found for found in map(number, read) if found is not None]
                 result = computed(parts, numbers, node=node) if len(numbers) == len(read) else None
@@ -176,7 +173,7 @@ class Reader:
     def _parts(
         self, text: str, at: Pointer, values: Mapping[str, Json]
     ) -> tuple[str | Variable, ...]:
-        found = pieces(text, self._bound.spans.get(at, ()))
+        found = pieces(text, self.bound.spans.get(at, ()))
         return tuple(
             part if isinstance(part, str) or part.name in values else part.written for part in found
         )

@@ -16,7 +16,7 @@ from semcache.aio import AsyncPlanCache
 from semcache.cache.plan_cache import PlanCache
 from semcache.cache.result import Found, Hit
 from semcache.cache.tool_sets import ToolSets
-from semcache.canonical import Json, JsonObject, as_object, digest, loads, plain
+from semcache.canonical import Json, JsonObject, as_list, as_object, digest, loads, plain
 from semcache.catalog.catalog import Catalog
 from semcache.errors import (
     InvalidInput,
@@ -228,8 +228,7 @@ class ToolCallPlans:
 
 def _calls(plan: JsonObject) -> tuple[ToolCall, ...]:
     """Return the calls of a plan that was stored here; none of any other."""
-    listed = plan.get("tool_calls")
-    calls = [as_object(call) for call in listed] if isinstance(listed, list) else []
+    calls = [as_object(call) for call in as_list(plan.get("tool_calls"))]
     if not all(call.keys() == {"name", "arguments"} for call in calls):
         return ()
     return tuple(ToolCall(str(call["name"]), as_object(call["arguments"])) for call in calls)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semcache.canonical import Json, JsonObject, as_object, dumps, loads, plain
+from semcache.canonical import Json, JsonObject, as_list, as_object, dumps, loads, plain
 from semcache.errors import (
     EmbeddingError,
     InvalidJson,
@@ -248,9 +248,8 @@ def _tokens(answer: JsonObject, name: str) -> int:
 
 
 def _vectors(answer: JsonObject, count: int, asked: OpenAIEmbedder) -> Vectors:
-    data = answer.get("data")
     rows: dict[int, list[Json]] = {}
-    for item in data if isinstance(data, list) else ():
+    for item in as_list(answer.get("data")):
         match item:
             case {"index": int(index), "embedding": list(numbers)}:
                 rows[index] = numbers

@@ -1,15 +1,13 @@
 """Which plans failed lately, so that a broken one is not run again and again, and not for ever."""
 
 import hashlib
-import logging
 from dataclasses import dataclass
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from semcache.errors import PlanSuspended
+from semcache.planners.note_store import rows_of
 from semcache.ports import Clock, PlanStore
-
-log = logging.getLogger(__name__)
 
 SHARDS = 16
 """Notes that the failures of a tenant are spread over: each stays small and quick to read."""
@@ -140,11 +138,5 @@ def _note_name(key: str) -> str:
 
 def _rows(note: str | None) -> dict[str, _Row]:
     """Return the failures in a note, the oldest first; none if it cannot be read."""
-    if note is None:
-        return {}
-    try:
-        return _NOTE.validate_json(note)
-    except ValidationError as error:
-        # Forgetting failures costs one more failing run; refusing to run would cost all of them.
-        log.warning("failures cannot be read and are forgotten: %s", error.errors()[0]["msg"])
-        return {}
+    # Forgetting failures costs one more failing run; refusing to run would cost all of them.
+    return rows_of(note, _NOTE, "what failed")

@@ -7,15 +7,16 @@ changed since has everything to prove again.
 import logging
 from dataclasses import dataclass, replace
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from semcache.canonical import digest
 from semcache.catalog.catalog import Catalog
 from semcache.errors import StoreError
 from semcache.planners.arguments.operation_index import known_as
+from semcache.planners.note_store import rows_of
 from semcache.planners.steps.intents import SubIntent
-from semcache.planners.steps.resolution import Resolution, ResolutionContext, Resolved
-from semcache.planners.steps.resolver import WordResolver, none
+from semcache.planners.steps.resolution import Resolution, ResolutionContext, Resolved, unclear
+from semcache.planners.steps.resolver import WordResolver
 from semcache.ports import PlanStore
 from semcache.prompts.parameter import type_key
 from semcache.prompts.tokens import tokens
@@ -112,7 +113,7 @@ class LearnedResolver:
 
     def resolve(self, intent: SubIntent, asked: ResolutionContext) -> Resolved:
         """Return the operation that did this before, or that none did; see `Resolver`."""
-        unknown = none(intent, f"nothing was learned about {intent.goal!r}")
+        unknown = unclear(intent, f"nothing was learned about {intent.goal!r}")
         if intent.kind != "api_call":
             return unknown
         try:
@@ -132,10 +133,4 @@ class LearnedResolver:
 
 def _known(note: str | None) -> dict[str, Standing]:
     """Return what a note holds, what ran longest ago first; nothing if it cannot be read."""
-    if note is None:
-        return {}
-    try:
-        return _NOTE.validate_json(note)
-    except ValidationError as error:
-        log.warning("what was learned cannot be read, and is forgotten: %s", error.errors()[0])
-        return {}
+    return rows_of(note, _NOTE, "what was learned")

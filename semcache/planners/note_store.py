@@ -1,12 +1,20 @@
 """A store of JSON texts by tenant and id, beside the cache, bounded in number and in age."""
 
+import logging
+from typing import TypeVar
+
 from pydantic import TypeAdapter, ValidationError
 
 from semcache.canonical import JsonObject, dumps, loads
 from semcache.errors import InvalidJson
 from semcache.ports import Clock, PlanStore
 
+log = logging.getLogger(__name__)
+
+Row = TypeVar("Row")
+
 _INDEX = TypeAdapter(dict[str, float])
+"""Id → when it was written."""
 
 
 class NoteStore:
@@ -39,7 +47,7 @@ class NoteStore:
         gone: list[str] = []
 
         def add(note: str | None) -> str:
-            known = _index(note)
+            known = self._index(note)
             known.pop(key, None)
             known[key] = self._clock.now()
             gone[:] = [name for name, at in known.items() if self._old(at)]
@@ -52,7 +60,7 @@ class NoteStore:
 
     def get(self, tenant: str, key: str) -> JsonObject | None:
         """Return what is kept under `key`; None if nothing is, or no longer."""
-        written = _index(self._store.get_note(tenant, self._name)).get(key)
+        written = self._index(self._store.get_note(tenant, self._name)).get(key)
         if written is None or self._old(written):
             return None
         note = self._store.get_note(tenant, self._note(key))
@@ -64,7 +72,7 @@ class NoteStore:
 
     def names(self, tenant: str) -> tuple[str, ...]:
         """Return what is kept, oldest first."""
-        known = _index(self._store.get_note(tenant, self._name))
+        known = self._index(self._store.get_note(tenant, self._name))
         return tuple(name for name, at in known.items() if not self._old(at))
 
     def take(self, tenant: str, key: str) -> bool:
@@ -77,6 +85,9 @@ class NoteStore:
         self._store.update_note(tenant, self._note(key), drop)
         return taken == [True]
 
+    def _index(self, note: str | None) -> dict[str, float]:
+        return rows_of(note, _INDEX, f"the list of {self._name!r}")
+
     def _note(self, key: str) -> str:
         return f"{self._name}:{key}"
 
@@ -84,9 +95,15 @@ class NoteStore:
         return abs(self._clock.now() - written_s) >= self._ttl_s  # clocks may be set back
 
 
-def _index(note: str | None) -> dict[str, float]:
-    """Return id → when it was written; empty if the note cannot be read: then all is forgotten."""
+def rows_of(note: str | None, adapter: "TypeAdapter[dict[str, Row]]", what: str) -> dict[str, Row]:
+    """Return the rows of a note by their names, in the order in which they were written.
+
+    None of a note that cannot be read: `what` it held is forgotten then, with a warning.
+    """
+    if note is None:
+        return {}
     try:
-        return {} if note is None else _INDEX.validate_json(note)
-    except ValidationError:
+        return adapter.validate_json(note)
+    except ValidationError as error:
+        log.warning("%s cannot be read and is forgotten: %s", what, error.errors()[0]["msg"])
         return {}

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from semcache.canonical import Json, JsonObject, Pointer, as_object
+from semcache.canonical import Json, JsonObject, Pointer, as_list, as_object
 from semcache.catalog.builtin import NeedsInput, Question
 from semcache.errors import InvalidParameter
 from semcache.planners.note_store import NoteStore
@@ -55,15 +55,15 @@ class Suspended:
     def from_json(cls, told: JsonObject) -> "Suspended":
         """Return what `to_json` told."""
         plan, answers = told.get("plan"), told.get("answers")
-        made = (one for one in _list(told.get("made")) if isinstance(one, list))
+        made = (one for one in as_list(told.get("made")) if isinstance(one, list))
         return cls(
             prompt=str(told["prompt"]),
             run=str(told["run"]),
-            plan=adopt(as_object(plan), _pointers(told.get("data"))),
+            plan=adopt(as_object(plan), pointers(told.get("data"))),
             key=str(told["key"]),
             planned=told["planned"] is True,
             allow_writes=told["allow_writes"] is True,
-            questions=tuple(q for q in _list(told.get("questions")) if isinstance(q, dict)),
+            questions=tuple(q for q in as_list(told.get("questions")) if isinstance(q, dict)),
             answers=as_object(answers),
             made=tuple(RecordedCall(str(one[0]), str(one[1]), one[2]) for one in made),
         )
@@ -121,11 +121,7 @@ def _data(plan: ExecutionPlan) -> frozenset[Pointer]:
     return frozenset()
 
 
-def _list(told: Json) -> list[Json]:
-    return told if isinstance(told, list) else []
-
-
-def _pointers(told: Json) -> frozenset[Pointer]:
+def pointers(told: Json) -> frozenset[Pointer]:
     """Return places in a plan, as `to_json` told them."""
-    lists = (one for one in _list(told) if isinstance(one, list))
+    lists = (one for one in as_list(told) if isinstance(one, list))
     return frozenset(tuple(s for s in one if isinstance(s, str | int)) for one in lists)

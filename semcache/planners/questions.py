@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
-from semcache.canonical import Json, JsonObject, digest, dumps, plain
+from semcache.canonical import Json, JsonObject, as_object, digest, dumps, plain
 from semcache.catalog.builtin import ASK_USER, Question, ask_user
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Call, Operation
@@ -265,8 +265,7 @@ def _property(given: Mapping[str, Json], catalog: Catalog) -> JsonObject:
     name, wanted = given.get("operation"), given.get("input")
     if not isinstance(name, str) or name not in catalog:
         return {}
-    properties = catalog.get(name).input_schema.get("properties")
-    found = properties.get(str(wanted)) if isinstance(properties, dict) else None
+    found = as_object(catalog.get(name).input_schema.get("properties")).get(str(wanted))
     if not isinstance(found, dict):
         return {}
     domain = catalog.closed.get(name_key(str(wanted)))

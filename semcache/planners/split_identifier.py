@@ -8,6 +8,7 @@ parts it when it runs.
 from collections.abc import Iterator
 from dataclasses import replace
 
+from semcache.binding.generalize.placeholders import placeholder
 from semcache.canonical import Json, JsonObject, with_texts
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
@@ -73,7 +74,7 @@ def _joined(made: Assembled, mention: Mention, halves: tuple[Parameter, Paramete
     name = next(n for n in _names("_".join(names)) if name_key(n) not in taken)
     node = next(n for n in _names("part") if n not in made.plan.body)
     values: dict[str, Json] = {
-        f"{{{{params.{half}}}}}": f"$.{node}[{at}]" for at, half in enumerate(names)
+        placeholder(half): f"$.{node}[{at}]" for at, half in enumerate(names)
     }
     body: JsonObject = {
         key: with_texts(value, lambda text: values.get(text, text))
@@ -84,7 +85,7 @@ def _joined(made: Assembled, mention: Mention, halves: tuple[Parameter, Paramete
     body[START] = {"route": node}
     body[node] = {
         "operation": PART,
-        "input": {"text": f"{{{{params.{name}}}}}"},
+        "input": {"text": placeholder(name)},
         "route": first,
     }
     left = tuple(one for one in made.params if one not in halves)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from statistics import fmean, median
 
-from semcache.canonical import Json, JsonObject, as_object, dumps
+from semcache.canonical import Json, JsonObject, as_list, as_object, dumps
 from semcache.catalog.operation import Operation
 from semcache.errors import OperationRefused
 from semcache.planners.arguments.coercion import coerced
@@ -160,8 +160,7 @@ def _each(given: JsonObject) -> Json:
         at, results = 0, []
     else:
         at = _position(state) + 1
-        before = state.get("results")
-        results = [*(before if isinstance(before, list) else []), given.get("result")]
+        results = [*as_list(state.get("results")), given.get("result")]
     done = at >= len(items)
     item = None if done else _member(items[at], str(given.get("field", "")))
     return {"done": done, "position": at, "item": item, "results": results}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
-from semcache.canonical import Json, leaves, same
+from semcache.canonical import Json, as_list, leaves, same
 from semcache.errors import ExpressionError
 
 MAX_VISITS = 1_000_000  # values that one evaluation may look at; `$..*..*` squares a document
@@ -305,7 +305,7 @@ def _weight(value: Json) -> int:
 def _inner(value: Json) -> list[Json]:
     if isinstance(value, dict):
         return list(value.values())
-    return value if isinstance(value, list) else []
+    return as_list(value)
 
 
 def _applied(function: Function, value: Json, view: _View) -> Json:

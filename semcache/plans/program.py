@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from semcache.canonical import Json, JsonObject, Pointer, as_object, value_at
+from semcache.canonical import Json, JsonObject, Pointer, as_list, as_object, value_at
 from semcache.plans.document import Reference, WrittenPlan, read_object, read_value
 
 # Variables: `{{name}}` and `${name.field}` in texts, `{"var": "name"}`.
@@ -171,7 +171,7 @@ TARGETS = ("target_seq", "jump_if_true", "jump_if_false")
 """Parameters that are a `seq_no`."""
 STRUCTURE = NAMING | {*TARGETS, "tool_name"}
 """Parameters that are part of the program and no values."""
-_QUERY = ("query", "vector_search")  # the document's own example takes one for the other
+QUERY = ("query", "vector_search")  # the document's own example takes one for the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class Instruction:
             return tuple((name, ("tool_params", name)) for name in names)
         if not self.call:
             return ()
-        query = next((name for name in _QUERY if name in self.parameters), "")
+        query = next((name for name in QUERY if name in self.parameters), "")
         alias = {query: "query"} if self.call in RETRIEVALS else {}
         return tuple(
             (alias.get(name, name), (name,)) for name in self.parameters if name not in STRUCTURE
@@ -250,6 +250,11 @@ class Instruction:
         if self.type == "reasoning":
             return ()
         return tuple(self.parameters if self.pairs else self.parameters.keys() - STRUCTURE)
+
+    def variables(self, bound: Bound) -> Iterator[tuple[Pointer, Variable]]:
+        """Yield the references that it reads, each with its place in the plan."""
+        for name in self.read:
+            yield from variables(self.parameters[name], (*self.inside, name), bound)
 
 
 def _names(value: Json) -> tuple[str, ...]:
@@ -285,8 +290,7 @@ class ProgramPlan(WrittenPlan):
         return tuple(
             Reference(at, variable.name, variable.written)
             for step in self.instructions()
-            for name in step.read
-            for at, variable in variables(step.parameters[name], (*step.inside, name), bound)
+            for at, variable in step.variables(bound)
         )
 
     @property
@@ -297,8 +301,7 @@ class ProgramPlan(WrittenPlan):
     @property
     def steps(self) -> list[Json]:
         """The instructions as they stand, and whatever else is in the list."""
-        found = self.body.get(listed(self.body))
-        return found if isinstance(found, list) else []
+        return as_list(self.body.get(listed(self.body)))
 
     def instructions(self) -> tuple[Instruction, ...]:
         """Return what can be read of the instructions, in the order of the list."""

@@ -156,7 +156,7 @@ def _endless(
 def unknown(analysis: ProgramAnalysis) -> Iterator[Finding]:
     """Yield the references to variables that nothing sets."""
     for step in analysis.steps:
-        for at, variable in analysis.variables(step):
+        for at, variable in step.variables(analysis.bound):
             if variable.name not in analysis.setters:
                 what = f"reads {variable.name!r}, which nothing sets"
                 yield finding(at, what + near(variable.name, analysis.setters), "reference")
@@ -169,7 +169,7 @@ def too_early(analysis: ProgramAnalysis) -> Iterator[Finding]:
     reads: list[tuple[int, Pointer, str]] = []
     for step in analysis.steps:
         if str(step.index) in reached:
-            found = analysis.variables(step)
+            found = step.variables(analysis.bound)
             reads += [(step.index, at, v.name) for at, v in found if v.name in analysis.setters]
     readers: dict[str, set[str]] = {}
     for index, _, name in reads:
@@ -226,11 +226,10 @@ def fitted(operation: str, given: JsonObject, catalog: Catalog) -> JsonObject:
     `top_k` of a retrieval is left out for an operation whose schema does not know it, and is 5
     for a `vector_search` that does not say; nothing else is dropped or added.
     """
-    properties = catalog.get(operation).input_schema.get("properties")
-    takes = "top_k" in properties if isinstance(properties, dict) else True
     if operation not in RETRIEVALS:
         return given
-    if not takes:
+    properties = catalog.get(operation).input_schema.get("properties")
+    if isinstance(properties, dict) and "top_k" not in properties:
         return {name: value for name, value in given.items() if name != "top_k"}
     default: JsonObject = {"top_k": DEFAULT_TOP_K} if operation == "vector_search" else {}
     return default | given

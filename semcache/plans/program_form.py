@@ -19,14 +19,13 @@ from semcache.plans.finding import (
 from semcache.plans.program import (
     GENERATE,
     GOALS,
+    QUERY,
     STRUCTURE,
     TARGETS,
     Bound,
     Instruction,
     ProgramPlan,
-    Variable,
     goal,
-    variables,
 )
 
 
@@ -63,11 +62,6 @@ class ProgramAnalysis:
         by_seq = {step.seq: step.index for step in reversed(steps)}
         return cls(plan, catalog, steps, plan.bound, by_seq, goal(steps, goals), goals, setters)
 
-    def variables(self, step: Instruction) -> Iterator[tuple[Pointer, Variable]]:
-        """Yield each variable that an instruction reads, and where."""
-        for name in step.read:
-            yield from variables(step.parameters[name], (*step.inside, name), self.bound)
-
     def edges(self) -> dict[str, tuple[str, ...]]:
         """Return where each position leads; past the end is the position after the last."""
         return {str(step.index): tuple(map(str, self._after(step))) for step in self.steps}
@@ -91,7 +85,6 @@ def own_texts(value: Json, at: Pointer, bound: Bound) -> Iterator[tuple[Pointer,
 
 # Its form: numbering, types, parameters, targets and operations.
 
-_QUERY = ("query", "vector_search")
 _OUTPUT = ("output_var", "output_vars")
 _REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType({
     "assign": (),
@@ -100,8 +93,8 @@ _REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType({
     "jmp_if": (("condition_prompt",), TARGETS[1:2], TARGETS[2:]),
     "llm_generate": (("prompt",), _OUTPUT),
     "reasoning": (),
-    "retrieve_knowledge_graph": (_QUERY, _OUTPUT),
-    "vector_search": (_QUERY, _OUTPUT),
+    "retrieve_knowledge_graph": (QUERY, _OUTPUT),
+    "vector_search": (QUERY, _OUTPUT),
 })  # fmt: skip
 """Type → the parameters that it must have, each with the names that it may have instead."""
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from semcache.canonical import Json, JsonObject, Pointer, as_object, dumps, pointer_text
+from semcache.canonical import Json, JsonObject, Pointer, as_list, as_object, dumps, pointer_text
 from semcache.catalog.catalog import Catalog
 from semcache.plans.document import ExecutionPlan, Reference, WrittenPlan, texts
 from semcache.plans.finding import Finding, finding
@@ -152,8 +152,7 @@ class TaskPlan(WrittenPlan):
     @property
     def listed(self) -> list[Json]:
         """The list of tasks as it stands in the plan; empty if it is none."""
-        listed = self.body.get("tasks")
-        return listed if isinstance(listed, list) else []
+        return as_list(self.body.get("tasks"))
 
     def operations(self) -> tuple[str, ...]:
         """Return the names of the operations that the plan may call, sorted, each once."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from semcache.canonical import Json, JsonObject, as_object, loads
+from semcache.canonical import Json, JsonObject, as_list, as_object, loads
 from semcache.errors import InvalidJson
 from semcache.responses.key import ModelRequest, response_key
 
@@ -119,8 +119,7 @@ def _ended(chunks: Iterable[JsonObject]) -> bool:
     """Return whether there is a choice, and each has its reason to end."""
     ended: dict[Json, bool] = {}
     for chunk in chunks:
-        choices = chunk.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
+        for choice in as_list(chunk.get("choices")):
             match choice:
                 case {"index": int(index), "finish_reason": reason}:
                     ended[index] = ended.get(index, False) or reason is not None

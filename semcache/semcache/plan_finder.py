@@ -271,7 +271,7 @@ class PlanFinder:
 
     def _bound(self, planned: Planned) -> ExecutionPlan:
         # With the schemas, as the cache does it: "2024" is 2024 where an integer is wanted.
-        schemas = {operation.name: operation.input_schema for operation in self._stages.catalog}
+        schemas = self._stages.catalog.input_schemas
         template = generalize(planned.plan.to_dict(), planned.params, schemas=schemas)
         own = bind(template, {p.name: p.value for p in planned.params})
         return adopt(own.plan, own.data)

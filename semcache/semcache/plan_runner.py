@@ -14,7 +14,7 @@ from semcache.errors import InputNeeded, InvalidInput, InvalidPlan
 from semcache.execution.program import ProgramEngine
 from semcache.execution.state import Sink, State
 from semcache.planners.note_store import NoteStore
-from semcache.planners.pending_runs import PendingRuns, Suspended
+from semcache.planners.pending_runs import PendingRuns, Suspended, pointers
 from semcache.planners.questions import Ask, Interview, asks, conduct
 from semcache.plans.codec import adopt, decode
 from semcache.plans.document import ExecutionPlan
@@ -84,10 +84,7 @@ class Checkpoints:
         told = self._kept.get(tenant, run)
         plan: ExecutionPlan | None = None
         if told is not None:
-            kept = told.get("data")
-            places = [at for at in kept if isinstance(at, list)] if isinstance(kept, list) else []
-            data = frozenset(tuple(s for s in at if isinstance(s, str | int)) for at in places)
-            plan = adopt(as_object(told.get("plan")), data)
+            plan = adopt(as_object(told.get("plan")), pointers(told.get("data")))
         if not isinstance(plan, ProgramPlan):
             raise InvalidInput(
                 f"no checkpoints are kept of the run {run[:40]!r}: it ran no program, is another "

@@ -225,8 +225,7 @@ class _Bridge:
     def input_schema(self, described: Mapping[str, str]) -> JsonObject:
         """Return the JSON Schema of the arguments, with a description of each."""
         schema = _described(self.arguments.model_json_schema(schema_generator=_Schemas), self.name)
-        properties = schema.get("properties")
-        for name, argument in properties.items() if isinstance(properties, dict) else ():
+        for name, argument in as_object(schema.get("properties")).items():
             if isinstance(argument, dict) and name in described:
                 argument.setdefault("description", described[name])
         return schema

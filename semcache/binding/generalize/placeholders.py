@@ -1,14 +1,22 @@
 """Placeholders: `{{params.a.b}}` in a plan, written by a planner to say where a value goes."""
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from semcache.binding.bindings import Filling
 from semcache.binding.leaves import Leaf
 from semcache.binding.texts.parts import written
-from semcache.canonical import Json, JsonObject, Pointer, pointer_text, value_at
+from semcache.canonical import (
+    Json,
+    JsonObject,
+    Pointer,
+    as_object,
+    pointer_text,
+    value_at,
+    with_texts,
+)
 from semcache.catalog.schemas import choices, types
 from semcache.errors import BindingError
 from semcache.plans.codec import adopt
@@ -32,6 +40,17 @@ class Placeholder:
     end: int
     name: str
     """What it names, as written: `amount.operand`."""
+
+
+def placeholder(name: str) -> str:
+    """Return the text that stands for the value of a parameter in a plan."""
+    return f"{{{{params.{name}}}}}"
+
+
+def without_placeholders(given: JsonObject, params: Iterable[Parameter]) -> JsonObject:
+    """Return a copy of `given` with the values of `params` for the texts that stand for them."""
+    values: JsonObject = {placeholder(one.name): one.value for one in params}
+    return as_object(with_texts(given, lambda text: values.get(text, text)))
 
 
 def placeholders(text: str) -> tuple[Placeholder, ...]:

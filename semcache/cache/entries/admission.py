@@ -99,7 +99,7 @@ def admit(
         BindingError: a placeholder names a parameter that is not there, or the plan cannot be
             generalized safely.
     """
-    schemas = {} if catalog is None else {op.name: op.input_schema for op in catalog}
+    schemas = {} if catalog is None else catalog.input_schemas
     document, day = as_object(enclosed(plan.to_dict())), query.day(now)
     named = {parameter.name for parameter in params}
     unnamed = unnamed_dates(document, query.mentions, named, day)

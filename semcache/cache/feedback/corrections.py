@@ -18,7 +18,7 @@ from typing import NamedTuple
 from semcache.cache.entries.entry import Entry
 from semcache.cache.feedback.correction import Correction, Removed
 from semcache.cache.reports import HealthReporter
-from semcache.canonical import Json, dumps, loads
+from semcache.canonical import Json, as_list, dumps, loads
 from semcache.errors import InvalidJson, StoreCorrupt, StoreError
 from semcache.ports import Journal, PlanStore
 from semcache.process.forks import Forked, Lock, follow_forks
@@ -116,7 +116,7 @@ def _pairs(note: str | None) -> list[str]:
         doc = loads(note, what="vetoes") if note else []
     except InvalidJson:
         return []  # a broken note forgets vetoes; it must not make every lookup fail
-    return [pair for pair in doc if isinstance(pair, str)] if isinstance(doc, list) else []
+    return [pair for pair in as_list(doc) if isinstance(pair, str)]
 
 
 RETRY_S = 1.0

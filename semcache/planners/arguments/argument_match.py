@@ -98,9 +98,11 @@ class _Placer:
         left = [one for one in params if is_guess(one.name)]
         # The surest ways first, so that a value with a sure place leaves the others theirs. A value
         # with a name of its own goes by none of these: what it is was said, and is not here.
-        for way in (self._listed, self._identified, self._named_beside, self._by_kind, self._parts):
-            left = [one for one in left if not way(one)]
-        for way in (self._by_role, self._located):
+        ways = (
+            self._listed, self._identified, self._named_beside, self._by_kind, self._parts,
+            self._by_role, self._located,
+        )  # fmt: skip
+        for way in ways:
             left = [one for one in left if not way(one)]
         if len(left) == 1 and not named:
             left = [one for one in left if not self._last(one)]

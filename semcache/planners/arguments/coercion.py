@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from semcache.binding.codecs import integer, number, text
-from semcache.canonical import Json, JsonObject, as_object, plain, same
+from semcache.canonical import Json, JsonObject, as_list, as_object, plain, same
 from semcache.catalog.labels import label_key, labeled
 from semcache.catalog.schemas import choices, types
 from semcache.errors import BindingError, InvalidJson, InvalidParameter
@@ -55,10 +55,10 @@ def coerced(
         raise InvalidParameter(f"{name!r} is {_shown(value)}: {why}") from why
 
 
-def fits(value: Json, schema: JsonObject, *, root: JsonObject | None = None) -> bool:
+def fits(value: Json, schema: JsonObject) -> bool:
     """Return whether `value` can become what `schema` wants."""
     try:
-        coerced(value, schema, root=root)
+        coerced(value, schema)
     except InvalidParameter:
         return False
     return True
@@ -76,8 +76,7 @@ def _coerced(value: Json, schema: Json, root: JsonObject, depth: int) -> Json:
 
 
 def _listed(part: JsonObject) -> list[Json]:
-    values = part.get("enum")
-    listed = values if isinstance(values, list) else []
+    listed = as_list(part.get("enum"))
     return [*listed, part["const"]] if "const" in part else listed
 
 
@@ -298,8 +297,7 @@ def _object(value: Json, *, parts: list[JsonObject], root: JsonObject, depth: in
         raise _Lossy("expected an object, or its JSON text")
     known: JsonObject = {}
     for part in parts:
-        properties = part.get("properties")
-        known |= as_object(properties)
+        known |= as_object(part.get("properties"))
     return {
         key: _coerced(item, known[key], root, depth + 1) if key in known else item
         for key, item in value.items()

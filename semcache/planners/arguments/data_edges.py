@@ -199,8 +199,7 @@ def _members(
 def _properties(schema: Json, root: JsonObject) -> JsonObject:
     found: JsonObject = {}
     for part in choices(schema, root):
-        listed = part.get("properties")
-        found |= as_object(listed)
+        found |= as_object(part.get("properties"))
     return found
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from semcache.canonical import as_list, as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.planners.arguments.operation_index import READING, VERBS, known_as
@@ -45,7 +46,7 @@ def says_write(prompt: str, operation: Operation, catalog: Catalog) -> bool:
         return False
     known = known_as(operation, catalog)
     said = _unnegated(prompt)
-    verbs = {known.verb, *_first_word(operation)}
+    verbs = {known.verb, *tokens(operation.summary.lower())[:1]}  # as a rule it begins with one
     verbs |= {
         word for word, meant in catalog.synonyms.items() if meant in (known.verb, operation.name)
     }
@@ -104,16 +105,9 @@ def _akin(head: str, about: set[str]) -> bool:
 
 def _choices(operation: Operation) -> Iterator[str]:
     """Yield the words of the values that the inputs of an operation list."""
-    properties = operation.input_schema.get("properties")
-    for schema in properties.values() if isinstance(properties, dict) else ():
-        listed = schema.get("enum") if isinstance(schema, dict) else None
-        for one in listed if isinstance(listed, list) else ():
+    for schema in as_object(operation.input_schema.get("properties")).values():
+        for one in as_list(as_object(schema).get("enum")):
             yield from tokens(str(one).lower())
-
-
-def _first_word(operation: Operation) -> Iterator[str]:
-    """Yield the first word of the summary, as a rule its verb."""
-    yield from tokens(operation.summary.lower())[:1]
 
 
 def _forms(verb: str) -> set[str]:

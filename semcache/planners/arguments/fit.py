@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from semcache.canonical import JsonObject, as_object, same, with_texts
+from semcache.binding.generalize.placeholders import placeholder, without_placeholders
+from semcache.canonical import JsonObject, as_list, same
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.labels import Value, labeled
 from semcache.catalog.schemas import choices
@@ -152,8 +153,7 @@ def _parts(schema: JsonObject, root: JsonObject) -> Iterator[JsonObject]:
 
 def _texts(schema: JsonObject, root: JsonObject) -> Iterator[str]:
     for part in _parts(schema, root):
-        listed = part.get("enum")
-        values = [*(listed if isinstance(listed, list) else ()), part.get("const")]
+        values = [*as_list(part.get("enum")), part.get("const")]
         yield from (value for value in values if isinstance(value, str))
 
 
@@ -198,9 +198,9 @@ def _complete(
     free: Sequence[InputField],
 ) -> Fit | Unfit:
     """Return the fit with what may be filled in, or what is missing."""
-    given: JsonObject = {one.place.name: _placeholder(one.param) for one in found.placed}
+    given: JsonObject = {one.place.name: placeholder(one.param.name) for one in found.placed}
     actual: JsonObject = {one.place.name: one.param.value for one in found.placed}
-    params = _distinct([one.param for one in found.placed])
+    params = tuple({name_key(one.param.name): one.param for one in found.placed}.values())
     by_wire = {wire.property for wire in wires}
     missing, verbatim = [], False
     for place in free:
@@ -223,8 +223,7 @@ def _complete(
 
 def breaches(fit: Fit, asked: ResolutionContext) -> tuple[str, ...]:
     """Return how the values of a fit break the schema of the operation; empty if they don't."""
-    values: JsonObject = {_placeholder(one): one.value for one in fit.params}
-    given = as_object(with_texts(fit.input, lambda text: values.get(text, text)))
+    given = without_placeholders(fit.input, fit.params)
     wired_to = {wire.property for wire in fit.wires}
     found = asked.catalog.violations(fit.known.operation.name, given)
     return tuple(
@@ -234,18 +233,10 @@ def breaches(fit: Fit, asked: ResolutionContext) -> tuple[str, ...]:
     )
 
 
-def _placeholder(param: Parameter) -> str:
-    return f"{{{{params.{param.name}}}}}"
-
-
-def _distinct(params: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    return tuple({name_key(one.name): one for one in params}.values())
-
-
 def _worded(goal: str, params: Sequence[Parameter]) -> str:
     """Return the words of a step with a placeholder for each value that stands in them."""
     text = goal
     for param in sorted(params, key=lambda one: -len(one.mention or "")):
         if param.mention:
-            text = text.replace(param.mention, _placeholder(param), 1)
+            text = text.replace(param.mention, placeholder(param.name), 1)
     return text

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
-from semcache.canonical import Json, JsonObject, as_object
+from semcache.canonical import as_list, as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import snake, verb_and_noun
@@ -246,8 +246,7 @@ def known_as(operation: Operation, catalog: Catalog) -> IndexedOperation:
     """Return the words that an operation of `catalog` goes by."""
     name = unmarked(operation.name, catalog)
     verb, noun = verb_and_noun(name)
-    properties = operation.input_schema.get("properties")
-    named: JsonObject = as_object(properties)
+    named = as_object(operation.input_schema.get("properties"))
     return IndexedOperation(
         operation,
         verb,
@@ -274,24 +273,19 @@ def _postings(counts: Sequence[Counter[str]]) -> dict[str, tuple[tuple[int, floa
 
 def wording(operation: Operation) -> str:
     """Return what an operation says of itself in plain words: name, summary, names of inputs."""
-    properties = operation.input_schema.get("properties")
-    inputs = ", ".join(properties) if isinstance(properties, dict) else ""
+    inputs = ", ".join(as_object(operation.input_schema.get("properties")))
     said = f"{operation.name}: {operation.summary} ({inputs})"
     return " ".join(_CAMEL.sub(" ", said).replace("_", " ").replace(".", " ").split())
 
 
 def _told(operation: Operation) -> str:
     """Return the words of an operation, those of its inputs' descriptions and enums among them."""
-    properties = operation.input_schema.get("properties")
     inner: list[str] = []
-    for schema in properties.values() if isinstance(properties, dict) else ():
+    for schema in as_object(operation.input_schema.get("properties")).values():
         if isinstance(schema, dict):
-            inner += [str(schema.get("description", "")), *_choices(schema.get("enum"))]
+            inner.append(str(schema.get("description", "")))
+            inner += [one for one in as_list(schema.get("enum")) if isinstance(one, str)]
     return " ".join((wording(operation), *inner))
-
-
-def _choices(listed: Json) -> list[str]:
-    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
 
 
 def content(text: str) -> Sequence[str]:

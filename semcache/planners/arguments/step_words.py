@@ -22,8 +22,9 @@ _REQUESTS = re.compile(
     r" (?:me|us)|look up|search for|look for)\b",
     re.IGNORECASE,
 )
-_VALUE = "\ufffc"
-_UNIT = re.compile(rf"{_VALUE}+|['\u2019]s\b|[^\W_]+(?:[-'\u2019][^\W_]+)*|_|[^\w\s]")
+MASK = "\ufffc"
+"""Stands for every character of a value in a masked text."""
+_UNIT = re.compile(rf"{MASK}+|['\u2019]s\b|[^\W_]+(?:[-'\u2019][^\W_]+)*|_|[^\w\s]")
 
 
 def trimmed(text: str) -> str:
@@ -68,7 +69,7 @@ def units_of(goal: str, placed: Sequence[Placed]) -> list[StepUnit]:
     for one in sorted(placed, key=lambda one: -len(one.param.mention or "")):
         for start, end in _spans(masked, one):
             held[start] = one
-            masked = masked[:start] + _VALUE * (end - start) + masked[end:]
+            masked = masked[:start] + MASK * (end - start) + masked[end:]
     request = _REQUESTS.match(masked)
     at = 0
     units = []
@@ -77,11 +78,11 @@ def units_of(goal: str, placed: Sequence[Placed]) -> list[StepUnit]:
         units.append(StepUnit(verb))
         at = request.end()
     for found in _UNIT.finditer(masked, at):
-        if found[0][0] != _VALUE:
+        if found[0][0] != MASK:
             units.append(StepUnit(found[0]))
             continue
         starts = [one for one in held if found.start() <= one < found.end()]
-        units += [StepUnit(_VALUE, held[one]) for one in sorted(starts)]
+        units += [StepUnit(MASK, held[one]) for one in sorted(starts)]
     return units
 
 

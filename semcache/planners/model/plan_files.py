@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
+from semcache.binding.generalize.placeholders import placeholder
 from semcache.canonical import Json, JsonObject, Pointer, as_object, loads, plain, value_at
 from semcache.catalog.catalog import Catalog
 from semcache.errors import BindingError, InvalidInput, PlanningError
@@ -149,8 +150,7 @@ def _plan_of(text: str, key: str) -> JsonObject:
 
 
 def _check(plan: ExecutionPlan, params: "tuple[Parameter, ...]", catalog: Catalog) -> None:
-    schemas = {operation.name: operation.input_schema for operation in catalog}
-    template = generalize(plan.to_dict(), params, schemas=schemas)
+    template = generalize(plan.to_dict(), params, schemas=catalog.input_schemas)
     bound = bind(template, {one.name: one.value for one in params})
     findings = [*check(plan, catalog), *check(decode(bound.plan, data=bound.data), catalog)]
     findings += check_params(plan, [one.name for one in params])
@@ -160,9 +160,8 @@ def _check(plan: ExecutionPlan, params: "tuple[Parameter, ...]", catalog: Catalo
 
 def _with_placeholders(planned: Planned, catalog: Catalog) -> JsonObject | None:
     """Return a plan with `{{params.x}}` at each place that a parameter fills; None if it cannot."""
-    schemas = {operation.name: operation.input_schema for operation in catalog}
     try:
-        template = generalize(planned.plan.to_dict(), planned.params, schemas=schemas)
+        template = generalize(planned.plan.to_dict(), planned.params, schemas=catalog.input_schemas)
     except BindingError:
         return None
     if template.pinned or template.refusal or template.perishable:
@@ -171,7 +170,7 @@ def _with_placeholders(planned: Planned, catalog: Catalog) -> JsonObject | None:
     for binding in template.bindings:
         if binding.inline or binding.path or binding.codec not in _WHOLE:
             return None
-        _put(body, binding.at, f"{{{{params.{binding.param}}}}}")
+        _put(body, binding.at, placeholder(binding.param))
     return body
 
 

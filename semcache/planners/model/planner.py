@@ -8,7 +8,6 @@ from semcache.binding.generalize.generalization import generalize
 from semcache.binding.generalize.placeholders import placeholders
 from semcache.binding.template import PlanTemplate
 from semcache.canonical import Json, JsonObject, as_object, with_texts
-from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import BindingError, InvalidInput, NotActionable, PlanningError
 from semcache.planners.model.relevant import Relevant
@@ -29,7 +28,7 @@ ATTEMPTS = 3
 WIDENED = 4
 """How many times as many operations are shown once a model says that those it saw cannot do it."""
 REFUSAL = "not_actionable"
-"""Key of an answer that says why the catalog cannot do what was asked."""
+"""Key of an answer that says why the request cannot be planned, or not be taken apart."""
 
 
 class ModelPlanner:
@@ -164,7 +163,7 @@ class ModelPlanner:
             _refuse_if_not_actionable(found)
             plan = spelled(decode(with_structure(found, request.schema)), catalog)
             self._check_format(plan)
-            template = generalize(plan.to_dict(), params, schemas=_schemas(catalog))
+            template = generalize(plan.to_dict(), params, schemas=catalog.input_schemas)
             bound = bind(template, {parameter.name: parameter.value for parameter in params})
         except (InvalidInput, BindingError) as error:
             return Rejected((str(error),))
@@ -249,10 +248,6 @@ def described(operations: Sequence[Operation]) -> list[Json]:
         }
         for operation in operations
     ]
-
-
-def _schemas(catalog: Catalog) -> dict[str, JsonObject]:
-    return {operation.name: operation.input_schema for operation in catalog}
 
 
 def _refuse_if_not_actionable(found: JsonObject) -> None:

@@ -1,9 +1,6 @@
 """Which operations of a large catalog a text is about: words and meaning, two rankings in one."""
 
 import logging
-import re
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -17,6 +14,7 @@ from semcache.planners.arguments.operation_index import (
     wording,
 )
 from semcache.ports import Embedder, Vector
+from semcache.process.memo import Lru
 from semcache.prompts.parameter import name_key
 from semcache.prompts.tokens import phrase_of
 
@@ -63,8 +61,7 @@ class Relevant:
         """Operations at most."""
         self._embedder = embedder
         self._domains = domains or {}
-        self._vectors: OrderedDict[str, Vector] = OrderedDict()
-        self._lock = threading.Lock()
+        self._vectors: Lru[str, Vector] = Lru(KEPT_VECTORS)
 
     def find(self, text: str, catalog: Catalog, *, widened: int = 1) -> tuple[Operation, ...]:
         """Return the operations of `catalog` that `text` is likely about, in the catalog's order.
@@ -112,20 +109,15 @@ class Relevant:
 
     def _embedded(self, embedder: Embedder, operations: Sequence[Operation]) -> np.ndarray:
         """Return the vectors of operations, a row each; each is embedded once."""
-        with self._lock:
-            kept = dict(self._vectors)
-        prints = [operation.fingerprint for operation in operations]
-        missing = {p: o for p, o in zip(prints, operations, strict=True) if p not in kept}
-        if missing:
-            rows = embedder.embed([wording(operation) for operation in missing.values()])
-            kept.update(zip(missing, rows, strict=True))
-        with self._lock:
-            for print_ in prints:
-                self._vectors[print_] = kept[print_]
-                self._vectors.move_to_end(print_)
-            while len(self._vectors) > KEPT_VECTORS:
-                self._vectors.popitem(last=False)
-        return np.stack([kept[print_] for print_ in prints])
+        by_print = {operation.fingerprint: operation for operation in operations}
+        kept = ((print_, self._vectors.use(print_)) for print_ in by_print)
+        known = {print_: vector for print_, vector in kept if vector is not None}
+        missing = [print_ for print_ in by_print if print_ not in known]
+        rows = embedder.embed([wording(by_print[one]) for one in missing]) if missing else ()
+        for print_, vector in zip(missing, rows, strict=True):
+            known[print_] = vector
+            self._vectors.put(print_, vector)
+        return np.stack([known[operation.fingerprint] for operation in operations])
 
 
 # ── domains ──────────────────────────────────────────────────────────────────────────────────────
@@ -162,13 +154,10 @@ def in_domains(
 def _belongs(
     operation: Operation, wanted: Sequence[str], domains: Mapping[str, Sequence[str]]
 ) -> bool:
-    own = domains_of(f"{_spaced(operation.name)} {operation.summary}", domains)
+    # `mcp.github.listIssues` is "mcp github list issues".
+    name = name_key(operation.name).replace("_", " ")
+    own = domains_of(f"{name} {operation.summary}", domains)
     return not own or bool(set(own) & set(wanted))
-
-
-def _spaced(name: str) -> str:
-    """Return the words of a name: `mcp.github.listIssues` is "mcp github list issues"."""
-    return re.sub(r"_", " ", name_key(name))
 
 
 def _stands_in(phrase: tuple[str, ...], words: tuple[str, ...]) -> bool:

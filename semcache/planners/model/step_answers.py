@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from semcache.canonical import Json, JsonObject
-from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidInput, NotActionable
 from semcache.planners.intent_graph import IntentGraph
+from semcache.planners.model.planner import REFUSAL
 from semcache.planners.steps.clauses import TRANSFORMS
 from semcache.planners.steps.intents import (
     ACTIONS,
     MAX_INTENTS,
-    Action,
     Decomposition,
     IntentKind,
     SubIntent,
@@ -22,9 +21,6 @@ from semcache.ports import PlanRequest
 from semcache.prompts.mentions import locate_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.runs.dialog import Accepted, Rejected, json_object
-
-REFUSAL = "not_actionable"
-"""Key of an answer that says why the request cannot be taken apart."""
 
 _KINDS: Mapping[str, IntentKind] = {kind: kind for kind in get_args(IntentKind)}
 
@@ -88,7 +84,7 @@ class StepReader:
             goal=goal,
             kind=kind,
             verb=verb,
-            action=_action(verb) if kind == "api_call" else "other",
+            action=ACTIONS.get(verb, "other") if kind == "api_call" else "other",
             transform=transform,
             topic=topic,
             params=(*self._params(step, where, errors), *(self._unsaid(step, kind))),
@@ -116,7 +112,8 @@ class StepReader:
         if named is None or named in ("", "null", "none"):
             return None, "tool" in step
         if not isinstance(named, str) or named not in self.request.catalog.names:
-            errors.append(f"{where}: {_unknown(named, self.request.catalog)}")
+            said = named if isinstance(named, str) else repr(named)
+            errors.append(f"{where}: {self.request.catalog.unknown(said)}")
             return None, False
         return named, False
 
@@ -158,14 +155,6 @@ class StepReader:
 def _words(step: JsonObject, key: str) -> str:
     said = step.get(key)
     return said.strip() if isinstance(said, str) else ""
-
-
-def _action(verb: str) -> Action:
-    return ACTIONS.get(verb, "other")
-
-
-def _unknown(named: Json, catalog: Catalog) -> str:
-    return catalog.unknown(named if isinstance(named, str) else repr(named))
 
 
 def _needs(step: JsonObject, where: str, count: int, errors: list[str]) -> Iterator[str]:

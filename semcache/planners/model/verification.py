@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from semcache.binding.codecs import alike
-from semcache.binding.generalize.placeholders import placeholders
+from semcache.binding.generalize.placeholders import placeholder, placeholders
 from semcache.binding.leaves import Leaf, survey
 from semcache.canonical import Json, leaves
 from semcache.catalog.builtin import ASK_USER
@@ -107,7 +107,7 @@ def _turned_round(prompt: str, data: Sequence[Leaf], params: Sequence[Parameter]
     """Yield the values that the prompt excludes and the plan asks for."""
     excluded = {word for word in excluded_words(prompt) if word}
     holders = {leaf.at: leaf for leaf in data}
-    held = {f"{{{{params.{one.name}}}}}": one.mention or one.value for one in params}
+    held = {placeholder(one.name): one.mention or one.value for one in params}
     for leaf in data:
         value = held.get(leaf.value, leaf.value) if isinstance(leaf.value, str) else None
         if not isinstance(value, str) or _first_word(value) not in excluded:

@@ -7,7 +7,8 @@ placeholder for every value. Where two operations would do, or none, it says so 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from semcache.canonical import Json, JsonObject, as_object, same, with_texts
+from semcache.binding.generalize.placeholders import placeholder, without_placeholders
+from semcache.canonical import Json, JsonObject, as_object, same
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.operation import Operation
 from semcache.catalog.shape import Columns, Input, QueryShape, Shape, shape, snake
@@ -111,7 +112,7 @@ def _check_account(
     if shape(chosen.operation).query is not None:
         return
     into = {place.name: place for place in places(chosen.operation.input_schema)}
-    by_placeholder = {f"{{{{params.{one.name}}}}}": one for one in params.values()}
+    by_placeholder = {placeholder(one.name): one for one in params.values()}
     placed = [
         Placed(into[name], by_placeholder[text])
         for name, value in chosen.input.items()
@@ -233,7 +234,7 @@ def _compared(name: str, value: Json, params: Mapping[str, Parameter]) -> tuple[
 
 
 def _placeholder(name: str, params: Mapping[str, Parameter]) -> str:
-    return f"{{{{params.{params[name].name}}}}}"
+    return placeholder(params[name].name)
 
 
 def _operator(operator: str, columns: Columns) -> str:
@@ -355,8 +356,7 @@ def _inputs(one: Shape, name: str) -> list[Input]:
 
 def _routes(operation: Operation, given: JsonObject) -> JsonObject:
     """Return the routes plan: call the operation, and answer with what it returns."""
-    properties = operation.output_schema.get("properties")
-    enveloped = isinstance(properties, dict) and "data" in properties
+    enveloped = "data" in as_object(operation.output_schema.get("properties"))
     return {
         "start_node": {"route": "call"},
         "call": {"operation": operation.name, "input": given, "route": "end"},
@@ -368,6 +368,5 @@ def _input_findings(
     catalog: Catalog, chosen: _Candidate, params: Mapping[str, Parameter]
 ) -> list[str]:
     """Return how the input breaks the operation's schema once the values are in it."""
-    values: JsonObject = {f"{{{{params.{one.name}}}}}": one.value for one in params.values()}
-    filled = as_object(with_texts(chosen.input, lambda text: values.get(text, text)))
+    filled = without_placeholders(chosen.input, params.values())
     return [str(found) for found in catalog.violations(chosen.operation.name, filled)]

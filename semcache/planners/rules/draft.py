@@ -112,7 +112,8 @@ class SchemaDraft:
         self._settle_measures()
         if self.rank is not None:
             self._settle_rank(self.rank)
-        self._settle_groups()
+        if self.groups and not self.aggregates:
+            self.unexplained.extend(self.group_words)
         self._settle_sort()
         self._settle_times()
         if self.frame.shape.query is None and self.limit is not None and not self.frame.shape.limit:
@@ -177,10 +178,6 @@ class SchemaDraft:
         """The one field that is a date; empty if there is none, or several."""
         dates = [name for name in self.frame.fields if name.rsplit("_", 1)[-1] == "date"]
         return dates[0] if len(dates) == 1 else ""
-
-    def _settle_groups(self) -> None:
-        if self.groups and not self.aggregates:
-            self.unexplained.extend(self.group_words)
 
     def _settle_sort(self) -> None:
         if self.sort is None:

@@ -6,7 +6,7 @@ out on purpose, since they mean different things to different people: "until" an
 year, "around", "my", "distinct", "overall", "best", "across".
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -148,17 +148,13 @@ def longest(phrases: Iterable[tuple[str, ...]]) -> dict[str, int]:
     return lengths
 
 
-def _entries() -> Iterator[tuple[tuple[str, ...], Sense]]:
+def _table() -> dict[tuple[str, ...], tuple[Sense, ...]]:
+    table: dict[tuple[str, ...], tuple[Sense, ...]] = {}
     for kind, senses in _ENGLISH.items():
         for value, phrases in senses.items():
             for phrase in phrases.split("|"):
-                yield tuple(phrase.split()), Sense(kind, value)
-
-
-def _table() -> dict[tuple[str, ...], tuple[Sense, ...]]:
-    table: dict[tuple[str, ...], tuple[Sense, ...]] = {}
-    for words, sense in _entries():
-        table[words] = (*table.get(words, ()), sense)
+                words = tuple(phrase.split())
+                table[words] = (*table.get(words, ()), Sense(kind, value))
     return table
 
 

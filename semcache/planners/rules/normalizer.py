@@ -5,7 +5,7 @@ that accounts for every word wins; if two different ones do, or none does, the s
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from semcache.canonical import Json, dumps
@@ -145,11 +145,4 @@ def _best(readings: Sequence[_Reading]) -> PromptSchema:
     if len(rivals) == 1 or best.schema.partial:
         return best.schema
     named = best.draft.entity.text if best.draft.entity is not None else best.schema.entities[0]
-    return PromptSchema(
-        best.schema.action,
-        best.schema.entities,
-        best.schema.group_by,
-        best.schema.params,
-        best.schema.mentions,
-        unexplained=(named,),
-    )
+    return replace(best.schema, unexplained=(named,))

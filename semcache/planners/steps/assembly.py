@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from semcache.canonical import Json, JsonObject, same, with_texts
+from semcache.binding.generalize.placeholders import placeholder
+from semcache.canonical import Json, JsonObject, as_object, same, with_texts
 from semcache.catalog.builtin import ASK_USER
 from semcache.catalog.catalog import Catalog
 from semcache.errors import PlanningError
@@ -95,7 +96,7 @@ def _equal(one: Parameter, other: Parameter) -> bool:
 
 def _with_names(given: JsonObject, names: Mapping[str, str]) -> JsonObject:
     def renamed(text: str) -> Json:
-        return _PLACEHOLDER.sub(lambda m: f"{{{{params.{names.get(m[1], m[1])}}}}}", text)
+        return _PLACEHOLDER.sub(lambda m: placeholder(names.get(m[1], m[1])), text)
 
     return {key: with_texts(value, renamed) for key, value in given.items()}
 
@@ -258,8 +259,8 @@ class _Making:
     def _told(self, step: str) -> str:
         """Return the result of a step as it is answered: without its envelope `data`."""
         one = self.resolved[step]
-        properties = self.catalog.get(one.operation).output_schema.get("properties")
-        enveloped = isinstance(properties, dict) and "data" in properties
+        output = self.catalog.get(one.operation).output_schema
+        enveloped = "data" in as_object(output.get("properties"))
         looped = any(wire.each for wire in one.wires)
         return f"{self.results[step]}.data" if enveloped and not looped else self.results[step]
 

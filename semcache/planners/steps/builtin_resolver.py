@@ -7,6 +7,7 @@ words below; a transform with any other is a question, for the plan would lose t
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from semcache.binding.generalize.placeholders import placeholder
 from semcache.canonical import Json, JsonObject
 from semcache.catalog.builtin import ASK_USER
 from semcache.errors import InvalidParameter
@@ -18,6 +19,7 @@ from semcache.planners.steps.resolution import (
     Resolution,
     ResolutionContext,
     Resolved,
+    unclear,
 )
 from semcache.planners.steps.terms import (
     ROW_WORDS,
@@ -28,7 +30,6 @@ from semcache.planners.steps.terms import (
     no_field,
     rows_before,
     terms_of,
-    unclear,
 )
 from semcache.planners.transforms import (
     AGGREGATE,
@@ -145,7 +146,7 @@ def _filter(intent: SubIntent, rows: StepRows) -> Resolved:
     given: JsonObject = {
         "field": found.field,
         "operator": found.operator,
-        "value": f"{{{{params.{name}}}}}",
+        "value": placeholder(name),
     }
     param = Parameter(name, value, found.said)
     return _built_in(intent, FILTER, given, wires=_on(rows), params=(param,))
@@ -315,7 +316,7 @@ def _limit(intent: SubIntent, rows: StepRows) -> Resolved:
         return lost(intent, left)
     name = counts[0].name if counts[0].name != "number" else "count"
     param = Parameter(name, counts[0].value, counts[0].mention)
-    given: JsonObject = {"count": f"{{{{params.{name}}}}}"}
+    given: JsonObject = {"count": placeholder(name)}
     return _built_in(intent, LIMIT, given, wires=_on(rows), params=(param,))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from semcache.catalog.catalog import Catalog
-from semcache.planners.arguments.step_words import trimmed_span
+from semcache.planners.arguments.step_words import MASK, trimmed_span
 from semcache.planners.steps.intents import ACTIONS, SubIntent, Transform
 from semcache.ports import PlanRequest
 from semcache.prompts.mentions import find_mentions
@@ -15,9 +15,6 @@ from semcache.prompts.recognizers.closed_values import ClosedValues
 from semcache.prompts.words import (
     NEGATION,
 )
-
-MASK = "\ufffc"
-"""Stands for every character of a value in a masked prompt."""
 
 _WORD = re.compile(rf"[^\W_][\w'-]*|{MASK}+")
 _FIRST = re.compile(r"\s*([^\W\d_][\w-]*)")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from semcache.errors import NotActionable, PlanningError, Referred
 from semcache.planners.intent_graph import IntentGraph
 from semcache.planners.split_identifier import joined
-from semcache.planners.steps.assembly import Assembled, assemble
+from semcache.planners.steps.assembly import assemble
 from semcache.planners.steps.intents import (
     Decomposer,
     Decomposition,
@@ -124,7 +124,8 @@ class ModularPlanner:
             raise _refusal(request, draft, verdict)
         made = assemble(draft.graph.ordered(), found, request.catalog)
         made = joined(made, request.prompt, request.catalog)
-        return _planned(made, draft.graph, f"{NAME}/{draft.goal.strategy}")
+        intents = draft.graph.planned(made.plan).to_json()
+        return Planned(made.plan, made.params, f"{NAME}/{draft.goal.strategy}", intents=intents)
 
     def _taken_apart(self, request: PlanRequest, failure: str) -> Decomposition:
         if not request.catalog:
@@ -169,10 +170,6 @@ class ModularPlanner:
 def _given(request: PlanRequest) -> tuple[Parameter, ...]:
     """Return the values that the caller gave: they count as known, whatever the prompt says."""
     return () if request.params_read else request.params
-
-
-def _planned(made: Assembled, graph: IntentGraph, name: str) -> Planned:
-    return Planned(made.plan, made.params, name, intents=graph.planned(made.plan).to_json())
 
 
 def _refusal(request: PlanRequest, draft: PlanDraft, verdict: PlanVerdict) -> PlanningError:

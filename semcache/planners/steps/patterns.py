@@ -5,7 +5,7 @@ They are humble: a text with one joint more than they understand is left to anot
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from semcache.planners.steps.clauses import TRANSFORMS, Clause, PromptClauses, U
 from semcache.planners.steps.intents import MAX_INTENTS, Decomposition, Deferred, SubIntent
 from semcache.ports import PlanRequest
 
-Build: TypeAlias = Callable[[PromptClauses, re.Match[str]], Sequence[SubIntent]]
+Build: TypeAlias = Callable[[PromptClauses, re.Match[str]], Iterable[SubIntent]]
 """From a prompt and the match of a pattern in it to the steps; raises `Unclear` to defer."""
 MAX_CHARS = 1000
 """Characters of a prompt that patterns look at; a longer one is no sentence of theirs."""
@@ -152,8 +152,8 @@ def _following(prompt: PromptClauses, part: Clause, name: str, needs: tuple[str,
     return prompt.transform(name, part, needs) or prompt.call(name, part, needs)
 
 
-def _single(prompt: PromptClauses, match: re.Match[str]) -> list[SubIntent]:
-    return [prompt.call("step1", Clause(*match.span()))]
+def _single(prompt: PromptClauses, match: re.Match[str]) -> Iterator[SubIntent]:
+    yield prompt.call("step1", Clause(*match.span()))
 
 
 SINGLE = Pattern("simple_api", _named(".+"), _single, confidence=0.7)
@@ -162,12 +162,12 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "action_with_user_input",
         _named(rf"(?P<rest>.+?),?\s+but\s+(?:first\s+)?{_ASK}{_TOPIC}"),
-        lambda prompt, match: list(_asked(prompt, match)),
+        _asked,
     ),
     Pattern(
         "user_input_then_action",
         _named(rf"{_ASK}{_TOPIC},?\s+(?:and\s+then|then|and)\s+(?P<rest>.+)"),
-        lambda prompt, match: list(_asked(prompt, match)),
+        _asked,
     ),
     Pattern("sequential_actions", _named(".+"), partial(_chain, kinds=frozenset({"api_call"}))),
     Pattern(

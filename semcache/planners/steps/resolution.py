@@ -70,6 +70,17 @@ class Referral:
     """The properties that lack a value."""
 
 
+def unclear(intent: SubIntent, why: str) -> Referral:
+    """Return why nothing does a step."""
+    return Referral(intent=intent.id, kind="none", question=why)
+
+
+def which(intent: SubIntent, options: tuple[str, ...], said: str) -> Referral:
+    """Return the question which of several operations is meant."""
+    question = f"Which of {', '.join(map(repr, options))} is meant by {said!r}?"
+    return Referral(intent=intent.id, kind="which", question=question, options=options)
+
+
 @dataclass(frozen=True, slots=True)
 class NoTool:
     """The decomposition looked at the operations and said that none does this step."""

@@ -30,6 +30,8 @@ from semcache.planners.steps.resolution import (
     Resolved,
     Resolver,
     Source,
+    unclear,
+    which,
 )
 from semcache.planners.transforms import LIMIT
 from semcache.prompts.tokens import tokens
@@ -133,7 +135,7 @@ def _chosen(
     if not found:
         if not lacking:
             reasons = f" ({'; '.join(odd[:3])})" if odd else ""
-            return none(intent, f"no operation clearly does {intent.goal!r}{reasons}")
+            return unclear(intent, f"no operation clearly does {intent.goal!r}{reasons}")
         nearest = min(lacking, key=lambda pair: (pair[0].rank, pair[1].known.operation.name))
         return missing(intent, nearest[1])
     rank = min(one.account.rank for one in found)
@@ -145,10 +147,7 @@ def _chosen(
     # A name with a dot is a server's: the caller's own operation of that name goes before it.
     best = [one for one in best if "." not in one.name] or best
     if len(best) > 1:
-        names = tuple(one.name for one in best)
-        told = ", ".join(map(repr, names))
-        question = f"Which of {told} is meant by {intent.goal!r}?"
-        return Referral(intent=intent.id, kind="which", question=question, options=names)
+        return which(intent, tuple(one.name for one in best), intent.goal)
     return resolution(intent, best[0].fit, source="catalog", why="every word is accounted for")
 
 
@@ -223,11 +222,6 @@ def missing(intent: SubIntent, unfit: Unfit) -> Referral:
     )
 
 
-def none(intent: SubIntent, question: str) -> Referral:
-    """Return that nothing does a step."""
-    return Referral(intent=intent.id, kind="none", question=question)
-
-
 class SuggestedResolver:
     """Resolves to the operation that the decomposition names, if it exists and takes the values.
 
@@ -240,12 +234,10 @@ class SuggestedResolver:
         name = intent.suggested or ""
         names = _spelled(name, asked.catalog) if name else ()
         if len(names) > 1:
-            told = ", ".join(map(repr, names))
-            question = f"Which of {told} is meant by {name!r}?"
-            return Referral(intent=intent.id, kind="which", question=question, options=names)
+            return which(intent, names, name)
         if not names:
             why = asked.catalog.unknown(name) if name else "nothing is suggested"
-            return none(intent, f"{why}; for {intent.goal!r}")
+            return unclear(intent, f"{why}; for {intent.goal!r}")
         known = known_as(asked.catalog.get(names[0]), asked.catalog)
         made = checked(fitted(intent, known, asked), asked)
         if isinstance(made, Fit):
@@ -253,7 +245,7 @@ class SuggestedResolver:
             return resolution(intent, made, source="suggested", why=why)
         if made.missing or made.options:
             return missing(intent, made)
-        return none(intent, f"{names[0]!r} cannot do {intent.goal!r}: {made.why}")
+        return unclear(intent, f"{names[0]!r} cannot do {intent.goal!r}: {made.why}")
 
 
 def _spelled(name: str, catalog: Catalog) -> tuple[str, ...]:
@@ -291,4 +283,4 @@ class Composite:
             for question in questions:
                 if question.kind == kind:
                     return question
-        return questions[-1] if questions else none(intent, "there is no resolver")
+        return questions[-1] if questions else unclear(intent, "there is no resolver")

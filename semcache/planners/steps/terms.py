@@ -8,9 +8,10 @@ from semcache.canonical import Json
 from semcache.catalog.builtin import ASK_USER
 from semcache.planners.arguments.data_edges import given_by, item_fields, list_path
 from semcache.planners.arguments.operation_index import known_as
+from semcache.planners.arguments.step_words import MASK
 from semcache.planners.rows import likely
 from semcache.planners.steps.intents import SubIntent
-from semcache.planners.steps.resolution import Referral, Resolution, ResolutionContext
+from semcache.planners.steps.resolution import Referral, Resolution, ResolutionContext, unclear
 from semcache.planners.transforms import SORT
 from semcache.prompts.parameter import Parameter
 from semcache.prompts.words import ARTICLES, CLOSED_CLASS, singular
@@ -20,8 +21,7 @@ ROW_WORDS = frozenset(
     "these those".split()
 )
 """Words that mean the rows themselves, whatever they are."""
-_VALUE = "\ufffc"
-_WORD = re.compile(rf"{_VALUE}+|[^\W_][\w'-]*|[^\w\s]")
+_WORD = re.compile(rf"{MASK}+|[^\W_][\w'-]*|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def terms_of(intent: SubIntent) -> list[RowTerm]:
         at = text.find(param.mention) if param.mention else -1
         if param.mention and at >= 0:
             held[at] = param
-            text = text[:at] + _VALUE * len(param.mention) + text[at + len(param.mention) :]
+            text = text[:at] + MASK * len(param.mention) + text[at + len(param.mention) :]
     found = (RowTerm(m[0], held.get(m.start())) for m in _WORD.finditer(text))
     return [one for one in found if one.value is not None or one.word not in ARTICLES]
 
@@ -95,11 +95,6 @@ def rows_before(before: Resolution, asked: ResolutionContext) -> StepRows:
         frozenset(known_as(operation, asked.catalog).nouns),
         falling=before.operation == SORT and before.input.get("order") == "desc",
     )
-
-
-def unclear(intent: SubIntent, why: str) -> Referral:
-    """Return why nothing built in does a step."""
-    return Referral(intent=intent.id, kind="none", question=why)
 
 
 def lost(intent: SubIntent, left: Sequence[RowTerm]) -> Referral:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from semcache.canonical import Json, JsonObject, as_object
+from semcache.canonical import Json, JsonObject, as_list, as_object
 from semcache.catalog.operation import Operation
 from semcache.errors import InvalidOperation
 from semcache.sources.definitions import Definitions, Uses, shortened
@@ -180,8 +180,7 @@ class Endpoints:
         """Return the parameters; the operation's own replace the path's of the same name."""
         found: dict[tuple[str, str], tuple[JsonObject, str]] = {}
         for owner in (item, node):
-            listed = as_object(owner.value).get("parameters")
-            for one in listed if isinstance(listed, list) else ():
+            for one in as_list(as_object(owner.value).get("parameters")):
                 located = self._documents.follow(one, owner.base)
                 described = as_object(located.value)
                 where, name = described.get("in"), described.get("name")
