@@ -118,7 +118,6 @@ class SingleFlight:
         *,
         ttl_s: float,
         wait_s: float,
-        shared: bool = True,
         redacted: Callable[[str], str] = str,
     ) -> None:
         """`redacted`: returns the text of an error as it may be written down."""
@@ -127,7 +126,6 @@ class SingleFlight:
         self._health = health
         self._ttl_s = ttl_s
         self._wait_s = wait_s
-        self._shared = shared
         self._redacted = redacted
         self._locks = KeyLocks()
         self._id = uuid.uuid4().hex
@@ -161,9 +159,6 @@ class SingleFlight:
             return self._clock.monotonic() >= until
 
         with self._locks.enter(f"{tenant}\0{template}", late=late) as waited:
-            if not self._shared:
-                yield waited
-                return
             name = "plan:" + hashlib.sha256(template.encode()).hexdigest()[:32]
             with self._leased(tenant, name, late) as queued:
                 yield waited or queued

@@ -1,6 +1,6 @@
 """Vocabulary: the words that a schema may use, and the words of prompts that stand for them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -62,30 +62,9 @@ class Vocabulary:
             labels={name: dict(table) for name, table in catalog.labels.items()},
         )
 
-    def extended(
-        self,
-        *,
-        actions: Sequence[str] = (),
-        entities: Sequence[str] = (),
-        fields: Sequence[str] = (),
-        synonyms: Mapping[str, str] | None = None,
-        closed: Mapping[str, Sequence[str]] | None = None,
-        labels: Mapping[str, Mapping[str, Value]] | None = None,
-    ) -> "Vocabulary":
-        """Return a vocabulary with these words too.
-
-        A synonym, and the domain or the labels of a field, are replaced where they are given again.
-        """
-        domains = {name: tuple(values) for name, values in (closed or {}).items()}
-        return replace(
-            self,
-            actions=_sorted((*self.actions, *actions)),
-            entities=_sorted((*self.entities, *entities)),
-            fields=_sorted((*self.fields, *fields)),
-            synonyms={**self.synonyms, **(synonyms or {})},
-            closed={**self.closed, **domains},
-            labels={**self.labels, **(labels or {})},
-        )
+    def with_fields(self, fields: Iterable[str]) -> "Vocabulary":
+        """Return a vocabulary with these fields too."""
+        return replace(self, fields=_sorted((*self.fields, *fields)))
 
     def validate(self, schema: PromptSchema) -> tuple[str, ...]:
         """Return everything in `schema` that is not in the vocabulary; empty if it is valid.
@@ -167,7 +146,7 @@ def _fields(one: Shape) -> Iterator[str]:
         yield snake(given.name)
 
 
-def _sorted(words: "Iterator[str] | Sequence[str]") -> tuple[str, ...]:
+def _sorted(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({word for word in words if word}))
 
 

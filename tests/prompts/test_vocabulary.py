@@ -34,8 +34,6 @@ def test_labels_of_values_belong_to_it() -> None:
     schema: JsonObject = {"type": "object", "properties": {"state": state}}
     words = Vocabulary.from_catalog(Catalog([Operation("list_orders", "", schema, effect="read")]))
     assert words.labels == {"state": {"California": "CA", "New York": "NY"}}
-    more = words.extended(labels={"state": {"Golden State": "CA"}})
-    assert more.labels == {"state": {"Golden State": "CA"}}
 
 
 def test_the_words_of_a_catalog_come_from_its_names_and_schemas(catalog: Catalog) -> None:
@@ -47,13 +45,8 @@ def test_the_words_of_a_catalog_come_from_its_names_and_schemas(catalog: Catalog
     assert words.synonyms == {"PR": "pull_request"}
 
 
-def test_a_vocabulary_can_be_extended_without_changing_it() -> None:
-    more = WORDS.extended(
-        fields=["state"], synonyms={"revenue": "amount"}, closed={"state": ["TX"]}
-    )
-    assert more.fields == ("amount", "category", "state", "year")
-    assert more.synonyms == {"revenue": "amount"}
-    assert more.closed == {"state": ("TX",)}
+def test_fields_are_added_without_changing_a_vocabulary() -> None:
+    assert WORDS.with_fields(["state"]).fields == ("amount", "category", "state", "year")
     assert WORDS.fields == ("amount", "category", "year")
 
 
@@ -103,5 +96,5 @@ def test_an_action_is_required_and_local_is_always_allowed() -> None:
 
 
 def test_a_field_named_like_a_control_is_a_field() -> None:
-    words = WORDS.extended(fields=["order"])
+    words = WORDS.with_fields(["order"])
     assert words.validate(PromptSchema("list", params={"order": "ORD17"})) == ()

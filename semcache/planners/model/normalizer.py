@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, islice
 
-from semcache.canonical import Json, JsonObject, as_object
+from semcache.canonical import Json, JsonObject, as_list, as_object
 from semcache.catalog.catalog import Catalog
 from semcache.catalog.shape import Shape, shape, snake
 from semcache.errors import InvalidInput, NormalizationError
@@ -118,7 +118,7 @@ def _vocabulary(catalog: Catalog) -> Vocabulary:
     shapes = [shape(operation) for operation in catalog]
     dotted = {name for one in shapes for name in _columns(one) if "." in name}
     last = Counter(snake(name.rpartition(".")[2]) for name in dotted)
-    return vocabulary.extended(fields=[name for name, count in last.items() if count == 1])
+    return vocabulary.with_fields(name for name, count in last.items() if count == 1)
 
 
 def _columns(one: Shape) -> Iterator[str]:
@@ -202,7 +202,7 @@ def _schema(step: Json) -> PromptSchema:
     return replace(
         PromptSchema.from_json(_spelled(found)),
         mentions=_texts(mentions) if isinstance(mentions, Mapping) else {},
-        unexplained=tuple(map(str, unexplained)) if isinstance(unexplained, list) else (),
+        unexplained=tuple(map(str, as_list(unexplained))),
     )
 
 

@@ -37,7 +37,6 @@ def align(
     *,
     mentions: Sequence[Mention] | None = None,
     vocabulary: Container[str] = frozenset(),
-    fixed: Container[str] = OPEN_KINDS,
 ) -> tuple[Mention, ...] | None:
     """Return mentions that turn `text` into exactly `template`; None if there is no single way.
 
@@ -45,12 +44,13 @@ def align(
     its own kind. The other slots take the words that stand in their place, at most six, with the
     words as value and source `aligned`.
     No taken word may be in `vocabulary` (lower-case words that templates use) or in a closed class
-    of English, and slots of a `fixed` kind take nothing but mentions: "twelve" is no city.
+    of English, and slots of a kind that recognizers find take nothing but mentions: "twelve" is no
+    city.
     """
     known = find_mentions(text) if mentions is None else mentions
     pieces = _pieces(text, known)
     pattern = _pattern(template)
-    filled = _only_way(pattern, pieces, _Taking(vocabulary, fixed))
+    filled = _only_way(pattern, pieces, _Taking(vocabulary))
     if filled is None or not _repeats_agree(filled):
         return None
     aligned = tuple(_mention(text, slot, taken) for slot, taken in filled)
@@ -103,13 +103,12 @@ class _Taking:
     """Which pieces a slot may take."""
 
     vocabulary: Container[str]
-    fixed: Container[str]
 
     def lengths(self, slot: Slot, pieces: Sequence[_Piece], at: int) -> list[int]:
         """Return how many pieces from `at` on `slot` may take; several where several would do."""
         if at < len(pieces) and (mention := pieces[at].mention) is not None:
             return [1] if mention.kind == slot.kind else []
-        if slot.kind in self.fixed:
+        if slot.kind in OPEN_KINDS:
             return []
         lengths = []
         words = 0
@@ -205,13 +204,12 @@ def _mention(text: str, slot: Slot, taken: Sequence[_Piece]) -> Mention:
 class Skeletons:
     """The literal words of many templates, searched for those that a prompt could align with.
 
-    A template is filed under its rarest literal word, so that a prompt looks at few of them.
+    A template is filed under its rarest literal word, so that a prompt looks at few of them. One
+    whose slots are all of kinds that recognizers find is never a candidate.
     Safe to search from several threads while one thread changes it.
     """
 
-    def __init__(self, *, fixed: Container[str] = OPEN_KINDS) -> None:
-        """Start empty; templates whose slots are all of a `fixed` kind are never candidates."""
-        self._fixed = fixed
+    def __init__(self) -> None:
         self.literals: dict[str, tuple[str, ...]] = {}
         """Id → the literal words of its template."""
         self._filed: dict[str, dict[str, None]] = {}
@@ -241,7 +239,7 @@ class Skeletons:
     def add(self, id: str, template: TemplateText) -> None:  # noqa: A002 - the word of the record
         """Keep `template` under `id`, replacing what was there, if it has a free slot."""
         self.remove(id)
-        if all(slot.kind in self._fixed for slot in template.slots):
+        if all(slot.kind in OPEN_KINDS for slot in template.slots):
             return
         words = tuple(part for part in _pattern(template) if isinstance(part, str))
         self._uses.update(set(words))

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -243,7 +244,7 @@ def test_the_model_sees_the_vocabulary_the_given_values_and_the_prompt_as_data()
 
 def test_the_model_sees_the_words_that_schemas_have_for_values() -> None:
     model = ScriptedModel([workflow(BY_CATEGORY)])
-    words = WORDS.extended(labels={"state": {"California": "CA"}, "urgency": {"at once": 3}})
+    words = replace(WORDS, labels={"state": {"California": "CA"}, "urgency": {"at once": 3}})
     ModelNormalizer(model, vocabulary=words).normalize(YEARLY, catalog=Catalog())
     asked = model.calls[0][-1].content
     assert '"California":"CA"' in asked.replace(": ", ":")
