@@ -1,7 +1,5 @@
 """Which grounding is in force for a prompt: the use case that is nearest, if one is near enough."""
 
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,12 +7,13 @@ import numpy as np
 from semcache.catalog.grounding import Grounded, Grounding, UseCase
 from semcache.errors import InvalidSettings
 from semcache.ports import Embedder, Vectors
+from semcache.process.memo import Lru, TextKeeper
 from semcache.prompts.mentions import find_mentions
 
 MEMO = 10_000  # wordings whose match is remembered, so that a hit costs no embedding
 
 
-class Groundings:
+class Groundings(TextKeeper):
     """The groundings of a service. Safe from several threads; embeds nothing before a prompt.
 
     Prompts are compared without their values and use cases without their variables, so prompts of
@@ -43,12 +42,12 @@ class Groundings:
         names = [grounding.name for grounding in groundings]
         if len(set(names)) < len(names):
             raise InvalidSettings(f"two groundings have one name; the names are {names}")
+        super().__init__()
         self._cases = [(one, case) for one in groundings for case in one.use_cases]
         self._embedder = embedder
         self._threshold = threshold
         self._vectors: Vectors | None = None
-        self._memo: OrderedDict[str, Grounded | None] = OrderedDict()
-        self._lock = threading.Lock()
+        self._memo: Lru[str, tuple[Grounded | None]] = Lru(MEMO)
 
     def match(
         self, prompt: str, *, closed: Mapping[str, Sequence[str]] | None = None
@@ -62,16 +61,15 @@ class Groundings:
                 without the constraints of its domain could break them.
         """
         wording = _without_values(prompt, closed or {})
-        with self._lock:
-            if wording in self._memo:
-                self._memo.move_to_end(wording)
-                return self._memo[wording]
-        found = self._nearest(wording) if self._cases and wording else None
-        with self._lock:
-            self._memo[wording] = found
-            while len(self._memo) > MEMO:
-                self._memo.popitem(last=False)
-        return found
+        known = self._memo.use(wording)
+        if known is None:
+            known = (self._nearest(wording) if self._cases and wording else None,)
+            self._memo.put(wording, known)
+        return known[0]
+
+    def forget_texts(self) -> None:
+        """Forget the wordings of prompts."""
+        self._memo.clear()
 
     def _nearest(self, wording: str) -> Grounded | None:
         similar = self._known() @ self._embedder.embed([wording])[0]

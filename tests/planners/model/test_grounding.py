@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from semcache import Hit, Settings, catalog_from, operation
+from semcache import Hit, PlanCache, Settings, catalog_from, operation
 from semcache.catalog.grounding import Grounding
 from semcache.errors import InvalidSettings
 from semcache.planners.model.grounding import Groundings
@@ -65,6 +65,17 @@ def test_prompts_of_one_template_are_embedded_once() -> None:
     for order in ("ORD1", "ORD2", "ORD3"):
         groundings.match(f"process refund for order {order}")
     assert len(embedder.texts) == 2  # the use case, and the wording of all three
+
+
+def test_the_wordings_of_prompts_are_forgotten_with_entries_that_are_erased() -> None:
+    embedder = HashEmbedder()
+    groundings = Groundings([REFUND], embedder)
+    with PlanCache.open(embedder=HashEmbedder()) as cache:
+        cache.store("refunds", {"operation": "refunds"})
+        groundings.match("process refund for order ORD1")
+        cache.clear()
+    groundings.match("process refund for order ORD1")
+    assert embedder.texts[1:] == ["process refund for order"] * 2
 
 
 def test_settings_that_cannot_be_used_are_refused() -> None:
