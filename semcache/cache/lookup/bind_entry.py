@@ -44,6 +44,8 @@ class FilledPlan(NamedTuple):
 
     bound: BoundPlan
     values: Mapping[str, Json]
+    is_chosen: bool = False
+    """Whether only the choice of a model says that its values are those of the prompt."""
 
 
 def bind_by_slots(entry: Entry, query: Query, learned: LearnedValues) -> FilledPlan:

@@ -4,7 +4,6 @@ Where the caller gives every value that the plan depends on, no word need be und
 else was found in the prompt, a number that nobody gave, must be what it was for the entry.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from semcache.binding.bind import BoundPlan
@@ -49,24 +48,19 @@ def _said(mention: str | None, texts: set[str]) -> bool:
 _WORDS_ALONE = frozenset({"unknown", "echo"})
 
 
-def bind_by_names(entry: Entry, query: Query, *, chosen: bool = False) -> FilledPlan:
+def bind_by_names(entry: Entry, query: Query) -> FilledPlan:
     """Bind `entry` to the values that the caller of `query` gave, name by name.
 
-    The names are those of the entry; the gate `parameters` saw to that. `chosen`: by a model, so
-    that slots may differ: then the prompt must say what the plan has of values that nobody named.
+    The names are those of the entry; the gate `parameters` saw to that.
 
     Raises:
         Refused: a value that nobody gave differs, one is said in another measure, or the plan
             cannot take a value.
     """
     _check_measures(entry, query)
-    reading = entry.reading
-    values = dict(reading.unsaid)
-    for key, given in query.given.items():
-        if key in reading.names:
-            values[reading.names[key]] = given.value
+    values = _told(entry, query)
     told = set(values)
-    for slot, mine, its in _own(entry, query, chosen=chosen):
+    for slot, mine, its in _own(entry, query):
         values[slot.name] = slot.value
         if mine is None or its is None:
             _check_literal(entry, slot, query)
@@ -79,6 +73,32 @@ def bind_by_names(entry: Entry, query: Query, *, chosen: bool = False) -> Filled
             )
             values[slot.name] = value_of(slot, mention, query, entry.created_s)
     return bound(entry, values, told=told)
+
+
+def bind_chosen(entry: Entry, query: Query) -> FilledPlan:
+    """Bind `entry` as a model chose it for `query`, whatever slots they have.
+
+    Values that nobody named stay as they are in the plan, and the prompt must say them. And the
+    plan must make something of each value of the prompt, or a condition is lost.
+
+    Raises:
+        Refused: it does not, the prompt does not, or the plan cannot take a value.
+    """
+    _check_measures(entry, query)
+    values = _told(entry, query)
+    for slot in entry.reading.slots:
+        if not slot.named:
+            _check_literal(entry, slot, query)
+            values[slot.name] = slot.value
+    filled = bound(entry, values, told=values)._replace(is_chosen=True)
+    _check_accounted(query, filled.bound)
+    return filled
+
+
+def _told(entry: Entry, query: Query) -> dict[str, Json]:
+    """Return the values that are known by name: of the caller, and those that no word tells."""
+    values, names = dict(entry.reading.unsaid), entry.reading.names
+    return values | {names[key]: g.value for key, g in query.given.items() if key in names}
 
 
 def _check_measures(entry: Entry, query: Query) -> None:
@@ -97,9 +117,7 @@ def _is_other_measure(left: str, right: str) -> bool:
     return "percent" in {left, right} or all(kind.startswith("money") for kind in (left, right))
 
 
-def _own(
-    entry: Entry, query: Query, *, chosen: bool
-) -> Iterator[tuple[SlotExtraction, Slot | None, Slot | None]]:
+def _own(entry: Entry, query: Query) -> Iterator[tuple[SlotExtraction, Slot | None, Slot | None]]:
     """Yield each value of the entry that nobody named, its slot, and the prompt's slot for it.
 
     No slots: the words stayed words of the template, or say a given value once more.
@@ -108,8 +126,6 @@ def _own(
     its = [slot for slot in query.given_template.slots if not slot.name]
     fitting = _for_these(mine, its)
     roles = match_slots(mine, fitting)
-    if roles is None and chosen and not _are_of_the_same_kinds(mine, fitting):
-        mine, roles = [], ()
     if roles is None:
         raise Refused("binding", "which value plays which part cannot be told")
     left = list(range(len(mine)))
@@ -122,10 +138,6 @@ def _own(
         else:
             left.remove(at)
             yield slot, mine[at], fitting[roles[at]]
-
-
-def _are_of_the_same_kinds(mine: Sequence[Slot], its: Sequence[Slot]) -> bool:
-    return Counter(slot.kind for slot in mine) == Counter(slot.kind for slot in its)
 
 
 def _for_these(mine: Sequence[Slot], its: Sequence[Slot]) -> list[Slot]:
@@ -168,8 +180,8 @@ def _without(quoted: str, given: Sequence[Parameter]) -> str:
     return given_template(inner, bare, find_mentions(inner, given=bare)).text
 
 
-def check_accounted(query: Query, plan: BoundPlan) -> None:
-    """Refuse a chosen plan that makes nothing of a value of the prompt: a condition may be lost.
+def _check_accounted(query: Query, plan: BoundPlan) -> None:
+    """Refuse a plan that makes nothing of a value of the prompt.
 
     A value is accounted for by the name that it was given by, by the plan if that has its words,
     or by a given value whose own words are not known.

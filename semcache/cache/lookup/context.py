@@ -3,6 +3,7 @@
 A candidate is evaluated here: it is bound and checked for a prompt, or refused.
 """
 
+import contextlib
 import math
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -19,7 +20,7 @@ from semcache.cache.lookup.bind_entry import (
     says_the_same,
     value_change,
 )
-from semcache.cache.lookup.bind_given import bind_by_names, bind_by_schema, check_accounted
+from semcache.cache.lookup.bind_given import bind_by_names, bind_by_schema, bind_chosen
 from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit, Miss, Reason, Trace
 from semcache.cache.view.view import EntrySummary, View
@@ -284,7 +285,6 @@ def bind_candidate(
         check_told(entry, query)
     if tier == "semantic":
         check_said(entry, query)
-        query = _read_for(lookup, entry, query)
     plan, served = _filled(lookup, tier, entry, query)
     change = value_change(lookup.view, seen, entry, query, served.values)
     if tier == "semantic" and not says_the_same(entry, query):
@@ -302,22 +302,7 @@ def fill(lookup: Lookup, entry: Entry, query: Query) -> tuple[ExecutionPlan, Fil
     Raises:
         Refused: the plan cannot take the values.
     """
-    return _filled(lookup, "semantic", entry, _read_for(lookup, entry, query))
-
-
-def _read_for(lookup: Lookup, entry: Entry, query: Query) -> Query:
-    """Return the prompt with its values where those of the entry stand, if they pair off."""
-    if query.given or _is_only_chosen(lookup, entry, query):
-        return query
-    return _in_roles(entry, query)
-
-
-def _is_only_chosen(lookup: Lookup, entry: Entry, query: Query) -> bool:
-    """Return whether a model alone says that the entry fits: its slots are others."""
-    if not lookup.choice:
-        return False
-    its = entry.side._replace(template=entry.given) if query.given else entry.side
-    return not slots(CandidatePair(query.side(), its, 0.0)).passed
+    return _filled(lookup, "semantic", entry, query)
 
 
 def _filled(
@@ -327,19 +312,32 @@ def _filled(
     try:
         if tier == "schema":
             served = bind_by_schema(entry, query)
-        elif _is_only_chosen(lookup, entry, query):
-            served = bind_by_names(entry, query, chosen=True)
-            check_accounted(query, served.bound)
-        elif query.given:
-            served = bind_by_names(entry, query)
+        elif lookup.choice:
+            served = _by_choice(lookup, entry, query)
         else:
-            served = bind_by_slots(entry, query, lookup.view.learned)
+            served = _by_words(lookup, tier, entry, query)
     finally:
         start = lookup.took("bind", start)
     try:
         return _checked(lookup, entry, served), served
     finally:
         lookup.took("check", start)
+
+
+def _by_words(lookup: Lookup, tier: Tier, entry: Entry, query: Query) -> FilledPlan:
+    if query.given:
+        return bind_by_names(entry, query)
+    aligned = _in_roles(entry, query) if tier == "semantic" else query
+    return bind_by_slots(entry, aligned, lookup.view.learned)
+
+
+def _by_choice(lookup: Lookup, entry: Entry, query: Query) -> FilledPlan:
+    """Bind by words where they tell all values, and else as a model chose the plan."""
+    its = entry.side._replace(template=entry.given) if query.given else entry.side
+    if slots(CandidatePair(query.side(), its, 0.0)).passed:
+        with contextlib.suppress(Refused):
+            return _by_words(lookup, "semantic", entry, query)
+    return bind_chosen(entry, query)
 
 
 def is_vetoed(lookup: Lookup, query: Query, entry_id: str) -> bool:

@@ -214,6 +214,8 @@ class Selection:
         except StoreError as error:
             self._context.health.failed(option.request.tenant, "store", error)
             return None
+        if bound.served.is_chosen and choices < MOST:
+            score = -math.inf
         in_doubt = score < self._lowest(lookup.query.tenant)
         risk = probability_wrong(score)
         # A plan that is served in doubt is so because the tenant's own choices keep the bound.
@@ -236,8 +238,8 @@ class Selection:
         """Return how alike a prompt and an entry are, and the log odds of its plan.
 
         None: the entry is not near, or differs in signs. What choices add is in the log odds; they
-        are infinitely low where words of negation, comparison or direction differ, or types of
-        values, and the plan was not chosen twice.
+        are infinitely low where words of negation, comparison or direction differ and the plan was
+        not chosen twice.
         """
         query, view = lookup.query, lookup.view
         if says_the_same(entry, query):
@@ -246,28 +248,27 @@ class Selection:
         neighbors = neighbors_of(lookup, query) or ()
         its = tuple(near for near in neighbors if near.id == entry_id)
         group = None if seen is None else seen.group(given=bool(query.given))
-        is_last = lookup.choice >= CHOICES[MOST]
-        for weighed, has_its_slots in self._weighings(lookup, neighbors, its):
+        for weighed in self._weighings(lookup, neighbors, its):
             for one in weighed:
                 if one.featured.near.group == group:
-                    sure = is_last or (has_its_slots and not one.is_turned)
-                    score = one.score + lookup.choice if sure else -math.inf
-                    return lookup.likeness(one.featured.near.score), score
+                    likeness = lookup.likeness(one.featured.near.score)
+                    turned = one.is_turned and lookup.choice < CHOICES[MOST]
+                    return likeness, -math.inf if turned else one.score + lookup.choice
         return None
 
     def _weighings(
         self, lookup: Lookup, neighbors: Sequence[Neighbor], its: tuple[Neighbor, ...]
-    ) -> Iterator[tuple[Sequence[WeighedGroup], bool]]:
-        """Yield the groups among `neighbors` as they were weighed, until the wanted group is there.
+    ) -> Iterator[Sequence[WeighedGroup]]:
+        """Yield the groups among `neighbors` as they are weighed, until the wanted group is there.
 
-        And whether their slots are those of the prompt. `its`: the wanted entry, which others may
-        crowd out: then it takes the last place.
+        `its`: the wanted entry. Where others crowd it out, it takes the last place; at last types
+        of values may differ.
         """
         labels, view, query = self._context.labels, lookup.view, lookup.query
         least = (*neighbors[: NEIGHBORS - 1], *its)
-        yield labels.weighed(view, query, neighbors), True
-        yield labels.weighed(view, query, least), True
-        yield labels.weighed_by(_GATES, view, query, least), False
+        yield labels.weighed(view, query, neighbors)
+        yield labels.weighed(view, query, least)
+        yield labels.weighed_by(_GATES, view, query, least)
 
     @property
     def _max_wrong(self) -> float:

@@ -168,6 +168,19 @@ def test_a_value_that_a_plan_has_itself_is_accounted_for(minilm: MiniLMEmbedder)
         assert cache.options("total credit of each department sorted by DEPT_NAME") == ()
 
 
+def test_values_that_a_plan_holds_may_be_said_in_another_order_where_it_was_chosen_twice(
+    minilm: MiniLMEmbedder,
+) -> None:
+    with PlanCache.open(embedder=minilm) as cache:
+        plan = calling("chart", mean="manager_id", over="hire_date")
+        cache.store("compare the average of MANAGER_ID over HIRE_DATE", plan)
+        asked = "for each HIRE_DATE compare the average of MANAGER_ID"
+        missed(cache.lookup(asked))
+        (option,) = cache.options(asked)
+        assert cache.choices_needed(option) == 2
+        assert cache.options("for each HIRE_DATE compare the average of SALARY_ID") == ()
+
+
 def test_a_stricter_bound_takes_more_choices(minilm: MiniLMEmbedder) -> None:
     needed = []
     for bound in (None, 0.01, 0.001):
