@@ -66,8 +66,12 @@ class ArgumentMatch:
 
 def is_guess(name: str) -> bool:
     """Return whether the name of a value only says of what kind it is: `number`, `date2`."""
-    kind = _DIGITS.sub("", name)
+    kind = _kind(name)
     return kind in OPEN_KINDS or kind == PROPER
+
+
+def _kind(name: str) -> str:
+    return _DIGITS.sub("", name)
 
 
 def placed(
@@ -166,7 +170,7 @@ class _Placer:
         """Place a value whose property is named beside it: "page 3", "10 results"."""
         before, after = _around(self.goal, param)
         phrases = [" ".join(before[-n:]) for n in (3, 2, 1) if len(before) >= n]
-        phrases += [after[0]] if after and _DIGITS.sub("", param.name) == "number" else []
+        phrases += [after[0]] if after and _kind(param.name) == "number" else []
         for phrase in phrases:
             fit = [(self._likeness(phrase, one), one) for one in self.free]
             best = max(fit, key=lambda pair: pair[0], default=(0.0, None))
@@ -182,7 +186,7 @@ class _Placer:
 
     def _counts(self, param: Parameter, before: Sequence[str], after: Sequence[str]) -> bool:
         """Place a number that says how many: "5 issues", "the first 5"."""
-        if _DIGITS.sub("", param.name) != "number":
+        if _kind(param.name) != "number":
             return False
         about = {singular(word) for word in after[:2]} & set(self.known.nouns)
         if not about and not _FIRST.intersection(before[-1:]):
@@ -192,7 +196,7 @@ class _Placer:
 
     def _identified(self, param: Parameter) -> bool:
         """Place what names one thing of a noun: the 42 of "issue 42", the C17 of "customer C17"."""
-        if _DIGITS.sub("", param.name) not in _IDENTIFYING:
+        if _kind(param.name) not in _IDENTIFYING:
             return False
         before, _ = _around(self.goal, param)
         while before and before[-1] in _CALLED:
@@ -214,7 +218,7 @@ class _Placer:
 
     def _by_kind(self, param: Parameter) -> bool:
         """Place a value of a kind that one property is named for: an e-mail address, a date."""
-        kind = _DIGITS.sub("", param.name)
+        kind = _kind(param.name)
         fitting = NAMES_OF_KINDS.get(kind, frozenset())
         if kind == "identifier" and self._parts(param):
             return True
@@ -233,7 +237,7 @@ class _Placer:
         """Place the two parts of `owner/repository` where an operation takes them apart."""
         value = param.value
         pieces = value.split("/") if isinstance(value, str) else []
-        if len(pieces) != 2 or not all(pieces) or _DIGITS.sub("", param.name) != "identifier":
+        if len(pieces) != 2 or not all(pieces) or _kind(param.name) != "identifier":
             return False
         for names in _PARTS:
             both = [self._called(name) for name in names]
@@ -259,7 +263,7 @@ class _Placer:
     def _located(self, param: Parameter) -> bool:
         """Place a name that stands after "in" or "near" where something is."""
         before, _ = _around(self.goal, param)
-        if _DIGITS.sub("", param.name) != PROPER or not _WHERE.intersection(before[-1:]):
+        if _kind(param.name) != PROPER or not _WHERE.intersection(before[-1:]):
             return False
         return self._only(param, lambda one: not _LOCATIONS.isdisjoint(words(one.name)))
 
@@ -271,7 +275,7 @@ class _Placer:
         # A number that stands beside no noun names nothing, and no year is an order.
         if isinstance(param.value, int | float) and needed[0].takes_text:
             return False
-        kind, tail = _DIGITS.sub("", param.name), words(needed[0].name)[-1:]
+        kind, tail = _kind(param.name), words(needed[0].name)[-1:]
         before, _ = _around(self.goal, param)
         if kind == PROPER and before[-1:] not in _OF:
             return False

@@ -127,7 +127,7 @@ def _may_be(root: JsonObject, outputs: Sequence[_Output], place: InputField) -> 
     An object does not go where a number or a text is wanted. What nobody knows may be a number,
     which is seen when the plan runs; anything could be taken for a text.
     """
-    if not place.types or not place.types.isdisjoint({"array", "object"}):
+    if place.takes_whole:
         return True
     listed = [one for one in outputs if one.each and not one.item]
     kinds = listed[0].types if listed else frozenset(types(root, root)) - {"null"}
@@ -135,10 +135,9 @@ def _may_be(root: JsonObject, outputs: Sequence[_Output], place: InputField) -> 
 
 
 def _fit(one: _Output, place: InputField) -> float:
-    scalar = bool(place.types) and place.types.isdisjoint({"array", "object"})
     if one.types and place.types and not _compatible(one, place):
         return 0.0
-    if scalar and not one.types and not one.item:
+    if not (place.takes_whole or one.types or one.item):
         return 0.0
     return max(likeness(name, place) for name in one.names)
 
@@ -159,9 +158,8 @@ def _wire(step: Resolution, one: _Output, place: InputField) -> DataEdge:
 
 def _whole(step: Resolution, outputs: Sequence[_Output], place: InputField) -> DataEdge:
     """Return the wire of a whole result to the one place that needs something."""
-    takes_list = not place.types or not place.types.isdisjoint({"array", "object"})
     listed = [one for one in outputs if one.each and not one.item]
-    if takes_list or not listed:
+    if place.takes_whole or not listed:
         return DataEdge(place.name, step.intent)
     return DataEdge(place.name, step.intent, listed[0].path, each=True)
 

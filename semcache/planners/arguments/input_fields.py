@@ -49,6 +49,11 @@ class InputField:
         """Whether text goes in as it is."""
         return not self.types or "string" in self.types
 
+    @property
+    def takes_whole(self) -> bool:
+        """Whether a list or an object goes in as it is."""
+        return not self.types or not self.types.isdisjoint({"array", "object"})
+
 
 def places(schema: JsonObject) -> tuple[InputField, ...]:
     """Return the places of an input schema, required ones first, then in the schema's order.
