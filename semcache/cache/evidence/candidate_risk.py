@@ -182,17 +182,18 @@ class CandidateRisk(Forked):
         with known.lock:  # the evidence was changed meanwhile
             return self._weighed(known, known.version, view, query, neighbors)
 
-    def weighed_by(
-        self, gates: Gates, view: View, query: Query, neighbors: Sequence[Neighbor]
-    ) -> tuple[WeighedGroup, ...]:
-        """Return the same by other gates.
+    def weighed_one(
+        self, gates: Gates, view: View, query: Query, neighbors: Sequence[Neighbor], group: str
+    ) -> WeighedGroup | None:
+        """Return one group among `neighbors`, by other gates; None if it is not among them.
 
         Raises:
             StoreUnavailable: the evidence cannot be read.
         """
         known = self.notes.tenants[query.tenant]
         with known.lock:
-            return weigh(known, view, query, neighbors, gates)
+            found = weigh(known, view, query, neighbors, gates, wanted=group)
+        return next((one for one in found if one.featured.near.group == group), None)
 
     def another(
         self,
@@ -235,14 +236,23 @@ class CandidateRisk(Forked):
 
 
 def weigh(
-    known: TenantEvidence, view: View, query: Query, neighbors: Sequence[Neighbor], gates: Gates
+    known: TenantEvidence,
+    view: View,
+    query: Query,
+    neighbors: Sequence[Neighbor],
+    gates: Gates,
+    *,
+    wanted: str | None = None,
 ) -> tuple[WeighedGroup, ...]:
-    """Return the groups among the `neighbors` that pass the `gates`, least risk first."""
+    """Return the likeliest groups among the `neighbors` that pass the `gates`, least risk first.
+
+    `wanted`: a group that is among them in any case, if it passes.
+    """
     near = view.comparable(query.side(), neighbors, gates, given=bool(query.given))
     if not near:
         return ()
     rule = _rule(known, view, query)
-    found = featured(rule.context, near)
+    found = featured(rule.context, near, wanted)
     keys = [one.keys for one in found]
     scores = known.model.scores([one.values for one in found], keys)
     weighed = [WeighedGroup(one, score, rule) for one, score in zip(found, scores, strict=True)]

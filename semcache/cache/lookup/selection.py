@@ -1,7 +1,7 @@
 """Plan selection: the cached plans that a missed prompt may mean, and the one that was chosen."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import comb
 from typing import NamedTuple
@@ -16,13 +16,12 @@ from semcache.cache.lookup.tiers import neighbors_of
 from semcache.cache.query import PromptRequest, Query
 from semcache.cache.result import Hit, Miss
 from semcache.errors import InvalidInput, InvalidParameter, StoreError
-from semcache.matching.decision import WeighedGroup
 from semcache.matching.gates import CandidatePair, choice_gates
 from semcache.matching.model.features import NEIGHBORS
 from semcache.matching.model.risk import probability_wrong
 from semcache.plans.codec import adopt
 from semcache.plans.document import ExecutionPlan
-from semcache.ports import Neighbor, PlanOption
+from semcache.ports import PlanOption
 from semcache.prompts.parameter import Parameter, by_name, name_key
 
 OPTIONS = 5
@@ -246,29 +245,22 @@ class Selection:
             return 1.0, math.inf
         seen = view.entries.known(entry_id)
         neighbors = neighbors_of(lookup, query) or ()
-        its = tuple(near for near in neighbors if near.id == entry_id)
-        group = None if seen is None else seen.group(given=bool(query.given))
-        for weighed in self._weighings(lookup, neighbors, its):
-            for one in weighed:
-                if one.featured.near.group == group:
-                    likeness = lookup.likeness(one.featured.near.score)
-                    turned = one.is_turned and lookup.choice < CHOICES[MOST]
-                    return likeness, -math.inf if turned else one.score + lookup.choice
-        return None
-
-    def _weighings(
-        self, lookup: Lookup, neighbors: Sequence[Neighbor], its: tuple[Neighbor, ...]
-    ) -> Iterator[Sequence[WeighedGroup]]:
-        """Yield the groups among `neighbors` as they are weighed, until the wanted group is there.
-
-        `its`: the wanted entry. Where others crowd it out, it takes the last place; at last types
-        of values may differ.
-        """
-        labels, view, query = self._context.labels, lookup.view, lookup.query
-        least = (*neighbors[: NEIGHBORS - 1], *its)
-        yield labels.weighed(view, query, neighbors)
-        yield labels.weighed(view, query, least)
-        yield labels.weighed_by(_GATES, view, query, least)
+        its = [near for near in neighbors if near.id == entry_id]
+        if seen is None or not its:
+            return None
+        group = seen.group(given=bool(query.given))
+        labels = self._context.labels
+        usual = labels.weighed(view, query, neighbors)
+        one = next((each for each in usual if each.featured.near.group == group), None)
+        if one is None:
+            # Others crowd it out, or types of values differ: it takes the last place.
+            least = (*neighbors[: NEIGHBORS - 1], *its)
+            one = labels.weighed_one(_GATES, view, query, least, group)
+        if one is None:
+            return None
+        turned = one.is_turned and lookup.choice < CHOICES[MOST]
+        score = -math.inf if turned else one.score + lookup.choice
+        return lookup.likeness(one.featured.near.score), score
 
     @property
     def _max_wrong(self) -> float:

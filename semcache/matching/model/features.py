@@ -177,14 +177,19 @@ DESCRIBED = 4
 """Groups that are described: those that differ least, and the nearest."""
 
 
-def featured(context: MatchContext, near: Sequence[NearEntry]) -> tuple[GroupFeatures, ...]:
-    """Return the groups among `near` (nearest first) with their features."""
+def featured(
+    context: MatchContext, near: Sequence[NearEntry], wanted: str | None = None
+) -> tuple[GroupFeatures, ...]:
+    """Return the groups among `near` (nearest first) that are likeliest, with their features.
+
+    `wanted`: a group that is described in any case, if it is there.
+    """
     near = near[:NEIGHBORS]
     differences = [
         compare(context.words, n.words).numbered(other_numbers(context.text, n.text)) for n in near
     ]
     field = _Field(context, near, differences)
-    return tuple([field.describe(group) for group in field.likeliest()])
+    return tuple([field.describe(group) for group in field.likeliest(wanted)])
 
 
 class _Field:
@@ -217,11 +222,11 @@ class _Field:
         self._contexts = [(slot.kind, slot.before) for slot in context.slots]
         self._telling = self._telling_words()
 
-    def likeliest(self) -> list[str]:
-        """Return the groups worth describing, least difference first."""
+    def likeliest(self, wanted: str | None) -> list[str]:
+        """Return the groups worth describing, least difference first, and the wanted one."""
         by_cost = sorted(self._best, key=lambda group: self._best[group])[:DESCRIBED]
-        nearest = self.near[0].group
-        return by_cost if nearest in by_cost else [*by_cost, nearest]
+        more = dict.fromkeys((self.near[0].group, wanted))
+        return [*by_cost, *(g for g in more if g in self.members and g not in by_cost)]
 
     def _cost(self, difference: Difference) -> float:
         words = sum(map(self.beliefs.cost, difference.words))
