@@ -6,7 +6,7 @@ the containers on the way to a bound place are copied and everything else is sha
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from semcache.binding.bindings import Binding, Pin
 from semcache.binding.codecs import UNCHANGED, alike, inline, named_codec
@@ -141,8 +141,7 @@ def _put(node: Any, way: Way, values: Sequence[Json]) -> Any:  # noqa: ANN401 - 
     return copy
 
 
-@dataclass(frozen=True, slots=True)
-class BoundPlan:
+class BoundPlan(NamedTuple):  # made for every hit: a third of the time of a frozen dataclass
     """A plan with a prompt's own values."""
 
     plan: JsonObject

@@ -343,6 +343,8 @@ class _Listed(NamedTuple):
     """Found in a text that it has to be asked about."""
     words: frozenset[str] = frozenset()
     """Runs of lower-case letters that do the same."""
+    plain: bool = False
+    """Whether it may find something by its signs where only letters, digits and spaces stand."""
 
 
 RECOGNIZERS = (
@@ -350,10 +352,11 @@ RECOGNIZERS = (
     _Listed(addresses, re.compile(r"[@:wW](?:(?<=@)|(?<=:)//|(?<=[wW])[wW]{2}\.)")),
     _Listed(times, re.compile(":"), TIME_WORDS),
     _Listed(dates, DATE_SIGNS, DATE_WORDS),
-    _Listed(numbers, re.compile("[0-9]"), NUMBER_WORDS),
-    _Listed(codes, CODE_SIGNS),
+    _Listed(numbers, re.compile("[0-9]"), NUMBER_WORDS, plain=True),
+    _Listed(codes, CODE_SIGNS, plain=True),
 )
 """All of them. Where two find the same span, the earlier one names it."""
+_NOT_PLAIN = re.compile("[^0-9A-Za-z ]")
 
 OPEN_KINDS = frozenset(
     [
@@ -367,10 +370,11 @@ OPEN_KINDS = frozenset(
 def recognized(text: str) -> list[Recognition]:
     """Return all that the recognizers find, in the order of the recognizers; spans may overlap."""
     words = letter_runs(lowered(text))
+    signed = _NOT_PLAIN.search(text) is not None
     return [
         found
-        for find, signs, own in RECOGNIZERS
-        if signs.search(text) is not None or not own.isdisjoint(words)
+        for find, signs, own, plain in RECOGNIZERS
+        if ((signed or plain) and signs.search(text) is not None) or not own.isdisjoint(words)
         for found in find(text)
     ]
 

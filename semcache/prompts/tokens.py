@@ -9,6 +9,7 @@ they have the same signs in the same places.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from string import ascii_lowercase
 from typing import NamedTuple
 
 from semcache.errors import InvalidPrompt
@@ -74,7 +75,8 @@ def lowered(text: str) -> str:
     return "".join(low if len(low := char.lower()) == 1 else char for char in text)
 
 
-_LETTERS = re.compile(r"[a-z]+")
+_LETTERS = bytes(byte if chr(byte) in ascii_lowercase else ord(" ") for byte in range(256))
+"""Each byte of UTF-8 that is no letter from `a` to `z` becomes a space."""
 
 
 @memoized(16)
@@ -84,7 +86,9 @@ def letter_runs(lower: str) -> frozenset[str]:
     One look at them tells most recognizers that there is nothing for them. Kept for the last texts,
     since each recognizer asks about the same one.
     """
-    return frozenset(_LETTERS.findall(lower))
+    # A third of the time of a regular expression.
+    letters = lower.encode("utf-8", "replace").translate(_LETTERS)
+    return frozenset(letters.decode("ascii").split())
 
 
 class Ignored(NamedTuple):
