@@ -85,7 +85,8 @@ def test_a_prompt_whose_values_were_given_joins_if_it_says_them(cache: PlanCache
     known = len(cache.entries())
     found = hit(cache, ASKED, {"city": "Boston"})
     assert found.tier == "semantic"
-    unsaid = replace(found, params={"city": "Reno"}, trace=replace(found.trace, prompt=STORED[:20]))
+    another = found.trace._replace(prompt=STORED[:20])
+    unsaid = replace(found, params={"city": "Reno"}, trace=another)
     cache.feedback(unsaid, right=True)
     assert len(cache.entries()) == known
     cache.feedback(found, right=True)
