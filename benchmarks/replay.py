@@ -46,6 +46,7 @@ from semcache.explore.streams import Row, read_stream
 from semcache.models.minilm import MiniLMEmbedder
 from semcache.models.weights import shipped_weights
 from semcache.ports import Embedder
+from semcache.testing import FakeClock
 
 Plan = dict[str, Any]
 
@@ -120,7 +121,11 @@ class Semcache:
         self._accuracy = accuracy
         self._stubborn = stubborn
         self._random = random.Random(0)  # noqa: S311 - a simulation, not a secret
-        self._cache = PlanCache.open(embedder=embedder, ttl_s=None, max_entries=None, **options)
+        # Time stands still: entries with relative words end with a quarter of an hour, and whether
+        # one begins while a stream is replayed would change some hits.
+        self._cache = PlanCache.open(
+            embedder=embedder, ttl_s=None, max_entries=None, clock=FakeClock(), **options
+        )
 
     def lookup(self, row: Row, *, given: bool) -> tuple[Plan | None, str, float]:
         """Look the row's prompt up."""
