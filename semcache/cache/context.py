@@ -1,5 +1,6 @@
 """The context that the parts of one cache share: the store, what follows from it, whom to tell."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from semcache.ports import (
     Snapshots,
     VectorIndex,
 )
+from semcache.process.forks import Lock
 from semcache.prompts.redaction import Redact
 from semcache.settings import Settings
 
@@ -58,6 +60,8 @@ class CacheContext:
     """Is told what fails."""
     volatile: Volatile
     """Fields of plans that are neither kept nor compared."""
+    behind: "WriteBehind"
+    """Writes what is kept in memory once there is much of it."""
 
     @classmethod
     def of(
@@ -83,9 +87,10 @@ class CacheContext:
         holds the checksums of `snapshots`. `journal`: where corrections wait for the store.
         """
 
-        def flush() -> None:
-            context.flush()
+        def write() -> None:
+            context.write()
 
+        behind = WriteBehind(write)
         counters, health = Counters(store, clock), HealthReporter(observer)
         decoded = DecodedEntries()
         views = Views(
@@ -130,14 +135,20 @@ class CacheContext:
             corrections=corrections,
             writer=EntryWriter(store, embedder, health, bounds=_bounds(settings)),
             counters=counters,
-            reports=Reports(counters, health, flush=flush),
+            reports=Reports(counters, health, flush=behind.begin),
             health=health,
             volatile=Volatile.of(ignore),
+            behind=behind,
         )
         return context
 
     def flush(self) -> None:
         """Write what is kept in memory; see `PlanCache.flush`."""
+        self.behind.wait()
+        self.write()
+
+    def write(self) -> None:
+        """Write what is kept in memory; trouble with the store is told, and it waits there."""
         if self.corrections.pending:
             self.corrections.retry()
         with self.health.guarded(""):
@@ -147,6 +158,30 @@ class CacheContext:
         with self.health.guarded(""):
             if not self.settings.frozen:
                 self.views.save()
+
+
+class WriteBehind:
+    """Writes on a thread of its own, one at a time, so that no lookup waits for the store."""
+
+    def __init__(self, write: Callable[[], None]) -> None:
+        self._write = write
+        self._lock = Lock()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Begin to write, unless that is under way."""
+        with self._lock:
+            if self._thread is not None and self._thread.is_alive():
+                return
+            # Not a daemon: an interpreter that ends waits for it.
+            self._thread = threading.Thread(target=self._write, name="semcache-counts")
+            self._thread.start()
+
+    def wait(self) -> None:
+        """Return once what was begun is written, or could not be."""
+        thread = self._thread
+        if thread is not None and thread.is_alive():
+            thread.join()
 
 
 def _bounds(settings: Settings) -> Bounds:

@@ -60,3 +60,15 @@ def test_a_tenant_whose_store_hangs_delays_no_hit_of_another(
             assert cache.store("costs by city", plan("costs"), tenant="quick")
             assert cache.lookup("costs by city", tenant="quick")
         thread.join(30)
+
+
+def test_no_lookup_waits_for_counts_that_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    with PlanCache.open(embedder=HashEmbedder(), clock=FakeClock(), max_wrong=0.05) as cache:
+        fill(cache, "quick")
+        before = cache.stats(tenant="quick").lookups
+        with hanging(monkeypatch, "update_note", "quick") as hangs:
+            for _ in range(1100):
+                assert cache.lookup(PROMPT, tenant="quick")
+            assert hangs.wait(30)
+        cache.flush()
+        assert cache.stats(tenant="quick").lookups == before + 1100
