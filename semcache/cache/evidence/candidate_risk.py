@@ -41,6 +41,15 @@ class NearlyServed(NamedTuple):
     """Digest of what would have been served."""
 
 
+class DoubtfulChoice(NamedTuple):
+    """A plan that was chosen in doubt."""
+
+    plan: str
+    """Its digest."""
+    max_wrong: float
+    """Share of such choices that may be wrong."""
+
+
 class Reading(NamedTuple):
     """One reading of a prompt, and the groups that were weighed for it."""
 
@@ -98,8 +107,8 @@ class CandidateRisk(Forked):
         """Tenant and prompt → the plan that was served or refused with its values."""
         self._nearly: Lru[tuple[str, str], NearlyServed] = Lru(REMEMBERED)
         """Tenant and prompt → what was not served and awaits its plan."""
-        self._chosen: Lru[tuple[str, str], str] = Lru(REMEMBERED)
-        """Tenant and prompt → digest of the plan that was chosen in doubt, and not served."""
+        self._chosen: Lru[tuple[str, str], DoubtfulChoice] = Lru(REMEMBERED)
+        """Tenant and prompt → the plan that was chosen in doubt, and not served."""
 
     def forked(self) -> None:
         """Begin anew in a forked child: what is pending is the parent's to write."""

@@ -2,14 +2,23 @@
 
 from collections.abc import Collection
 
-from semcache.cache.evidence.candidate_risk import CandidateRisk, NearlyServed, Reading
+from semcache.cache.evidence.candidate_risk import (
+    CandidateRisk,
+    DoubtfulChoice,
+    NearlyServed,
+    Reading,
+)
 from semcache.cache.query import Query
 from semcache.canonical import Json, digest
 from semcache.matching.evidence import DOUBTFUL, Evidence
 from semcache.matching.learning import is_sample, learn_judgment, learn_plan, learn_record
-from semcache.matching.model.bound import is_withheld, opens
+from semcache.matching.model.bound import is_full, is_withheld, opens
 from semcache.prompts.mentions import Mention
 from semcache.prompts.template import slot_name
+
+WITHHELD = 10
+"""One in so many plans that are served although their choice was in doubt is made all the same:
+half as often as under the cutoff, since two wrong ones end the trust."""
 
 
 class TrainingLabels(CandidateRisk):
@@ -38,11 +47,15 @@ class TrainingLabels(CandidateRisk):
             StoreUnavailable: the evidence cannot be read.
         """
         right, wrong = self.notes.tenants[query.tenant].evidence.chosen.of(DOUBTFUL)
-        return opens(right, wrong, max_wrong) and not is_withheld(query.shown)
+        return opens(right, wrong, max_wrong) and not is_withheld(query.shown, WITHHELD)
 
-    def chosen_in_doubt(self, query: Query, plan: Json) -> None:
-        """Take in that `plan` was chosen and not served; the prompt's own makes it a sample."""
-        self._chosen.put((query.tenant, query.shown), digest(plan))
+    def chosen_in_doubt(self, query: Query, plan: Json, max_wrong: float) -> None:
+        """Take in that `plan` was chosen and not served; the prompt's own makes it a sample.
+
+        `max_wrong`: as for `trusts_choices`.
+        """
+        chosen = DoubtfulChoice(digest(plan), max_wrong)
+        self._chosen.put((query.tenant, query.shown), chosen)
 
     # Learning ------------------------------------------------------------------------------
 
@@ -78,7 +91,11 @@ class TrainingLabels(CandidateRisk):
         if changed is not None:
             news.values.add(changed.kind, same=changed.group in groups)
         if chosen is not None and not contested:
-            news.chosen.add(DOUBTFUL, same=chosen == digest(plan))
+            is_same = chosen.plan == digest(plan)
+            counts = self.notes.tenants[tenant].evidence.chosen.of(DOUBTFUL)
+            # As much as is won counts no more: so two wrong ones in a row end the trust.
+            if not is_same or not is_full(*counts, chosen.max_wrong):
+                news.chosen.add(DOUBTFUL, same=is_same)
         if nearly is not None and not contested:
             is_same = nearly.plan == digest(plan)
             news.samples.add(self.notes.scale, nearly.score, right=is_same)

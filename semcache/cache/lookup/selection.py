@@ -230,7 +230,8 @@ class Selection:
         with self._context.health.guarded(query.tenant):
             if self._context.labels.trusts_choices(query, self._max_wrong):
                 return True
-            self._context.labels.chosen_in_doubt(query, served.hit.plan.to_dict())
+            plan = served.hit.plan.to_dict()
+            self._context.labels.chosen_in_doubt(query, plan, self._max_wrong)
         return False
 
     def _weighed(self, lookup: Lookup, entry: Entry, entry_id: str) -> tuple[float, float] | None:

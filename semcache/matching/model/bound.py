@@ -112,18 +112,23 @@ def lowest_sampled(shipped: float) -> float:
     return shipped - STEPS * STEP
 
 
-def is_withheld(prompt: str) -> bool:
+def is_withheld(prompt: str, one_in: int = WITHHELD) -> bool:
     """Return whether `prompt` is one of those that are planned all the same: as good as chance."""
-    return zlib.crc32(prompt.encode(errors="replace")) % WITHHELD == 0
+    return zlib.crc32(prompt.encode(errors="replace")) % one_in == 0
 
 
 def opens(right: float, wrong: float, max_wrong: float) -> bool:
-    """Return whether so many samples win the bet that fewer than `max_wrong` are wrong.
+    """Return whether so many samples win the bet that fewer than `max_wrong` are wrong."""
+    return _won(right, wrong, max_wrong) >= math.log(_OPENS)
 
-    Whatever their order: nothing is taken off the capital here.
-    """
-    won = right * math.log(right_factor(max_wrong)) + wrong * math.log(1 - STAKE)
-    return won >= math.log(_OPENS)
+
+def is_full(right: float, wrong: float, max_wrong: float) -> bool:
+    """Return whether the capital is so large that no more right samples are to be counted."""
+    return _won(right, wrong, max_wrong) >= math.log(MOST)
+
+
+def _won(right: float, wrong: float, max_wrong: float) -> float:
+    return right * math.log(right_factor(max_wrong)) + wrong * math.log(1 - STAKE)
 
 
 def right_factor(max_wrong: float) -> float:

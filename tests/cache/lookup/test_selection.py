@@ -211,6 +211,8 @@ def test_a_plan_that_was_removed_meanwhile_is_not_served(cache: PlanCache) -> No
 
 DOUBTFUL = "since April, which purchases came from Initech"
 """Whose words leave much doubt, even of a plan that was chosen twice."""
+PLANNED = "since April, which procurements came from Initech"
+"""As doubtful, and one of the tenth that is planned all the same."""
 
 
 def chosen_twice(cache: PlanCache, prompt: str = DOUBTFUL) -> Hit | None:
@@ -254,6 +256,27 @@ def test_plans_chosen_in_doubt_are_served_once_such_choices_were_seen_to_keep_th
     assert given_input(hit) == VALUES
     assert hit is not None
     assert hit.risk == (bound or 0.05)
+
+
+def test_right_choices_count_no_more_once_the_trust_is_full(
+    minilm: MiniLMEmbedder, tmp_path: Path
+) -> None:
+    def counted_after(right: int, operation: str) -> tuple[float, float]:
+        file = tmp_path / "evidence.json"
+        with PlanCache.open(embedder=minilm) as cache:
+            cache.export_evidence(file)
+            document = json.loads(file.read_text(encoding="utf-8"))
+            document["evidence"]["chosen"] = {"same": {"doubtful": right}, "other": {}}
+            file.write_text(json.dumps(document), encoding="utf-8")
+            cache.import_evidence(file)
+            # One of those that are planned although such choices are trusted.
+            assert chosen_twice(stocked(cache), PLANNED) is None
+            cache.store(PLANNED, calling(operation, **VALUES), params=VALUES)
+            return cache.evidence().chosen.of("doubtful")
+
+    assert counted_after(118, "orders") == (119, 0)
+    assert counted_after(119, "orders") == (119, 0)
+    assert counted_after(119, "invoices") == (119, 1)
 
 
 def test_a_plan_of_another_catalog_or_subject_is_no_option(cache: PlanCache) -> None:

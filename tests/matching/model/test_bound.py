@@ -16,7 +16,9 @@ from semcache.matching.model.bound import (
     TenantBound,
     bet,
     certified_share,
+    is_full,
     is_withheld,
+    opens,
     right_factor,
 )
 from semcache.matching.samples import Sample
@@ -77,6 +79,17 @@ def test_two_wrong_samples_in_a_row_close_what_any_number_opened(count: int) -> 
     samples = [Sample(JUST_UNDER, True)] * count
     assert opened(samples) == STEP
     assert opened([*samples, *[Sample(JUST_UNDER, False)] * 2]) == 0
+
+
+@given(st.floats(0.001, 0.3), st.integers(0, 3))
+def test_two_wrong_choices_close_what_any_number_of_right_ones_opened(
+    bound: float, wrong: int
+) -> None:
+    right = 0
+    while not is_full(right, wrong, bound):  # as long as right ones are counted
+        right += 1
+    assert opens(right, wrong, bound)
+    assert not opens(right, wrong + 2, bound)
 
 
 def test_a_step_opens_after_those_above_it_and_with_samples_of_its_own() -> None:
