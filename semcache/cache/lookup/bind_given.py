@@ -13,7 +13,7 @@ from semcache.cache.entries.extraction import SlotExtraction
 from semcache.cache.lookup.bind_entry import FilledPlan, Refused, bound, value_of
 from semcache.cache.query import Query
 from semcache.canonical import Json, leaves
-from semcache.matching.gates import match_slots
+from semcache.matching.gates import CandidatePair, match_slots, slots
 from semcache.prompts.mentions import Mention, find_mentions
 from semcache.prompts.parameter import Parameter, name_key
 from semcache.prompts.template import Slot, given_template
@@ -73,6 +73,12 @@ def bind_by_names(entry: Entry, query: Query) -> FilledPlan:
             )
             values[slot.name] = value_of(slot, mention, query, entry.created_s)
     return bound(entry, values, told=told)
+
+
+def has_its_slots(entry: Entry, query: Query) -> bool:
+    """Return whether the values of a prompt are of the kinds that those of `entry` are of."""
+    its = entry.side._replace(template=entry.given) if query.given else entry.side
+    return slots(CandidatePair(query.side(), its, 0.0)).passed
 
 
 def bind_chosen(entry: Entry, query: Query) -> FilledPlan:

@@ -20,21 +20,19 @@ from semcache.cache.lookup.bind_entry import (
     says_the_same,
     value_change,
 )
-from semcache.cache.lookup.bind_given import bind_by_names, bind_by_schema, bind_chosen
+from semcache.cache.lookup.bind_given import (
+    bind_by_names,
+    bind_by_schema,
+    bind_chosen,
+    has_its_slots,
+)
 from semcache.cache.query import Query
 from semcache.cache.result import Candidate, Hit, Miss, Reason, Trace
 from semcache.cache.view.view import EntrySummary, View
 from semcache.canonical import JsonObject
 from semcache.errors import StoreCorrupt
 from semcache.events import Phase, Tier
-from semcache.matching.gates import (
-    STRICT,
-    CandidatePair,
-    Verdict,
-    likeness,
-    match_slots,
-    slots,
-)
+from semcache.matching.gates import STRICT, Verdict, likeness, match_slots
 from semcache.matching.model.value_risk import ValueChange
 from semcache.plans.codec import MAKERS, check_values
 from semcache.plans.document import ExecutionPlan
@@ -333,8 +331,7 @@ def _by_words(lookup: Lookup, tier: Tier, entry: Entry, query: Query) -> FilledP
 
 def _by_choice(lookup: Lookup, entry: Entry, query: Query) -> FilledPlan:
     """Bind by words where they tell all values, and else as a model chose the plan."""
-    its = entry.side._replace(template=entry.given) if query.given else entry.side
-    if slots(CandidatePair(query.side(), its, 0.0)).passed:
+    if has_its_slots(entry, query):
         with contextlib.suppress(Refused):
             return _by_words(lookup, "semantic", entry, query)
     return bind_chosen(entry, query)
