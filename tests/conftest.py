@@ -28,6 +28,8 @@ from semcache.testing import FakeClock, RecordingObserver
 
 # huggingface_hub reads it once, when it is first imported: a fixture would come too late.
 os.environ["HF_HUB_OFFLINE"] = "1"
+# Workers of pytest share the cores: more threads of torch than one each wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # LiteLLM would load a list of prices from the network when it is imported.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
