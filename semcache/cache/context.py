@@ -1,5 +1,6 @@
 """The context that the parts of one cache share: the store, what follows from it, whom to tell."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -88,7 +89,7 @@ class CacheContext:
         """
 
         def write() -> None:
-            context.write()
+            context.write(at_rest=False)
 
         behind = WriteBehind(write)
         counters, health = Counters(store, clock), HealthReporter(observer)
@@ -145,10 +146,13 @@ class CacheContext:
     def flush(self) -> None:
         """Write what is kept in memory; see `PlanCache.flush`."""
         self.behind.wait()
-        self.write()
+        self.write(at_rest=True)
 
-    def write(self) -> None:
-        """Write what is kept in memory; trouble with the store is told, and it waits there."""
+    def write(self, *, at_rest: bool) -> None:
+        """Write what is kept in memory; trouble with the store is told, and it waits there.
+
+        `at_rest`: see `Views.save`.
+        """
         if self.corrections.pending:
             self.corrections.retry()
         with self.health.guarded(""):
@@ -157,7 +161,7 @@ class CacheContext:
             self.health.mended("store", doing="writing")
         with self.health.guarded(""):
             if not self.settings.frozen:
-                self.views.save()
+                self.views.save(at_rest=at_rest)
 
 
 class WriteBehind:
@@ -174,8 +178,10 @@ class WriteBehind:
             if self._thread is not None and self._thread.is_alive():
                 return
             # Not a daemon: an interpreter that ends waits for it.
-            self._thread = threading.Thread(target=self._write, name="semcache-counts")
-            self._thread.start()
+            thread = threading.Thread(target=self._write, name="semcache-counts")
+            with contextlib.suppress(RuntimeError):  # no more threads: it is written another time
+                thread.start()
+                self._thread = thread
 
     def wait(self) -> None:
         """Return once what was begun is written, or could not be."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from semcache.cache.query import check_found
 from semcache.cache.reports import HealthReporter
@@ -102,7 +102,7 @@ KEPT_FAILURES = 64
 MAX_ERROR = 500
 """Characters of one."""
 _FAILED = "planning-failed"
-_FAILURES = TypeAdapter(dict[str, tuple[str, str]])
+_FAILURES = TypeAdapter(dict[str, tuple[str, str]], config=ConfigDict(defer_build=True))
 BEATS = 3
 """How often a lease is renewed before it would run out."""
 

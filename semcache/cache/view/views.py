@@ -23,6 +23,9 @@ that it was taken of, and not for another one begun in the same directory."""
 
 WORTHWHILE = 1_000
 """Entries, and changes since the last one, that are worth a snapshot; fewer are read in no time."""
+_RUNNING, _AT_REST = 10, 50
+"""One change for so many entries is worth a new snapshot: while a process works, and at its end,
+since each process that comes after takes in what a snapshot lacks."""
 
 
 SearchKey: TypeAlias = tuple[int, str, str, str]
@@ -236,8 +239,10 @@ class Views(Forked):
         self._saved[tenant] = change
         return view
 
-    def save(self) -> None:
+    def save(self, *, at_rest: bool) -> None:
         """Take snapshots of the views that are worth one and have changed a good deal since theirs.
+
+        `at_rest`: nothing more is to come soon, so that less is a good deal.
 
         Raises:
             StoreUnavailable: one cannot be written.
@@ -252,8 +257,10 @@ class Views(Forked):
                 with self._lock:
                     caught_up, change = not known.pending, self._change
                 behind = change - self._saved.get(tenant, 0)
-                worth = max(WORTHWHILE, len(known.view.entries) // 10)
-                if caught_up and min(len(known.view.entries), behind) >= worth:
+                entries = len(known.view.entries)
+                most = max(WORTHWHILE, entries // _RUNNING)
+                enough = max(1, entries // _AT_REST) if at_rest else most
+                if caught_up and entries >= WORTHWHILE and behind >= enough:
                     self._save(self._snapshots, tenant, known.view, change)
 
     def _save(self, snapshots: Snapshots, tenant: str, view: View, change: int) -> None:

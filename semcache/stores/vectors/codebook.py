@@ -4,13 +4,13 @@ Both are learned from some of the rows. How many lists a search looks through is
 as have what is nearest to some of the rows, so that it follows how the vectors of a tenant lie.
 """
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from semcache.ports import Vectors
-from semcache.stores.vectors.threads import alone
+from semcache.stores.vectors.library import alone, library
 
 LEVELS = 16
 MANY = 200_000
@@ -52,10 +52,9 @@ class Codebook(NamedTuple):
     @classmethod
     def learned(cls, sample: Vectors, rows: int) -> Self:
         """Return a book for `rows` rows, learned from `sample`; searches look through all lists."""
-        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
+        faiss = library()
         dimension = sample.shape[1]
-        quantizer: Any = faiss.ProductQuantizer(dimension, dimension, 4)
+        quantizer = faiss.ProductQuantizer(dimension, dimension, 4)
         quantizer.cp.niter = _ROUNDS
         quantizer.cp.min_points_per_centroid = 1  # it would warn of fewer than 39
         with alone():
@@ -87,11 +86,9 @@ def lists_of(rows: int) -> int:
 
 
 def _centers(sample: Vectors, count: int) -> Vectors:
-    import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
     if count == 1:
         return np.zeros((1, sample.shape[1]), np.float32)
-    means: Any = faiss.Kmeans(
+    means = library().Kmeans(
         sample.shape[1],
         count,
         niter=_ROUNDS,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from semcache.ports import Vector, Vectors
 from semcache.stores.vectors.codebook import NEAREST, Codebook
-from semcache.stores.vectors.threads import alone
+from semcache.stores.vectors.library import alone, library
 
 _WIDER = 4
 """Times as many candidates by their codes as are asked for. All of the 64 nearest are among 192 for
@@ -31,6 +31,12 @@ BLOCK = 4096
 def candidates(count: int) -> int:
     """Return how many rows are compared for the nearest `count`."""
     return max(_LEAST, _WIDER * count)
+
+
+def is_set(bits: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return for each of `places` whether its bit is 1."""
+    found: NDArray[np.bool_] = (bits[places >> 3] >> (places & 7) & 1) > 0
+    return found
 
 
 class SavedCodes(NamedTuple):
@@ -55,8 +61,7 @@ class RowCodes:
 
     def __init__(self, book: Codebook) -> None:
         """Begin with no codes."""
-        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
+        faiss = library()
         self.book = book
         lists, dimension = book.centers.shape
         inner = faiss.METRIC_INNER_PRODUCT
@@ -72,8 +77,7 @@ class RowCodes:
     @classmethod
     def restored(cls, saved: SavedCodes) -> Self:
         """Return the codes that `saved` returned."""
-        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
+        faiss = library()
         codes, first, start = cls(saved.book), 0, 0
         sizes = packed_sizes(saved.sizes, len(saved.book.levels))
         both = zip(saved.sizes.tolist(), sizes.tolist(), strict=True)
@@ -128,11 +132,9 @@ class RowCodes:
 
     def remove(self, gone: NDArray[np.bool_]) -> None:
         """Forget the places that are `gone`; the others move up."""
-        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
-        selector: Any = faiss.IDSelectorBitmap  # its stubs know the C++ arguments
+        selector = library().IDSelectorBitmap(np.packbits(gone, bitorder="little"))
         with alone():
-            self._index.remove_ids(selector(np.packbits(gone, bitorder="little")))
+            self._index.remove_ids(selector)
         moved = np.cumsum(~gone) - 1
         packer = self._index.get_CodePacker()
         nothing = np.zeros(packer.code_size, np.uint8)
@@ -154,20 +156,16 @@ class RowCodes:
         while True:
             places = self._search(query, min(wanted, len(self)), probes)
             places = places[places >= 0]
-            found: NDArray[np.int64] = places[(live[places >> 3] >> (places & 7) & 1) > 0]
+            found: NDArray[np.int64] = places[is_set(live, places)]
             if len(found) >= enough or (wanted >= len(self) and probes >= lists):
                 return found
             wanted, probes = 2 * wanted, min(2 * probes, lists)
 
     def _search(self, query: Vector, count: int, probes: int) -> NDArray[np.int64]:
         """Return the places of the `count` best in so many lists; -1: there are no more."""
-        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
-        parameters: Any = faiss.SearchParametersIVF  # its stubs know no arguments
+        how = library().SearchParametersIVF(nprobe=probes)
         with alone():
-            found: NDArray[np.int64] = self._index.search(
-                query[None], count, params=parameters(nprobe=probes)
-            )[1][0]
+            found: NDArray[np.int64] = self._index.search(query[None], count, params=how)[1][0]
         return found
 
     def _size(self, number: int) -> int:
@@ -178,25 +176,21 @@ class RowCodes:
 
     def _places(self, number: int) -> NDArray[np.int64]:
         """Return the places of the rows in a list: the memory of FAISS."""
-        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
         size = self._size(number)
         if not size:
             return np.zeros(0, np.int64)
-        places: NDArray[np.int64] = faiss.rev_swig_ptr(self._index.invlists.get_ids(number), size)
+        ids = self._index.invlists.get_ids(number)
+        places: NDArray[np.int64] = library().rev_swig_ptr(ids, size)
         return places
 
     def _packed(self, number: int) -> NDArray[np.uint8]:
         """Return the codes of a list, a row for each block: the memory of FAISS."""
-        import faiss  # noqa: PLC0415 - 0.14 s that `import semcache` must not pay
-
         block = int(packed_sizes(np.array(1), len(self.book.levels)))
         count = -(-self._size(number) // _BLOCK)
         if not count:
             return np.zeros((0, block), np.uint8)
-        packed: NDArray[np.uint8] = faiss.rev_swig_ptr(
-            self._index.invlists.get_codes(number), count * block
-        )
+        codes = self._index.invlists.get_codes(number)
+        packed: NDArray[np.uint8] = library().rev_swig_ptr(codes, count * block)
         return packed.reshape(count, block)
 
 

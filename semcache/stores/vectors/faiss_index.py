@@ -53,17 +53,10 @@ class FaissIndex:
         Raises:
             IndexCorrupt: missing, cut short, changed by as much as one bit, or of another format.
         """
-        loading: list[IndexRows] = []
-
-        def room(count: int, dimension: int) -> Vectors:
-            loading.append(IndexRows(dimension))
-            return loading[0].room(count)
-
-        saved = read_snapshot(Path(path), room)
+        saved = read_snapshot(Path(path))
         index = cls(saved.vectors.shape[1] or None, large=large)
         if saved.ids:
-            rows = index._rows = loading[0]
-            rows.name(list(saved.ids))
+            rows = index._rows = IndexRows(saved.vectors, saved.ids)
             if saved.codes is not None:
                 codes = RowCodes.restored(saved.codes)
                 rows.codes = codes if codes.fit(rows.vectors) else None
@@ -96,7 +89,8 @@ class FaissIndex:
         with self._lock.writing():
             row = checked_vector(vector, self._dimension)
             if self._rows is None:
-                self._dimension, self._rows = len(row), IndexRows(len(row))
+                self._dimension = len(row)
+                self._rows = IndexRows(np.empty((0, len(row)), np.float32))
             self._rows.remove(id)
             self._rows.add(id, row)
             self._clear(self._rows)

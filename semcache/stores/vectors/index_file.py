@@ -13,7 +13,7 @@ Not FAISS's own format: that one loads silently with a flipped byte, and says no
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -70,7 +70,7 @@ class SavedIndex:
 
     ids: tuple[str, ...]
     vectors: Vectors
-    """Row `i` belongs to `ids[i]`; not writable."""
+    """Row `i` belongs to `ids[i]`."""
     change: int
     """Number of the last change of the store that it holds."""
     codes: SavedCodes | None = None
@@ -118,24 +118,22 @@ def write_snapshot(
         ) from error
 
 
-def read_snapshot(path: Path, room: Callable[[int, int], Vectors]) -> SavedIndex:
+def read_snapshot(path: Path) -> SavedIndex:
     """Return what `write_snapshot` wrote.
-
-    `room`: returns the memory for so many rows of that dimension; they are too many to copy.
 
     Raises:
         IndexCorrupt: missing, cut short, changed by as much as one bit, or of another format.
     """
     try:
         with path.open("rb") as file:
-            return _snapshot(file, room)
+            return _snapshot(file)
     except OSError as error:
         raise _corrupt(path, f"it cannot be read: {error}") from error
     except ValueError as error:
         raise _corrupt(path, str(error)) from error
 
 
-def _snapshot(file: BufferedReader, room: Callable[[int, int], Vectors]) -> SavedIndex:
+def _snapshot(file: BufferedReader) -> SavedIndex:
     start, said = file.readline(256), file.readline()
     if not start.startswith(_MAGIC):
         raise ValueError(f"it begins with {start[:24]!r}, expected {_MAGIC!r}")
@@ -144,7 +142,7 @@ def _snapshot(file: BufferedReader, room: Callable[[int, int], Vectors]) -> Save
     left = os.fstat(file.fileno()).st_size - file.tell()
     if left < 4 * len(ids) * dimension:  # before room is made for what is not there
         raise ValueError(f"there are {left} bytes for {len(ids)} rows")
-    vectors = room(len(ids), dimension)
+    vectors = np.empty((len(ids), dimension), "<f4")
     if vectors.size:
         file.readinto(vectors.data.cast("B"))
     rest = file.read()

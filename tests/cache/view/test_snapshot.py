@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from string import ascii_lowercase
 
 import pytest
 from hypothesis import given, settings
@@ -204,6 +205,30 @@ def test_few_changes_are_not_worth_a_snapshot(tmp_path: Path, clock: FakeClock) 
         fill(cache)
         cache.lookup("sales in Boston in 2023")
     assert not (tmp_path / "views").exists()
+
+
+def test_a_process_that_ends_leaves_few_changes_for_the_next_to_take_in(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views_module, "WORTHWHILE", 100)
+
+    def store(cache: PlanCache, numbers: range) -> None:
+        for number in numbers:
+            word = f"q{ascii_lowercase[number // 26]}{ascii_lowercase[number % 26]}"
+            stored = plan(of=word, year="2024")
+            assert cache.store(f"sales of {word} in 2024", stored, params={"year": "2024"})
+
+    def ended(numbers: range) -> bytes:
+        with PlanCache.open(tmp_path, embedder=HashEmbedder(), clock=clock) as cache:
+            cache.lookup("sales of qaa in 2023")
+            store(cache, numbers)
+            cache.lookup("sales of qaa in 2022")
+        [path] = (tmp_path / "views").glob("*.view")
+        return path.read_bytes()
+
+    first = ended(range(150))
+    assert ended(range(150, 152)) == first, "two changes in a hundred and fifty are read in no time"
+    assert ended(range(152, 153)) != first
 
 
 def test_a_snapshot_that_cannot_be_written_fails_nobody(
