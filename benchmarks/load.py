@@ -1,11 +1,13 @@
 """Hits a second of 1 to 8 threads and 1 to 8 processes on one directory, reading alone and mixed.
 
     python benchmarks/load.py [--entries N] [--counts 1 2 4 8] [--seconds S] [--writes SHARE]
-                              [--rounds N] [--json OUT] [--picture OUT.png] [--seed N]
-                              [--directory DIR]
+                              [--served N] [--rounds N] [--json OUT] [--picture OUT.png]
+                              [--seed N] [--directory DIR]
 
 Prompts have other values than those stored, all templates equally often; each worker looks up for
-`--seconds`, and the sum of what all did in that time is told. Mixed: that share of the calls stores
+`--seconds`, and the sum of what all did in that time is told. `--served`: only so many templates
+are asked for, each of which its process has served once before: else most hits of a process are the
+first of their entry, which is read and decoded then. Mixed: that share of the calls stores
 a plan anew. Everything is measured in `--rounds` rounds, one after the other, and the best of each
 is told: what else the machine does can only take away. A lookup that does not hit, or gives other
 values than its prompt's, ends the run.
@@ -72,14 +74,20 @@ def store(cache: PlanCache, work: Workload, number: int, year: int = 2024, limit
 
 
 def busy(
-    cache: PlanCache, work: Workload, *, writes: float, seconds: float, rng: random.Random
+    cache: PlanCache,
+    work: Workload,
+    *,
+    served: int,
+    writes: float,
+    seconds: float,
+    rng: random.Random,
 ) -> Done:
-    """Look up and store for `seconds`."""
+    """Look up and store for `seconds`; `served`: see `begin`."""
     done, took = Done(), []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         number, year, limit = (
-            rng.randrange(work.count),
+            rng.randrange(served or work.count),
             rng.randrange(1990, 2030),
             rng.randrange(2, 99),
         )
@@ -97,6 +105,12 @@ def busy(
     return done
 
 
+def begin(cache: PlanCache, work: Workload, served: int) -> None:
+    """Open the tenant, and serve so many templates once; 0: any may be asked for."""
+    for number in range(max(1, served)):
+        cache.lookup(work.prompt(number, 2000, 7))
+
+
 def summed(workers: str, writes: float, seconds: float, done: Sequence[Done]) -> Measured:
     """Return what all did together."""
     took = sorted(one for each in done for one in each.took or ())
@@ -112,18 +126,26 @@ def summed(workers: str, writes: float, seconds: float, done: Sequence[Done]) ->
 
 
 def threads(
-    directory: Path, work: Workload, count: int, *, writes: float, seconds: float, seed: int
+    directory: Path,
+    work: Workload,
+    count: int,
+    *,
+    served: int,
+    writes: float,
+    seconds: float,
+    seed: int,
 ) -> Measured:
     """Measure threads of one process."""
     results: list[Done] = []
     with opened(directory, Timed()) as cache:
-        cache.lookup(work.prompt(0, 2000, 7))
+        begin(cache, work, served)
         ready = threading.Barrier(count)
 
         def run(number: int) -> None:
             ready.wait()
             rng = random.Random(f"{seed}:{number}")  # noqa: S311 - a workload, not a secret
-            results.append(busy(cache, work, writes=writes, seconds=seconds, rng=rng))
+            done = busy(cache, work, served=served, writes=writes, seconds=seconds, rng=rng)
+            results.append(done)
 
         running = [threading.Thread(target=run, args=(n,)) for n in range(count)]
         for thread in running:
@@ -136,11 +158,18 @@ def threads(
 
 
 def processes(
-    directory: Path, work: Workload, count: int, *, writes: float, seconds: float, seed: int
+    directory: Path,
+    work: Workload,
+    count: int,
+    *,
+    served: int,
+    writes: float,
+    seconds: float,
+    seed: int,
 ) -> Measured:
     """Measure processes that share the directory; they begin together once all have opened it."""
     command = [sys.executable, __file__, "--worker", str(directory), "--entries", str(work.count)]
-    command += ["--seconds", str(seconds), "--writes", str(writes)]
+    command += ["--seconds", str(seconds), "--writes", str(writes), "--served", str(served)]
     running = [
         subprocess.Popen(  # noqa: S603 - this script itself
             [*command, "--seed", str(seed), "--number", str(n)],
@@ -168,11 +197,13 @@ def worker(given: argparse.Namespace) -> int:
     """Be one of the processes."""
     work = Workload(given.entries, given.seed)
     with opened(given.worker, Timed()) as cache:
-        cache.lookup(work.prompt(0, 2000, 7))
+        begin(cache, work, given.served)
         print("ready", flush=True)
         sys.stdin.readline()
         rng = random.Random(f"{given.seed}:{given.number}")  # noqa: S311 - a workload
-        done = busy(cache, work, writes=given.writes, seconds=given.seconds, rng=rng)
+        done = busy(
+            cache, work, served=given.served, writes=given.writes, seconds=given.seconds, rng=rng
+        )
     print(json.dumps(asdict(done)))
     return 0
 
@@ -202,7 +233,7 @@ def measure(
                 for writes in dict.fromkeys((0.0, given.writes)):
                     for count in given.counts:
                         one = run(
-                            directory, work, count,
+                            directory, work, count, served=given.served,
                             writes=writes, seconds=given.seconds, seed=given.seed,
                         )  # fmt: skip
                         told(one)
@@ -228,6 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--entries", type=int, default=10_000)
     parser.add_argument("--counts", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--served", type=int, default=0, metavar="N")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--writes", type=float, default=0.05, help="share of the mixed runs")
     parser.add_argument("--picture", type=Path, metavar="OUT")
@@ -235,12 +267,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.worker:
         return worker(given)
+    if not 0 <= given.served <= given.entries:
+        raise SystemExit(f"--served {given.served}; expected 0 to {given.entries}, all entries")
     found = measure(Workload(given.entries, given.seed), given, show)
     print(f"\nbest of {given.rounds} rounds:")
     for one in found:
         show(one)
     if given.json:
-        asked = {name: getattr(given, name) for name in ("entries", "seconds", "rounds", "seed")}
+        asked = {
+            name: getattr(given, name)
+            for name in ("entries", "served", "seconds", "rounds", "seed")
+        }
         write_json(given.json, {"asked": asked, "measured": [asdict(one) for one in found]})
     if given.picture:
         draw_load(given.picture, found)

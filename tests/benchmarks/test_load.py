@@ -12,7 +12,7 @@ from semcache import Parameter
 @pytest.mark.slow  # starts processes
 def test_load_tells_what_threads_and_processes_did(script: Any, tmp_path: Path) -> None:
     told, drawn = tmp_path / "load.json", tmp_path / "load.png"
-    asked = "--entries 20 --counts 2 --seconds 0.2 --writes 0.5 --rounds 2"
+    asked = "--entries 20 --counts 2 --seconds 0.2 --writes 0.5 --rounds 2 --served 9"
     more = ["--json", str(told), "--picture", str(drawn), "--directory", str(tmp_path)]
     assert script("load").main([*asked.split(), *more]) == 0
     measured = json.loads(told.read_text(encoding="utf-8"))["measured"]
