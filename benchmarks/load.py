@@ -36,6 +36,18 @@ from semcache.stores.disk.store import DiskStore
 
 
 @dataclass(frozen=True)
+class Calls:
+    """What each worker does."""
+
+    seconds: float
+    writes: float
+    """Share of the calls that store."""
+    seed: int
+    served: int = 0
+    """Templates that are asked for, each served once before; 0: all of them."""
+
+
+@dataclass(frozen=True)
 class Measured:
     """What some workers did at once."""
 
@@ -73,79 +85,61 @@ def store(cache: PlanCache, work: Workload, number: int, year: int = 2024, limit
         raise SystemExit(f"the workload cannot be stored: {kept.reason}")
 
 
-def busy(
-    cache: PlanCache,
-    work: Workload,
-    *,
-    served: int,
-    writes: float,
-    seconds: float,
-    rng: random.Random,
-) -> Done:
-    """Look up and store for `seconds`; `served`: see `begin`."""
+def busy(cache: PlanCache, work: Workload, calls: Calls, number: int) -> Done:
+    """Look up and store, as worker `number` of some."""
+    rng = random.Random(f"{calls.seed}:{number}")  # noqa: S311 - a workload, not a secret
     done, took = Done(), []
-    end = time.perf_counter() + seconds
+    end = time.perf_counter() + calls.seconds
     while time.perf_counter() < end:
-        number, year, limit = (
-            rng.randrange(served or work.count),
+        template, year, limit = (
+            rng.randrange(calls.served or work.count),
             rng.randrange(1990, 2030),
             rng.randrange(2, 99),
         )
-        if rng.random() < writes:
-            store(cache, work, number)
+        if rng.random() < calls.writes:
+            store(cache, work, template)
             done.stores += 1
             continue
         start = time.perf_counter()
-        found = cache.lookup(work.prompt(number, year, limit))
+        found = cache.lookup(work.prompt(template, year, limit))
         took.append(time.perf_counter() - start)
-        if not isinstance(found, Hit) or found.plan.to_dict() != work.plan(number, year, limit):
+        if not isinstance(found, Hit) or found.plan.to_dict() != work.plan(template, year, limit):
             raise SystemExit(f"expected a hit with its own values:\n{found.explain()}")
         done.hits += 1
     done.took = took
     return done
 
 
-def begin(cache: PlanCache, work: Workload, served: int) -> None:
-    """Open the tenant, and serve so many templates once; 0: any may be asked for."""
-    for number in range(max(1, served)):
+def begin(cache: PlanCache, work: Workload, calls: Calls) -> None:
+    """Read the tenant, and serve the templates once that are to be served before."""
+    for number in range(max(1, calls.served)):
         cache.lookup(work.prompt(number, 2000, 7))
 
 
-def summed(workers: str, writes: float, seconds: float, done: Sequence[Done]) -> Measured:
+def summed(workers: str, calls: Calls, done: Sequence[Done]) -> Measured:
     """Return what all did together."""
     took = sorted(one for each in done for one in each.took or ())
     return Measured(
         workers=workers,
         count=len(done),
-        writes=writes,
-        hits_a_second=round(sum(each.hits for each in done) / seconds, 1),
-        stores_a_second=round(sum(each.stores for each in done) / seconds, 1),
+        writes=calls.writes,
+        hits_a_second=round(sum(each.hits for each in done) / calls.seconds, 1),
+        stores_a_second=round(sum(each.stores for each in done) / calls.seconds, 1),
         p50_ms=round(1000 * took[len(took) // 2], 4),
         p99_ms=round(1000 * took[len(took) * 99 // 100], 4),
     )
 
 
-def threads(
-    directory: Path,
-    work: Workload,
-    count: int,
-    *,
-    served: int,
-    writes: float,
-    seconds: float,
-    seed: int,
-) -> Measured:
+def threads(directory: Path, work: Workload, count: int, calls: Calls) -> Measured:
     """Measure threads of one process."""
     results: list[Done] = []
     with opened(directory, Timed()) as cache:
-        begin(cache, work, served)
+        begin(cache, work, calls)
         ready = threading.Barrier(count)
 
         def run(number: int) -> None:
             ready.wait()
-            rng = random.Random(f"{seed}:{number}")  # noqa: S311 - a workload, not a secret
-            done = busy(cache, work, served=served, writes=writes, seconds=seconds, rng=rng)
-            results.append(done)
+            results.append(busy(cache, work, calls, number))
 
         running = [threading.Thread(target=run, args=(n,)) for n in range(count)]
         for thread in running:
@@ -154,25 +148,16 @@ def threads(
             thread.join()
     if len(results) != count:
         raise SystemExit("a thread failed; see above")
-    return summed("threads", writes, seconds, results)
+    return summed("threads", calls, results)
 
 
-def processes(
-    directory: Path,
-    work: Workload,
-    count: int,
-    *,
-    served: int,
-    writes: float,
-    seconds: float,
-    seed: int,
-) -> Measured:
+def processes(directory: Path, work: Workload, count: int, calls: Calls) -> Measured:
     """Measure processes that share the directory; they begin together once all have opened it."""
     command = [sys.executable, __file__, "--worker", str(directory), "--entries", str(work.count)]
-    command += ["--seconds", str(seconds), "--writes", str(writes), "--served", str(served)]
+    command += [part for name, value in asdict(calls).items() for part in (f"--{name}", str(value))]
     running = [
         subprocess.Popen(  # noqa: S603 - this script itself
-            [*command, "--seed", str(seed), "--number", str(n)],
+            [*command, "--number", str(n)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -190,20 +175,18 @@ def processes(
     said = [one.communicate()[0] for one in running]
     if any(one.returncode for one in running):
         raise SystemExit("a process failed; see above")
-    return summed("processes", writes, seconds, [Done(**json.loads(text)) for text in said])
+    return summed("processes", calls, [Done(**json.loads(text)) for text in said])
 
 
 def worker(given: argparse.Namespace) -> int:
     """Be one of the processes."""
     work = Workload(given.entries, given.seed)
+    calls = Calls(given.seconds, given.writes, given.seed, given.served)
     with opened(given.worker, Timed()) as cache:
-        begin(cache, work, given.served)
+        begin(cache, work, calls)
         print("ready", flush=True)
         sys.stdin.readline()
-        rng = random.Random(f"{given.seed}:{given.number}")  # noqa: S311 - a workload
-        done = busy(
-            cache, work, served=given.served, writes=given.writes, seconds=given.seconds, rng=rng
-        )
+        done = busy(cache, work, calls, given.number)
     print(json.dumps(asdict(done)))
     return 0
 
@@ -232,10 +215,8 @@ def measure(
             for run in (threads, processes):
                 for writes in dict.fromkeys((0.0, given.writes)):
                     for count in given.counts:
-                        one = run(
-                            directory, work, count, served=given.served,
-                            writes=writes, seconds=given.seconds, seed=given.seed,
-                        )  # fmt: skip
+                        calls = Calls(given.seconds, writes, given.seed, given.served)
+                        one = run(directory, work, count, calls)
                         told(one)
                         found.append(one)
     best: dict[tuple[str, float, int], Measured] = {}

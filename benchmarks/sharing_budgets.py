@@ -102,10 +102,8 @@ def processes(directory: Path, count: int, seed: int) -> Iterator[Line]:
             cache.lookup(work.prompt(0, 2000, 7))  # leaves a snapshot, as one that ran before does
 
         def hits(many: int, served: int) -> float:
-            done = load.processes(
-                folder / "cache", work, many, served=served, writes=0.0, seconds=SECONDS, seed=seed
-            )
-            return done.hits_a_second
+            calls = load.Calls(SECONDS, writes=0.0, seed=seed, served=served)
+            return load.processes(folder / "cache", work, many, calls).hits_a_second
 
         name = f"8 processes / 1 process, template-tier hits a second, {count:,} entries"
         for shown, bound, served in (
