@@ -78,7 +78,7 @@ def _plain(value: object, what: str, at: Pointer, above: frozenset[int]) -> Json
             return _container(value, what, at, above)
         case _:
             raise InvalidJson(
-                f"{_place(what, at)} is a {type(value).__name__}; "
+                f"{_place(what, at)} is of type {type(value).__name__}; "
                 "expected an object, a list, text, a number, a boolean or null"
             )
 

@@ -182,6 +182,8 @@ def checked(one: Setting[Any], value: object, *, read: bool = False) -> object:
         found = error.errors()[0]
         if one.name in _TABLES:
             raise InvalidSettings(_no_table(one.name, found, value)) from None
+        if found["type"] == "value_error":  # ours, which says what it found
+            raise InvalidSettings(_said(found)) from None
         expected = found["msg"].removeprefix("Input should be ")
         if found["type"].startswith(("greater_than", "less_than")):
             expected = _range(adapter) or expected
@@ -191,9 +193,13 @@ def checked(one: Setting[Any], value: object, *, read: bool = False) -> object:
 
 def _no_table(name: str, found: ErrorDetails, value: object) -> str:
     if name == "translations" and found["type"] == "value_error":  # ours, which says what it found
-        return f"{name} {found['msg'].removeprefix('Value error, ')}"
+        return f"{name} {_said(found)}"
     how = "is" if found["input"] is value else "has"
     return f"{name} {how} {found['input']!r}; expected {_TABLES[name]}"
+
+
+def _said(found: ErrorDetails) -> str:
+    return found["msg"].removeprefix("Value error, ")
 
 
 @cache

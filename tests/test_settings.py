@@ -127,6 +127,14 @@ def test_a_choice_that_there_is_not_is_told_those_that_there_are() -> None:
         Settings.load(warm_up="soon")
 
 
+def test_a_timezone_that_there_is_not_is_told_once_with_one_that_there_is() -> None:
+    with pytest.raises(InvalidSettings) as caught:
+        Settings.load(timezone="Mars")
+    said = str(caught.value)
+    assert said.startswith("timezone is 'Mars'; expected a name of the IANA database such as")
+    assert said.count("expected") == 1
+
+
 def test_a_secret_of_another_type_is_not_shown() -> None:
     secret: Any = b"s3cret"
     with pytest.raises(InvalidSettings, match="encryption_key is of type bytes") as told:

@@ -137,7 +137,7 @@ def _case_findings(cases: Json) -> Iterator[str]:
         return
     for number, case in enumerate(cases):
         if not isinstance(case, dict):
-            yield f"`use-cases/{number}` is a {type(case).__name__}; expected an object"
+            yield f"`use-cases/{number}` is of type {type(case).__name__}; expected an object"
             continue
         yield from (f"`use-cases/{number}`: {what}" for what in _wrong_with(case))
 
@@ -148,7 +148,7 @@ def _wrong_with(case: JsonObject) -> Iterator[str]:
             yield f"`{key}` is {case.get(key)!r}; expected text"
     params = case.get("params", {})
     if not isinstance(params, dict):
-        yield f"`params` is a {type(params).__name__}; expected an object"
+        yield f"`params` is of type {type(params).__name__}; expected an object"
         params = {}
     action = case.get("action")
     if isinstance(action, str):

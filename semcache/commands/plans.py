@@ -94,7 +94,7 @@ def _plan_check(options: argparse.Namespace) -> int:
 def _plan_run(options: argparse.Namespace) -> int:
     given = loads(options.params, what="--params")
     if not isinstance(given, dict):
-        raise InvalidInput(f"--params is a {type(given).__name__}; expected a JSON object")
+        raise InvalidInput(f"--params is of type {type(given).__name__}; expected a JSON object")
     with ExitStack() as stack:
         catalog = catalog_of(options, stack)
         template = generalize(

@@ -199,7 +199,7 @@ def _accepted(
         raise OperationRefused(str(error), node=node) from error
     if not isinstance(values, dict):
         raise OperationRefused(
-            f"{what} is a {type(values).__name__}; expected an object", node=node
+            f"{what} is of type {type(values).__name__}; expected an object", node=node
         )
     if broken := catalog.violations(operation.name, values):
         told = "; ".join(map(str, broken[:5]))

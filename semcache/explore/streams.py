@@ -197,7 +197,7 @@ def object_of(line: bytes) -> JsonObject:
     except InvalidJson as error:
         raise InvalidJson(f"{error}; {LISTED}") from error
     if not isinstance(doc, dict):
-        raise InvalidJson(f"the line is a {type(doc).__name__}; {LISTED}")
+        raise InvalidJson(f"the line is of type {type(doc).__name__}; {LISTED}")
     return doc
 
 

@@ -72,7 +72,8 @@ def decode(
     source = dumped(source)
     if not isinstance(source, (str, Mapping, list)):
         raise InvalidPlan(
-            f"the plan is a {type(source).__name__}; expected a JSON object, its text, or a plan"
+            f"the plan is of type {type(source).__name__}; "
+            "expected a JSON object, its text, or a plan"
         )
     return adopt(_object(read_value(source)), data)
 
@@ -84,8 +85,8 @@ def _object(value: Json) -> JsonObject:
     body = enclosed(value)
     if not isinstance(body, dict):
         raise InvalidPlan(
-            f"the plan is a {type(value).__name__}; expected a JSON object or a list of objects; "
-            'a text such as SQL goes into an object: {"sql": "..."}'
+            f"the plan is of type {type(value).__name__}; expected a JSON object or a list of "
+            'objects; a text such as SQL goes into an object: {"sql": "..."}'
         )
     return body
 

@@ -88,7 +88,7 @@ def read_object(source: object) -> JsonObject:
     """
     value = read_value(source)
     if not isinstance(value, dict):
-        raise InvalidPlan(f"the plan is a {type(source).__name__}; expected a JSON object")
+        raise InvalidPlan(f"the plan is of type {type(source).__name__}; expected a JSON object")
     return value
 
 

@@ -275,7 +275,7 @@ def _text(value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InvalidJson(f"action is a {type(value).__name__}; expected text")
+        raise InvalidJson(f"action is of type {type(value).__name__}; expected text")
     return value
 
 

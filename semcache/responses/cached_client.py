@@ -52,7 +52,7 @@ def cached_openai(
     openai = sys.modules.get("openai")  # whoever has such a client has imported it
     if openai is None or not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
         raise InvalidInput(
-            f"the client is a {type(client).__name__}; expected openai.OpenAI or AsyncOpenAI"
+            f"the client is of type {type(client).__name__}; expected openai.OpenAI or AsyncOpenAI"
         )
     # The client has no public name for what it sends by; it has had this one since 1.0.
     http: object = client._client  # noqa: SLF001
@@ -105,6 +105,6 @@ def _library(http: object) -> tuple[Any, str]:
         if package in _LIBRARIES and each.__name__ in {"Client", "AsyncClient"}:
             return importlib.import_module(package), each.__name__
     raise InvalidInput(
-        f"the HTTP client is a {type(http).__name__}; expected a Client or AsyncClient of "
+        f"the HTTP client is of type {type(http).__name__}; expected a Client or AsyncClient of "
         f"{' or '.join(_LIBRARIES)}"
     )

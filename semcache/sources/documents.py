@@ -289,7 +289,7 @@ def _keyed(value: object) -> object:
 def _object(value: Json, what: str) -> JsonObject:
     if not isinstance(value, dict):
         raise InvalidOperation(
-            f"{what or 'the document'} is a {type(value).__name__}; expected an object"
+            f"{what or 'the document'} is of type {type(value).__name__}; expected an object"
         )
     return value
 

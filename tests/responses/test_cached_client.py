@@ -365,7 +365,7 @@ def test_a_client_is_closed_with_its_drop_in(plain: OpenAI, responses: Responses
 
 @pytest.mark.parametrize("what", [cached_openai, cached_http])
 def test_another_kind_of_client_is_refused(what: Any, responses: Responses) -> None:
-    with pytest.raises(InvalidInput, match=r"client is a object"):
+    with pytest.raises(InvalidInput, match=r"client is of type object"):
         what(object(), responses)
 
 

@@ -100,7 +100,7 @@ def _document(plan: Mapping[str, Json] | Sequence[Json]) -> JsonObject:
     except InvalidJson as error:
         raise InvalidPlan(str(error), [str(error)]) from error
     if not isinstance(document, dict):
-        what = f"the plan is a {type(plan).__name__}; expected a JSON object or a list"
+        what = f"the plan is of type {type(plan).__name__}; expected a JSON object or a list"
         raise InvalidPlan(what, [what])
     return document
 
