@@ -359,7 +359,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            checked(one, getattr(self, one.name))
+            value = getattr(self, one.name)
+            if value is not one.default:  # what checks a value takes longer to make than to use
+                checked(one, value)
         remember(self.api_key, self.encryption_key)
         remember_url(self.base_url)
         remember_url(self.database)

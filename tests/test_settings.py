@@ -8,12 +8,15 @@ import pytest
 
 from semcache import Settings
 from semcache.errors import InvalidSettings
+from semcache.settings import checked
 
 
 def test_defaults_are_what_the_design_says() -> None:
     defaults = Settings()
     assert (defaults.threshold, defaults.max_wrong, defaults.directory) == (0.95, None, None)
     assert Settings.load() == defaults
+    for one in fields(Settings):
+        assert checked(one, getattr(defaults, one.name)) == getattr(defaults, one.name)
 
 
 def test_explicit_wins_over_environment_over_file_over_default(tmp_path: Path) -> None:

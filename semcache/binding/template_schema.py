@@ -1,8 +1,8 @@
 """The schema of a plan template in JSON: `PlanTemplate.to_json` writes it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, with_config
+from pydantic import AfterValidator, BeforeValidator, Field, with_config
 from typing_extensions import TypedDict
 
 from semcache.binding.bindings import Why
@@ -92,5 +92,5 @@ def _check_bindings(plan: JsonObject, rows: list[_BindingRow]) -> None:
             raise ValueError(f"values are bound to {pointer_text(at)!r} and to what it is part of")
 
 
-SCHEMA: TypeAdapter[TemplateDoc] = TypeAdapter(Annotated[TemplateDoc, AfterValidator(agreeing)])
-"""Reads what `PlanTemplate.to_json` writes."""
+WrittenTemplate: TypeAlias = Annotated[TemplateDoc, AfterValidator(agreeing)]
+"""What `PlanTemplate.to_json` writes."""

@@ -2,12 +2,13 @@ import json
 from collections.abc import Callable
 
 import pytest
+from pydantic import TypeAdapter
 
 from semcache import Parameter
 from semcache.binding.bind import bind
 from semcache.binding.generalize.generalization import generalize
 from semcache.binding.template import PlanTemplate
-from semcache.binding.template_schema import SCHEMA
+from semcache.binding.template_schema import WrittenTemplate
 from semcache.canonical import Json, JsonObject
 from semcache.errors import BindingError
 from semcache.prompts.mentions import Mention
@@ -15,6 +16,7 @@ from semcache.schemas import validated
 
 Routes = Callable[..., JsonObject]
 Say = Callable[..., Mention]
+SCHEMA = TypeAdapter(WrittenTemplate)
 
 
 def test_a_template_survives_json(routes: Routes, say: Say) -> None:

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from semcache.binding.codecs import Wording
-from semcache.binding.template_schema import TemplateDoc, agreeing
+from semcache.binding.template_schema import WrittenTemplate
 from semcache.prompts.tokens import SLOT, check_prompt
 from semcache.schemas import MOST, STRICT, AnyValue, Name, Seconds, Value, Word
 
@@ -65,7 +65,7 @@ class EntryDoc(TypedDict):
     prompt: Annotated[str, AfterValidator(_prompt)]
     template: _Template
     given: _Template | None
-    plan: Annotated[TemplateDoc, AfterValidator(agreeing)]
+    plan: WrittenTemplate
     named: list[Name]
     wordings: dict[str, Wording]
     key: _Text

@@ -30,7 +30,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from semcache.canonical import loads
 from semcache.errors import ForeignDirectory, InvalidJson, StoreUnavailable
@@ -46,9 +46,12 @@ from semcache.stores.records import decode, unseal
 OLD = "cache.db"
 """The file of version 1, named by diskcache."""
 
-_CHANGE = TypeAdapter(tuple[Name, Name, Literal["put", "remove"]])
-_AGE = TypeAdapter(tuple[int, float, float | None, int, str])
-_USE = TypeAdapter(Annotated[list[Annotated[float, Field(ge=0, le=1e15)]], Field(min_length=3)])
+_LATE = ConfigDict(defer_build=True)
+"""Few directories are of version 1."""
+_CHANGE = TypeAdapter(tuple[Name, Name, Literal["put", "remove"]], config=_LATE)
+_AGE = TypeAdapter(tuple[int, float, float | None, int, str], config=_LATE)
+_Used = Annotated[list[Annotated[float, Field(ge=0, le=1e15)]], Field(min_length=3)]
+_USE = TypeAdapter(_Used, config=_LATE)
 
 _log = logging.getLogger(__name__)
 
