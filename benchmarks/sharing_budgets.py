@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 SECONDS = 1.0
 """How long each side of a pair of rounds of processes works."""
+ASKED = 16_000
+"""Prompts a round of threads: a second or more, so that one collection of garbage weighs little."""
 SERVED = 2_000
 """Templates, at most, whose entries were served before: hits of the rest are slower."""
 TENANTS = 5_000
@@ -51,7 +53,7 @@ def threads(cache: PlanCache, templates: Sequence[Shape], rng: random.Random) ->
     picked = templates[:SERVED]
     each(cache.lookup, [shape.prompt(1989, 5) for shape in picked])
     pairs = [
-        [hits_a_second(cache, asked(picked, 4000, rng), count) for count in (8, 1)]
+        [hits_a_second(cache, asked(picked, ASKED, rng), count) for count in (8, 1)]
         for _ in range(ROUNDS)
     ]
     yield speed_up("8 threads / 1 thread, template-tier hits a second", 1, pairs)
