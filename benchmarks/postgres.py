@@ -13,6 +13,7 @@ together and ask one after the other for `--seconds`. Latencies are of all clien
 `open_s` is how long one client takes to open and answer its first prompt, `memory_mb` what that
 added to its resident memory. Clients that search themselves (`replica`) have a directory with a
 snapshot, which the first of them left: `derive_s` are its seconds of processor time without one.
+Where the server searches, its index is waited for before the clock starts.
 Every hit is checked for its own value. Only hits are timed: a tenant without labels serves little,
 so that each is told the plans of 64 prompts before.
 
@@ -45,6 +46,7 @@ from workload import DIMENSION, TAUGHT, TENANT, teach
 
 from semcache import Hit, PlanCache, __version__
 from semcache.stores.postgres.store import PostgresStore
+from semcache.stores.postgres.vectors import PostgresIndex
 from semcache.testing import HashEmbedder
 
 LEADS = {"template": "", "semantic": "could you please "}
@@ -116,9 +118,13 @@ def client(
             numbers = [(seed + 7919 * n) % work.count for n in range(TAUGHT)]
             teach(cache, [work.prompt(number, 2001, 7) for number in numbers], LEADS[tier])
             ask(cache, work, tier, seed, 2001)
+            index = cache._context.views.current(TENANT).index  # noqa: SLF001 - nothing public waits
+            if isinstance(index, PostgresIndex):
+                index.wait()
         misses = 0
         together.wait()
-        end, number = time.perf_counter() + seconds, seed
+        # Behind the prompts that were told: those are near what is known already.
+        end, number = time.perf_counter() + seconds, seed + 7919 * TAUGHT
         while time.perf_counter() < end:
             number = (number + 7919) % work.count
             start = time.perf_counter()
